@@ -129,7 +129,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker knows the names from the imports above
+if not TYPE_CHECKING:  # type checkers read these names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:

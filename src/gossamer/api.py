@@ -71,8 +71,8 @@ def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
 def run(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
     """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
     is resumed. Works in a notebook too, because the crawl has its own thread and event loop. Ctrl-C stops the
-    crawl within two seconds, and its results are kept. Raises GossamerError, also if no page was fetched or
-    nothing was found.
+    crawl within two seconds, and its results are kept. Raises GossamerError for any failure. A crawl that
+    fetched no page or found nothing is a failure too.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -99,9 +99,10 @@ def submit(
     **options: Unpack[CrawlOptions],
 ) -> Summary:
     """Submits a crawl to the fleet of `store=` like `gossamer submit`, and returns its summary. `wait`:
-    whether to wait for its end. Ctrl-C then stops waiting, but the crawl continues. `say`: called with
-    messages, for example about workers that refuse the crawl. A site is given as a file, or as
-    `module:PACKAGE.MODULE`. Raises GossamerError, also if no page was fetched or nothing was found.
+    whether to return only after the crawl has ended. Ctrl-C ends the wait, and the crawl continues. `say`:
+    called with messages, for example about workers that refuse the crawl. A site is given as a file, or as
+    `module:PACKAGE.MODULE`. Raises GossamerError for any failure. A crawl that fetched no page or found
+    nothing is a failure too.
 
     >>> gossamer.submit("shop.py", store="valkey://store", output="/shared/items/", wait=True)  # doctest: +SKIP
     """
@@ -130,9 +131,9 @@ async def submit_async(
 
 def add(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
     """Adds URLs to the crawl of this name, which may be running, paused or ended, in a data folder or on a
-    fleet (`store=`). A finished crawl continues when its usual command is run. On a fleet, it continues
-    immediately. URLs that the crawl knows are duplicates. Elements that are not URLs are listed in
-    `rejected_lines` of the result. Raises GossamerError.
+    fleet (`store=`). A finished crawl visits the new URLs when its usual command is run again. A fleet
+    continues a finished crawl immediately. URLs that the crawl knows are duplicates. Elements that are not
+    URLs are listed in `rejected_lines` of the result. Raises GossamerError.
 
     >>> gossamer.add("shop", ["https://shop.example/new"], priority=9, id="42")  # doctest: +SKIP
     """

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class GossamerError(Exception):
-    """A problem that the user must know about. It has a one-line message, and the exit code that a command
-    returns for it (docs/commands.md)."""
+    """A problem that the user must know about. The exception has a one-line message and an exit code. A
+    command that fails with the exception returns this exit code (docs/commands.md)."""
 
     exit_code = 1
     summary: Summary | None = None
@@ -68,22 +68,22 @@ class CrawlEnded(GossamerError):
 
 
 class StoreDamaged(StoreError):
-    """The files of an embedded store are damaged. A server that started with them would have fewer keys than
-    before."""
+    """The files of an embedded store are damaged. A server that started with the damaged files would have
+    fewer keys than before."""
 
 
 class Away(StoreError):
-    """The store does not answer or does not accept writes at the moment. It may recover without any
+    """The store currently does not answer or does not accept writes. The store may recover without any
     action."""
 
 
 class StoreFull(StoreError):
-    """The store has no memory left. It rejects writes but still answers reads."""
+    """The store has no memory left. The store rejects writes but still answers reads."""
 
 
 class ColdError(GossamerError):
-    """The cold store of a crawl cannot be reached or rejects rows. The URLs in it are not crawled until it
-    works again."""
+    """The cold store of a crawl cannot be reached or rejects rows. The URLs in the cold store are not crawled
+    until the cold store works again."""
 
     exit_code = 8
 
@@ -95,7 +95,7 @@ class CrawlFailed(GossamerError):
 
 
 class CrawlStopped(GossamerError):
-    """A crawl was stopped before the visits in flight had ended. The next run repeats them."""
+    """A crawl was stopped before the visits in flight had ended. The next run repeats these visits."""
 
     exit_code = 11
 
@@ -134,8 +134,9 @@ class DiskFull(GossamerError):
 
 
 class ResourceError(GossamerError):
-    """This process lacks a resource of its machine (descriptors, memory, threads, ports) even when it works
-    on only one page at a time. The user must raise the limit and run the same command again."""
+    """This process has too little of a resource of its machine, such as descriptors, memory, threads or
+    ports. The resource does not suffice even for one page at a time. The user must raise the limit and run
+    the same command again."""
 
     exit_code = 9
 
@@ -147,7 +148,7 @@ class SinkError(GossamerError):
 
 
 class SinkAway(SinkError):
-    """At the moment, a database or another remote sink does not answer or does not accept rows. It may
+    """A database or another remote sink currently does not answer or does not accept rows. The sink may
     recover without any action."""
 
 
@@ -178,7 +179,8 @@ OWN_LIMITS = {
     errno.EAGAIN: "processes and threads (ulimit -u)",
     errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
 }
-"""Maps the error numbers of exhausted resources of this process or machine to names for messages."""
+"""Maps error numbers to the names of resources, which messages contain. Each error number means that this
+process or machine has run out of the resource."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers that mean a full disk, an exceeded quota, or a file of maximum size."""
 
@@ -214,8 +216,8 @@ def short_of(what: str) -> ResourceError:
 
 
 def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerError:
-    """Converts an OSError in the data folder, or in the folder of another command-line `option`, into an
-    error for the user."""
+    """Converts an OSError to an error for the user. The OSError occurred in the data folder, or in a folder
+    that another command-line `option` names."""
     if short := own_limit(error):
         return short_of(short)
     if error.errno in FULL:

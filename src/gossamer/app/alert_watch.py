@@ -1,5 +1,5 @@
 """Watches a store and sends notifications of alerts. The watch runs beside a crawl, in the scheduler and in
-the exporter of metrics. If several watches run, only the one that holds the lead is active."""
+the exporter of metrics. If several watches run, only the elected leader evaluates the rules."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from gossamer.state.slots import Slots
 from gossamer.store.store import Store
 
 FIRST_RETRY_S, MAX_RETRY_S = 5.0, 600.0
-"""Seconds before the first retry of a delivery, and the maximum between two retries. The time doubles after
-each retry."""
+"""Seconds before the first retry of a delivery, and the maximum between two retries. The pause doubles after
+each failed retry."""
 _STORE_DOWN = next(rule for rule in RULES if rule.name == "GossamerStoreDown")
 
 
@@ -100,8 +100,9 @@ class AlertWatch:
             log_event(event, alert=after.rule, text=after.text, severity=after.severity, **dict(after.labels))
 
     def _deliver_due(self, receiver: Receiver, mutes: dict[str, float], now: float) -> None:
-        """Begins a delivery, unless one is in progress, the receiver's retry is not due yet, or more alerts
-        may still join the group."""
+        """Begins a delivery of the alerts that are due for a receiver. Does nothing while another delivery to
+        the receiver is in progress, before the receiver's next retry is due, or while more alerts may still
+        join the group."""
         task = self._tasks.get(receiver.name)
         if (task is not None and not task.done()) or time.monotonic() < self._retry.get(
             receiver.name, (0.0, 0.0)
@@ -129,7 +130,7 @@ class AlertWatch:
         try:
             if over <= 0:
                 await receiver.send(alerts, 0)
-            elif over == 1:  # the last notification of the day says that there are more
+            elif over == 1:  # the day's last notification says that later notifications are left out
                 await receiver.send(alerts, 1)
         except DeliveryError as error:
             pause = min(2 * self._retry.get(receiver.name, (0.0, FIRST_RETRY_S / 2))[1], MAX_RETRY_S)
@@ -154,7 +155,7 @@ class AlertWatch:
             await self._save(changed)
 
     async def _note_store(self, down: bool) -> None:
-        """Sends the alert that the store is down. This alert cannot be recorded in the store itself."""
+        """Sends the alert that the store is down. The store is down, so this alert is kept only in memory."""
         rule = next((one for one in self.rules.rules if one.name == _STORE_DOWN.name), _STORE_DOWN)
         names, before = [one.name for one in self._receivers], self._down
         if not rule.enabled or (before is None and not down):
@@ -170,13 +171,14 @@ class AlertWatch:
 
 
 def _changed(alert: Alert) -> float:
-    """Returns the time at which the alert entered its current state. No notification of this state was sent
-    yet."""
+    """Returns the time at which the alert entered its current state. If some receivers already know about a
+    firing alert, returns the time of its last notification instead."""
     return alert.sent if alert.state == "firing" and alert.knows else alert.since
 
 
 async def send_test(settings: Settings, rule: str) -> list[tuple[str, str]]:
-    """Sends a test notification to each receiver. Returns the receivers' names, each with the error or ''."""
+    """Sends a test notification to each receiver. Returns each receiver's name with the error, or with '' if
+    the test succeeded."""
     found = []
     alert = Alert(
         rule=rule,

@@ -1,6 +1,6 @@
-"""Removes old data from the store and the data folder, each kind at its own age. Cleanup runs on demand, or
-hourly in the scheduler. Entry points can add further parts, for example a part that removes leftovers in the
-broker."""
+"""Removes old data from the store and the data folder, each kind at its own age. A cleanup runs on demand.
+The scheduler also runs a cleanup every hour. Entry points can add further parts, for example a part that
+removes leftovers in the broker."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class CleanupScene(NamedTuple):
     broom: Cleaner
     crawl: str | None
     asked: bool = False
-    """Whether the user named the parts to clean."""
+    """Whether the user listed the parts to clean."""
 
 
 class CleanupKind(NamedTuple):
-    """One kind of old data that cleanup removes. The kind consists of a description, the age in seconds at
-    which the data is removed, and the function that removes or counts it."""
+    """A kind of old data that a cleanup removes. `what` describes the data. `age` is the age in seconds at
+    which the data is removed. `clean` removes or counts the data."""
 
     what: str
     age: float
@@ -197,7 +197,7 @@ async def clean(
 
 
 class Hourly:
-    """Cleans up hourly in the leading scheduler. The hour is measured on the store's clock."""
+    """Runs a cleanup every hour in the elected scheduler. The hour is measured on the store's clock."""
 
     def __init__(
         self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, CleanupKind] = {}
@@ -206,7 +206,7 @@ class Hourly:
         self._next = 0.0
 
     async def __call__(self, now: float) -> None:
-        """Cleans up if an hour has passed since the last cleanup. The first cleanup takes place after an
+        """Runs a cleanup if an hour has passed since the last cleanup. The first cleanup takes place after an
         hour."""
         if now < self._next:
             return
@@ -241,7 +241,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _remove(paths: list[Path], scene: CleanupScene, age: float) -> Removed:
-    """Removes files that are at least `age` seconds old, and folders that become empty."""
+    """Removes each file that is at least `age` seconds old, and then its folder if the folder is empty."""
     count, size = 0, 0
     for path in paths:
         with contextlib.suppress(OSError):

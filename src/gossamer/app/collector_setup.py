@@ -53,7 +53,7 @@ class Identities:
         self._all: list[LendsIdentity] = []
 
     def add(self, identity: LendsIdentity) -> None:
-        """Adds the identity of a new rung."""
+        """Adds the identity of a rung."""
         self._all.append(identity)
 
     def forget(self, domain: str) -> None:
@@ -63,15 +63,16 @@ class Identities:
 
 
 class CollectorSetup:
-    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request. If the
-    request names a rung, that rung is returned. Otherwise, the result is the cheapest rung of the site's
-    ladder or, if the site has no ladder, of the crawl's ladder. `guard`: the resolver. `seed`: the store's
-    random number, on which the choice of each site's browser identity depends. `unlocker`: creates the
-    collector of the unlocker rung. The first argument of `unlocker` is a function that returns the options of
-    a host's site. The second argument tells whether the unlocker rung is the crawl's only rung. `others`:
-    whether other workers have a browser, so that the browser may be missing on this machine. `identities`:
-    receives the identity of each rung. Raises ConfigError if a site or the crawl needs a package or program
-    that is not installed, or names an unknown browser.
+    """Creates the rungs of a crawl. `pages(request)` returns the rung that fetches a page. `robots(request)`
+    returns the rung that fetches a robots.txt. If the request names a rung, this rung is used. Otherwise, the
+    cheapest rung of the site's ladder is used. A site without a ladder uses the crawl's ladder. The browser
+    and the unlocker never fetch a robots.txt. `guard`: the resolver. `seed`: the store's random number, on
+    which the choice of each site's browser identity depends. `unlocker`: creates the collector of the
+    unlocker rung. Its first argument is a function that maps a host to the unlocker options of the host's
+    site. Its second argument is whether the unlocker rung is the crawl's only rung. `others`: whether other
+    workers have a browser, so that the browser may be missing on this machine. `identities`: receives the
+    identity of each rung. Raises ConfigError if a site or the crawl needs a package or program that is not
+    installed. Raises ConfigError if a site or the crawl names an unknown browser.
     """
 
     name = "rungs"
@@ -153,7 +154,7 @@ class CollectorSetup:
             return (PLAIN,)
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
         if "#" in request.url and BROWSER in found:
-            return (BROWSER,)  # the routes of a document are the same page without a browser
+            return (BROWSER,)  # only the browser can show a fragment route as its own page
         return rungs_for_small_requests(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
@@ -166,7 +167,7 @@ class CollectorSetup:
 
     @property
     def spent(self) -> bool:
-        """Whether the crawl uses only an unlocker whose credits are used up."""
+        """Whether the unlocker is the crawl's only rung and its credits are used up."""
         return self._alone and any(one.spent for one in self._unlocked)
 
     @property
@@ -257,7 +258,8 @@ class CollectorSetup:
                 identity = sessions(
                     self._settings, self._needs, self._sites, self._seed, given, self._of_host
                 )
-            proxies = None if name == UNLOCKER else self._proxies  # its API is called without a proxy
+            # gossamer calls the unlocker's API without a proxy
+            proxies = None if name == UNLOCKER else self._proxies
             self._identities.add(identity)
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
             prepare = None if robots else self._prepare
@@ -266,7 +268,8 @@ class CollectorSetup:
 
     def _beside(self, name: str, robots: bool) -> HttpCollector | None:
         """Returns the plain rung's collector for pages. The plain rung's robots.txt requests reuse the
-        connections of this collector. Returns None for other requests."""
+        connections of this collector. Returns None if the rung is not the plain rung, or if the request is
+        for a page."""
         if not robots or name != PLAIN:
             return None
         pages = self._rung(name, False).collector
@@ -309,14 +312,14 @@ def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
-    """Returns the rungs of a host, cheapest first. `needs`: the rules that the host's sites set."""
+    """Returns the rungs of a host, cheapest first. `needs`: the rules that the sites of the host set."""
     found = order_rungs(needs.ladder or settings.ladder)
     return login_rungs(needs.session, found) if needs.session else found
 
 
 def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """Returns the rungs on which a site's accounts are logged in. At most one of these rungs is an HTTP rung.
-    The reason is that a log-in belongs to one identity, which the browser uses too. Raises ConfigError."""
+    A log-in belongs to one identity, and the browser rung uses the same identity. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -341,8 +344,8 @@ def sessions(
     of_host: Callable[[str], tuple[str, ...]],
 ) -> Sessions:
     """Returns the sessions of the impersonated rung. If the ladder continues with the browser rung, only
-    browsers that Chromium can imitate are used. Raises ConfigError for an unknown browser, or for one that
-    Chromium cannot imitate."""
+    browsers that Chromium can imitate are used. Raises ConfigError if a browser is unknown or if Chromium
+    cannot imitate the browser."""
     from gossamer.identity.browsers import drivable
     from gossamer.identity.sessions import Sessions
 
@@ -403,7 +406,7 @@ def chromium(
 
 
 def check_browsers(where: str, names: Iterable[str]) -> None:
-    """Checks names of browsers. Raises ConfigError for an unknown one."""
+    """Checks that each browser name is known. Raises ConfigError for an unknown name."""
     from gossamer.identity.browsers import browsers_named
 
     for name in names:
@@ -428,8 +431,8 @@ def make_collector(
     beside: HttpCollector | None = None,
 ) -> Collector:
     """Returns the collector of a rung, or of an archive. If `robots` is true, the collector fetches
-    robots.txt files and reads only their first 500 KiB. Otherwise, the collector fetches pages. `beside`: if
-    the rung is the plain one, its collector shares the connections of the collector `beside`."""
+    robots.txt files and reads only their first 500 KiB. Otherwise, the collector fetches pages. `beside`:
+    another collector. The plain rung's collector reuses the connections of this collector."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
@@ -463,8 +466,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a name that
-    separates cached responses of the browser from other responses."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a label for the
+    cache entries. The label keeps responses of the browser apart from other responses."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -1,5 +1,5 @@
-"""`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. The
-command is for runs that did not mark these items themselves."""
+"""`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. Use
+this option after a run that did not mark these items itself."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.worker.records import format_time
 
 
 class Gone(NamedTuple):
-    """The result for one site. `gone`: how many items were marked or would be marked. `stored`: how many
-    stored items are not gone."""
+    """The result for one site. `gone`: the number of items that were marked. In a dry run, `gone` is the
+    number of items that a real run would mark. `stored`: how many stored items are not gone."""
 
     gone: int
     stored: int

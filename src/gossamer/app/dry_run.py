@@ -36,8 +36,8 @@ NAME = "try"
 
 
 class Trial(msgspec.Struct):
-    """The result of a dry run: the page (None if none was received), the rows as sinks would store them, and
-    a record of each request."""
+    """The result of a dry run. `page` is None if no page was received. `rows` are the rows as sinks would
+    store them. `attempts` has one record for each request."""
 
     summary: Summary
     page: Page | None
@@ -82,14 +82,15 @@ class RowsInMemory:
 
 class RobotsReader:
     """Reads the robots.txt rules of a dry run from the dry run's temporary store, before that store is
-    removed. `url`: the URL at the end of the redirects so far. `rules`: the rules of that URL's origin."""
+    removed. `url`: the URL at the end of the redirects so far. `rules`: the robots.txt rules of the origin of
+    `url`."""
 
     def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
         self._settings, self._sites, self.url = settings, sites, ""
         self.rules: RobotsRules | None = None
 
     async def read(self, setup: Setup, store: Store) -> None:
-        """Follows the redirects of the URL and reads the rules of its origin."""
+        """Follows the redirects of the seed, and reads the robots.txt rules of the last URL's origin."""
         self.url = setup.seeds[0]
         redirects = dict((await Crawls(store).look(NAME))[1])
         for _ in range(len(redirects)):
@@ -119,7 +120,7 @@ def agent_of(settings: Settings) -> str:
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The page is read by the site files among the job's targets. The seeds of these site files are not
+    retries. The site files among the job's targets read the page. The seeds of these site files are not
     visited. `use`: the page function that reads the page. `carry`: the value that the request carries. Raises
     UsageError if no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)

@@ -30,8 +30,8 @@ from gossamer.worker.min_depth import MAX_EXACT_DEPTH
 
 
 class Enqueuer:
-    """Adds URLs to the frontier of one crawl: checks the scope, makes the URL canonical, and finds its bucket
-    and lane. robots.txt is checked when the URL is claimed.
+    """Adds URLs to the frontier of one crawl. Checks the scope of each URL, makes the URL canonical, and
+    finds its bucket and lane. A worker checks robots.txt later, when it claims the URL.
 
     `name`: names the caller in reports of slow patterns. `heaps`: the ready heaps that a worker of a fleet
     serves.
@@ -84,17 +84,18 @@ class Enqueuer:
     def take(
         self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
     ) -> str | None:
-        """Puts one request into `taken`, as `LinkIntake.request` does. Returns None, or the reason if the
-        request is refused."""
+        """Adds one request to `taken` in the same way as `LinkIntake.request`. Returns None, or the reason if
+        the request is refused."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     def seed_form(self, request: Request) -> Request:
-        """Returns a seed as it is fetched, usually without its fragment (see the function `seed_form`)."""
+        """Returns the form of a seed that the crawl fetches, usually without a fragment (see the function
+        `seed_form`)."""
         return seed_form(request, self.all_sites, self._settings)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> tuple[int, int, int]:
-        """Adds the taken links to the frontier. `counted`: whether refused links change the crawl's counts.
-        Returns how many URLs are new, already known, and parked."""
+        """Adds the accepted links in `taken` to the frontier. If `counted` is true, the refused links are
+        added to the crawl's counts. Returns how many URLs are new, already known, and parked."""
         added = await self.frontier.add(taken.adds)
         if counted and taken.skips:
             skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}
@@ -103,8 +104,8 @@ class Enqueuer:
 
 
 def seed_form(request: Request, sites: Sequence[site_files.LoadedSite], settings: Settings) -> Request:
-    """Returns a request of the user without its fragment, unless the fragment is a route that the browser
-    shows as a page of its own."""
+    """Returns a request without its fragment. Keeps the fragment if the fragment is a route that the browser
+    rung shows as a separate page."""
     if "#" not in request.url:
         return request
     needs = host_rules.host_needs(sites, urls.host(request.url))
@@ -158,7 +159,7 @@ def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = F
 
 def canonical_url_function(spec: Spec) -> Callable[[str], str]:
     """Returns the function that converts a URL in fetch form to canonical form. The returned function also
-    removes the query parameters that the user declares irrelevant."""
+    removes query parameters that the user declared irrelevant."""
     if not spec.drop:
         return urls.key
     drop = urls.DEFAULT_DROP | spec.drop

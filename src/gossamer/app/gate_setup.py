@@ -1,5 +1,5 @@
-"""Builds the quality gates of a crawl in one worker: measures the crawl while it runs, and acts if a gate is
-not met."""
+"""Builds the quality gates of a crawl in one worker. The gates measure the crawl while it runs, and act if a
+condition is not met."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from gossamer.worker.records import format_time
 
 STATES = {"pause": "paused", "stop": "stopping"}
 STOPPED_BY_SITE = "site "
-"""The prefix of the stored reason if a page function or a step stopped the crawl."""
+"""The stored reason begins with this text if a page function or a step stopped the crawl."""
 MAX_REASONS = 5
-"""The maximum number of different reasons that are printed for rejecting items that were held back."""
+"""The maximum number of different rejection reasons that are printed for held-back items."""
 REPORT_INTERVAL_S = 1.0
 """Seconds after which a process reports the pages that it has read, even if they are few."""
 
 
 class RunJudge:
     """Tests the gates against the most recent pages of all processes of the crawl. `paused`: an event that is
-    set as soon as no more visits may begin, even before the store holds the new state."""
+    set as soon as a gate forbids further visits. The store may record the new state a little later."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, paused: asyncio.Event
@@ -93,7 +93,7 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Tests the gates whenever this process has read more pages. The tests use the page counts of all
+        """Tests the gates each time this process has read more pages. The gates use the page counts of all
         processes. Runs until it is cancelled."""
         while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
@@ -105,7 +105,7 @@ class RunJudge:
                 await self._look_at_counts()
 
     async def _look_at_counts(self) -> None:
-        """Tests the gates on counts of the whole crawl. Each gate acts at most once."""
+        """Tests the gates that use counts of the whole crawl. Each gate acts at most once."""
         left = [one for one in self._counting if one.text not in self._told]
         if not left or self._paused:
             return
@@ -136,7 +136,7 @@ class RunJudge:
             raise
         if any(part.pages == 0 for part in parts):
             self._paused = True
-        if self._paused:  # pages that are still reported were read before the pause
+        if self._paused:  # pages that arrive during a pause were read before the pause
             return
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
@@ -147,8 +147,8 @@ class RunJudge:
         await self._act()
 
     async def _act(self) -> None:
-        """Carries out the pending action of a gate. If several processes try to do this, only the first one
-        does, and reports the action."""
+        """Carries out the pending action of a gate. If several processes act at the same time, only the first
+        process changes the state and reports the action."""
         if self._pending is None:
             return
         from gossamer.state.fleet_crawls import FleetCrawls
@@ -159,13 +159,15 @@ class RunJudge:
         if first:
             go_on = f"; mend the site file, then: gossamer resume {crawl}" if action == "pause" else ""
             self._say(f"{STATES[action]}: {reason}{go_on}")
-            # also pauses processes that look again only after a user has resumed the crawl
+            # Some processes check the state only after a user has resumed the crawl. This empty part pauses
+            # them too.
             if action == "pause":
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
-        """Carries out pending actions of gates and returns the crawl's state. Returns "mended" if a site file
-        was changed during a pause. The crawl then continues with the new version."""
+        """Carries out pending actions of gates and returns the crawl's state. Returns "mended" if the pause
+        is over and a site file was changed during the pause. The crawl then continues with the new version of
+        the site file."""
         if self._tripped:
             self._tripped = False
             await self._act()
@@ -184,7 +186,7 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """Returns the gates of a crawl by site name. Gates from the command line have the name "". Raises
+    """Returns the gates of a crawl by site name. A gate from the command line has "" as its site name. Raises
     UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
@@ -206,7 +208,7 @@ def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
 
 
 async def store_site_results(setup: Setup, store: Store, of: Summary) -> None:
-    """Stores the results of a finished crawl's sites as good runs, if all its gates are met."""
+    """Stores the results of each site of a finished crawl as a good run, if the crawl meets all its gates."""
     if of.state != "finished" or not of.sites:
         return
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
@@ -238,15 +240,16 @@ async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Us
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
-"""A callable that runs a given function with each store that keeps items."""
+"""A callable that takes a function and calls this function with each store that keeps items."""
 
 
 async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """Concludes a run for the stores that keep items (docs/absence.md). If the run was `whole`, writes or
-    rejects the rows that were held back because they lack usual values, and marks unseen items as gone if
-    that is certain. Finally, counts new, changed and gone items."""
+    """Settles the open decisions about items at the end of a run, for the stores that keep items
+    (docs/absence.md). If the run is `whole`, writes or rejects each row that was held back because it lacks
+    usual values. A `whole` run also marks unseen items as gone if their absence is certain. At the end,
+    counts new, changed and gone items."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -257,7 +260,7 @@ async def conclude_run(
             await each(partial(_mark_gone, setup.crawl, seen))
     found: list[Fates] = []
     await each(lambda history: found.append(history.fates([site.name for site in sites], since)))
-    if found:  # all stores have the same items, so the counts of the first one suffice
+    if found:  # all stores have the same items, so the counts of one store are enough
         await _set_fates(store, setup.crawl, found[0])
 
 
@@ -292,14 +295,14 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
 
 
 async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
-    """Holds back item rows that lack usual values, until the end of the run decides about them. Raises
-    StoreError."""
+    """Holds back item rows that lack usual values. A complete run writes or rejects these rows at its end.
+    Raises StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
-    """Writes the rows that were held back if the missing values are plausible for this run. Rejects the other
-    rows with the reasons."""
+    """Writes the rows that were held back if the missing values are plausible for this run. Rejects all other
+    held-back rows, each with a reason."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
@@ -339,9 +342,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl whose queue is empty. Maps each site to the reason
-    why the run may not have seen the whole site, if there is one. Returns no sites if the crawl covers only
-    parts of its sites, because it has filters or a maximum depth, or skips unchanged pages."""
+    """Returns the sites with `complete=True` of a crawl whose queue is empty. Each result has the reason why
+    the run may have missed a part of the site, or '' if there is no such reason. Returns no sites if the
+    crawl does not cover its sites completely. Filters, a maximum depth and `--refresh` have this effect."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

@@ -1,5 +1,5 @@
-"""Defines a crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). `Job` and
-`Setup` are passed to other processes as JSON."""
+"""Defines `Job`, the input of a crawl, and `Setup`, the prepared input that all workers of the crawl share.
+`Job` and `Setup` are passed to other processes as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O` option. If `sites` is not empty, these sites name the output for their own items."""
+    """One output of a crawl. If `sites` is not empty, the output receives only the items of these sites."""
 
     spec: str
     overwrite: bool = False
@@ -50,8 +50,8 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between two reads of the sitemaps and feeds among the targets. None: these targets are read
-    once."""
+    """Seconds between two reads of the sitemaps and feeds among the targets. None means that each sitemap and
+    feed is read once."""
     gates: list[str] = []
     """The conditions given with `--fail-on`."""
     archive: str | None = None
@@ -66,50 +66,49 @@ class Setup(msgspec.Struct, kw_only=True):
     spec: Spec
     store: str
     owner: str = ""
-    """Identifies this crawl uniquely: its name and start time."""
+    """Identifies this crawl. The identifier consists of the crawl's name and its start time."""
     finished: bool = True
     """Whether the crawl is finished when its outputs are closed. False if the run was stopped."""
     seeds: list[str]
-    """The seed URLs that define the scope: one per host for the scopes host, domain and any; all for page and
-    prefix.
+    """The seed URLs that define the scope. The scopes host, domain and any need one URL per host. The scopes
+    page and prefix need all seed URLs.
     """
     allowed: list[str]
     """Private hosts that the user gave as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
-    """The user name and password for each origin."""
+    """Maps an origin to its user name and password."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """For a fleet's worker: the sites whose files the worker does not have in the crawl's versions. None: the
-    worker has all files."""
+    """Used by a worker of a fleet. Contains the sites whose site file this worker lacks in the version that
+    the crawl uses. None: the worker has all files."""
     alone: bool = True
     segment: str = ""
-    """For a process of a fleet: the name of the output parts that only this process writes
-    (`job_payload.segment_name`). For other processes: ''."""
+    """The name of the output parts that only this process writes (`job_payload.segment_name`). Only a process
+    of a fleet has such a name. For other processes: ''."""
     open: bool = False
-    """Whether producers supply seeds that are not known in advance. If so, links are in scope if they stay on
-    the host (or domain) of their page."""
+    """Whether producers supply seeds that are not known in advance. In such a crawl, links are in scope if
+    they stay on the host (or domain) of their page."""
     deadline: float | None = None
-    """The time at which `--time-limit` is reached, by the monotonic clock, which all processes of a machine
-    share."""
+    """The time at which `--time-limit` is reached. The time is a value of the monotonic clock, which all
+    processes of a machine share."""
     verbose: bool = False
-    """Whether each visit is reported by a line on stderr."""
+    """Whether each visit is logged as a line on stderr."""
     ids: bool = False
-    """Whether the crawl's requests have ids or the times at which they were added. If so, tables have columns
-    for these values."""
+    """Whether the crawl's requests may have an id or the time at which they were added. In such a crawl, the
+    tables have columns for these values."""
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). A crawl keeps its
-        rows only if the store is the embedded one. If the store is shared, several machines may work on the
-        crawl."""
+        """Whether the crawl keeps all rows in its folder (`sinks.rows_in_data_folder`). Only a crawl with an
+        embedded store keeps its rows. If the store is shared, several machines may work on the crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def revisits_on_fleet(self) -> bool:
-        """Whether a fleet visits the crawl's known pages again. If so, the page table is in the shared
-        store."""
+        """Whether a fleet visits the crawl's known pages again. If a fleet revisits pages, the page table is
+        in the shared store."""
         return bool(self.segment) and self.job.settings.revisit is not None
 
     @property
@@ -122,7 +121,7 @@ class Setup(msgspec.Struct, kw_only=True):
 
 
 def register_secrets(setup: Setup) -> None:
-    """Registers the secrets of a crawl that came from another process, so that they are masked in all
+    """Registers the secrets of a setup that another process sent. Registered secrets are masked in all
     output."""
     job = setup.job
     for name, value in job.headers.items():

@@ -26,8 +26,8 @@ from gossamer.sites.loading import MODULE
 
 VERSION = 1
 SEALED = "sealed"
-"""The entry in `uses` that shows that headers are encrypted. Without this entry, a version that cannot
-decrypt headers would run the crawl without its headers."""
+"""The entry in `uses` that shows that headers are encrypted. Some versions of gossamer cannot decrypt
+headers. This entry keeps these versions from running the crawl without its headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
@@ -37,8 +37,8 @@ class Stored(msgspec.Struct):
     version: int
     setup: Setup
     uses: list[str] = []
-    """The names of all options that differ from their defaults, for example `settings.limit`. A version of
-    gossamer that does not know one of these options cannot run the crawl."""
+    """The names of all options that differ from their defaults, for example `settings.limit`. If a version of
+    gossamer does not know one of these options, it refuses the crawl."""
     sealed: bytes = b""
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
@@ -65,7 +65,8 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
-    if kept.concurrency == "auto":  # earlier versions know only numbers; `uses` shows whether it was given
+    # earlier versions accept only a number; `uses` shows whether the concurrency was given
+    if kept.concurrency == "auto":
         made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
     if seal is not None and seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
@@ -78,7 +79,7 @@ def unpack_setup(
     raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]
 ) -> Setup:
     """Decodes the setup for one process of a worker, which has its own settings. Raises ConfigError if an
-    incompatible version wrote the setup or it was sealed with another key."""
+    incompatible version wrote the setup. Raises ConfigError if the setup was encrypted with another key."""
     stored = _read(raw)
     setup = _opened(stored, seal)
     register_secrets(setup)
@@ -197,7 +198,7 @@ def local_path(target: str, folder: str) -> Path | None:
 
 
 def check_shareable(specs: list[str]) -> None:
-    """Raises UsageError for outputs that several workers of a fleet cannot write."""
+    """Raises UsageError if several workers of a fleet cannot share one of the outputs."""
     for spec in specs:
         if spec == "-" or spec.startswith("-:"):
             raise UsageError(
@@ -270,7 +271,7 @@ def segment_name(process: str, crawl: str) -> str:
 
 
 def committed_segments(paths: list[str]) -> set[str]:
-    """Returns the segments (see `segment_name`) whose parts are among the paths of committed outputs."""
+    """Returns the segments (see `segment_name`) that occur in the paths of committed outputs."""
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 

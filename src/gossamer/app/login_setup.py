@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """This worker's local copy of an account. `bound`: the proxy that the account's log-in is bound to.
-    `stale`: whether the account's latest state is not yet written to the store."""
+    """This worker's local copy of an account. `bound`: the proxy that the account logged in through. `stale`:
+    whether the account's latest state is not yet written to the store."""
 
     member: AccountIdentity
     version: int
@@ -57,8 +57,8 @@ class Holding(msgspec.Struct):
 
 class SiteAccounts:
     """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
-    first of these rungs. `made`: creates the identity for a version of an account, before the log-in. `lent`:
-    returns a rung that uses the account's identity."""
+    first of these rungs. `made`: creates the identity for one version of an account. A log-in calls `made`
+    first. `lent`: returns a rung that uses the account's identity."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class SiteAccounts:
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
         """Returns the account for the next request, lent to this visit. If all accounts are busy, returns a
-        failure that postpones the request. Raises ConfigError if all accounts were refused, and
-        NoProxyLeft."""
+        failure that makes the crawl retry the request later. Raises ConfigError if all accounts were refused.
+        Raises NoProxyLeft if no proxy is usable."""
         while True:
             me = secrets.token_hex(8)
             turn = await self._logins.turn(
@@ -129,8 +129,7 @@ class SiteAccounts:
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the same seat for another rung of the site. A seat is an account that is lent to a
-        visit."""
+        """Returns the same seat for another rung of the site. A seat lends an account to a visit."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
@@ -138,7 +137,8 @@ class SiteAccounts:
         await self._logins.renew(self.site, seat.account.name, seat.token)
 
     async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None:
-        """Stores a completed log-in. Returns None if another worker has taken over the log-in meanwhile."""
+        """Stores the state of a successful log-in. Returns None if another worker has already taken over the
+        log-in."""
         member, name = _member(seat), seat.account.name
         member.headers, member.news = headers, []
         bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, StickyProxy) else ""
@@ -150,8 +150,8 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in. The next log-in may follow immediately or, if `waits` is true, after a
-        while."""
+        """Records a failed log-in. If `waits` is true, the next log-in must wait. Otherwise, the next log-in
+        may follow immediately."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
@@ -162,8 +162,8 @@ class SiteAccounts:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Stores the cookies that responses have set. Only one write per account runs at a time. A failed
-        write is repeated later."""
+        """Stores the cookies that responses have set. Only one write per account runs at a time. A write that
+        failed is repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
@@ -173,7 +173,7 @@ class SiteAccounts:
                 state = self._state(member, holding.bound, holding.proof, name)
                 done, version, revision, kept = await self._logins.keep(self.site, known, state)
                 if version != holding.version or not (done or kept):
-                    return  # the session is over
+                    return  # the log-in is no longer valid
                 holding.revision = revision
                 if done:
                     del member.news[:count]
@@ -182,8 +182,9 @@ class SiteAccounts:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Returns whether another response has changed the cookies since `sent` was sent. If responses have
-        changed cookies before, waits a little for such a change."""
+        """Returns whether another response has changed the cookies since `sent` was sent. A concurrent
+        response may still be about to change the cookies. The function therefore checks several times, with
+        short pauses. It checks only once if no response has changed the cookies before."""
         for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
@@ -205,8 +206,8 @@ class SiteAccounts:
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Limits the host to one request at a time. The limit is needed because each response changes the
-        cookies, so one of two concurrent requests would be logged out."""
+        """Limits the host to one request at a time. Each response changes the cookies. Of two concurrent
+        requests, one would therefore send old cookies and be logged out."""
         if await self._logins.alone(host):
             told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
             print(f"gossamer: site {told}", file=sys.stderr)
@@ -301,7 +302,7 @@ class LoginSetup:
         return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:
-        """Opens the accounts of all sites. Raises ConfigError for a missing secret or key."""
+        """Opens the accounts of all sites. Raises ConfigError if a secret or the key is missing."""
         if self._clubs:
             seal = self._seal()
             for club in self._clubs.values():
@@ -312,7 +313,7 @@ class LoginSetup:
 
 
 def seal_of(settings: Settings, store: Store) -> Encryption:
-    """Returns the encryption of log-ins. Raises ConfigError for a missing key or package."""
+    """Returns the encryption of log-ins. Raises ConfigError if the key or a package is missing."""
     key = None if settings.session_key is None else secret("session_key", settings.session_key)
     return Encryption(key, store.seed)
 

@@ -36,9 +36,9 @@ RETRYABLE = {
 
 
 def error_of(job: Job, summary: Summary) -> GossamerError | None:
-    """Returns the error for a crawl that ended without reaching its purpose. The error contains the summary.
-    Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error becomes the exit
-    code of `gossamer crawl`."""
+    """Returns the error of a crawl that ended but failed its purpose. The field `summary` of the error
+    contains the crawl's summary. Returns None if the crawl succeeded, or if a user stopped it. The exit code
+    of the error becomes the exit code of `gossamer crawl`."""
     error = _error_of(job, summary)
     if error is not None:
         error.summary = summary
@@ -70,8 +70,8 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
 
 
 def came_to_nothing(summary: Summary) -> str:
-    """Returns the reason why a finished crawl has no pages or no items. Returns '' if the crawl has both, or
-    if the cause is not certain."""
+    """Returns the reason why a finished crawl has no pages or no items. Returns '' if the crawl has pages and
+    items. Returns '' if the cause is not certain."""
     robots = summary.skipped.get("robots", 0)
     if not summary.pages and robots and robots == summary.found - summary.redirected:
         return (

@@ -40,8 +40,9 @@ def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
 
 
 def fill(spec: str, values: dict[str, str]) -> str:
-    """Returns an output with its names filled in. `{{` and `}}` are braces. The parameters of a URL are not
-    changed, because braces have their own meaning there. Raises UsageError for any other name.
+    """Returns an output with the values of its placeholders filled in. `{{` and `}}` are braces. The query
+    part of a URL is not changed, because braces have another meaning in the query part. Raises UsageError for
+    any other name.
 
     >>> fill("{crawl}-{date}.jsonl", {"crawl": "books", "date": "2026-11-24"})
     'books-2026-11-24.jsonl'

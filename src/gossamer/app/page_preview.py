@@ -36,13 +36,13 @@ from gossamer.worker.reader import MAX_LINKS
 from gossamer.worker.route_links import RouteFollower
 
 NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
-"""Reasons why a link is not followed, in addition to those of `verdict.SKIPS`: the page function does not
-yield the link, or `follow=` does not select it."""
+"""Reasons why a link is not followed. NOT_YIELDED means that the page function does not yield the link.
+NOT_SELECTED means that `follow=` does not select the link. `verdict.SKIPS` has the other reasons."""
 
 
 class RobotsRules(NamedTuple):
-    """The robots.txt of one origin. `file`: its URL. `robots`: its rules, None if everything or nothing is
-    allowed. `closed`: the reason why no page of the origin may be fetched, or None."""
+    """The robots.txt of one origin. `file`: its URL. `robots`: its rules, or None if the whole origin is
+    allowed or disallowed. `closed`: the reason why no page of the origin may be fetched, or None."""
 
     file: str
     agent: str
@@ -66,14 +66,14 @@ class RobotsLine(msgspec.Struct):
 
 
 class FoundLink(msgspec.Struct, kw_only=True):
-    """A link of the page, or a request that the page function yields, and whether the crawl would follow
-    it."""
+    """A link of a page, or a request that the page function yields. `followed` is whether the crawl would
+    follow the link."""
 
     url: str
     followed: bool = True
     reason: str = ""
-    """The reason why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if
-    it is followed."""
+    """The reason why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. The
+    reason is '' if the link is followed."""
     rule: str = ""
     """The rule that led to this decision."""
 
@@ -89,8 +89,8 @@ class YieldedRequest(FoundLink, kw_only=True):
 
 
 class PagePreview(msgspec.Struct):
-    """The preview of what a crawl would do with a page. `site` and `file` name the site that reads the page,
-    and are '' if no site file does."""
+    """The preview of what a crawl would do with a page. `site` is the name of the site that reads the page,
+    and `file` is its site file. Both are '' if no site reads the page."""
 
     site: str = ""
     file: str = ""
@@ -103,8 +103,8 @@ class PagePreview(msgspec.Struct):
     """The links of the page, each URL once."""
     empty_without_scripts: bool = False
     too_costly: bool = False
-    """Whether the page is so costly that only a crawl's separate reading process may read it. If so, there
-    are no links."""
+    """Whether the page is so costly that only a crawl's separate reading process may read it. `links` is
+    empty for such a page."""
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
@@ -177,8 +177,8 @@ def preview(
 def _requests(
     yielded: list[Request], sites: Sequence[LoadedSite], decide: Callable[[Request], FoundLink]
 ) -> list[YieldedRequest]:
-    """Returns the distinct requests that a page function yielded, each with the crawl's decision and the
-    function that will read its page."""
+    """Returns the distinct requests that a page function yielded. Each result has the crawl's decision about
+    the request, and the function that will read the requested page."""
     found = []
     for number, one in enumerate({(one.method, one.url, one.body): one for one in yielded}.values()):
         decided = decide(one)
@@ -199,7 +199,7 @@ def _requests(
 
 def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]:
     """Returns the name of the function that will read a request's page, and the problem with that function.
-    The name or the problem is '' if there is none."""
+    The name is '' if no function will read the page. The problem is '' if there is no problem."""
     site = match(sites, request.url)
     if site is None:
         return "", ""
@@ -237,7 +237,8 @@ def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
     """Returns a function for links that the page function does not yield. The returned function explains why
-    a link is not followed. It returns None if scope and robots.txt decide about the link."""
+    a link is not followed. The returned function returns None if only the scope and robots.txt decide whether
+    the link is followed."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

@@ -25,8 +25,8 @@ HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
-    """Raises early the errors that would otherwise abort the crawl after its earlier state is dropped
-    (UsageError, ConfigError, SinkError). Changes nothing."""
+    """Makes the checks whose failure would otherwise abort the crawl after it has dropped its earlier state.
+    Raises UsageError, ConfigError or SinkError. Changes nothing."""
     for path, parts in output_paths(setup.job):
         check_output(path, parts)
         refuse_inputs_as_outputs(path, setup.job.targets)
@@ -37,7 +37,7 @@ async def rehearse(setup: Setup, store: Store) -> None:
 
 async def check_parts(setup: Setup, store: Store) -> None:
     """Builds the crawl's network access, log-ins, gates and outputs, and closes them again. Raises
-    ConfigError or UsageError for a part that cannot be built."""
+    ConfigError or UsageError if a part cannot be built."""
     sites = Enqueuer(setup, store).sites
     network = Network(setup, sites, store)
     try:
@@ -81,7 +81,8 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 def _whole(job: Job) -> dict[str, str]:
     """Returns the outputs that no other crawl may write at the same time, by absolute path. A SQLite file is
-    included only if this crawl empties it, because otherwise several crawls may write to one SQLite file."""
+    included only if this crawl overwrites the file. Otherwise several crawls may write to the same SQLite
+    file."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}
@@ -93,7 +94,8 @@ def output_values(job: Job) -> list[str]:
 
 
 def refuse_inputs_as_outputs(path: str, targets: Sequence[str]) -> None:
-    """Raises UsageError if an output is also an input of the crawl, such as a list or a site file."""
+    """Raises UsageError if the output file is also an input of the crawl, for example a list or a site
+    file."""
     for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
         inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
         if inside or os.path.samefile(path, target):

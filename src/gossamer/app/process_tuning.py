@@ -23,13 +23,13 @@ def settle_in() -> None:
     """Tunes garbage collection and malloc. Call it after all imports.
 
     Imported objects never become garbage, and pages create few reference cycles. Python's collector scans all
-    young objects after 700 allocations, and a page makes thousands. With higher thresholds a crawl needs a
+    young objects after 700 allocations, and a page makes thousands. The higher thresholds make a crawl use a
     tenth less CPU.
 
     The memory of a page's tree and texts is kept for the next page. Returning this memory to the system after
     each page, and taking it again, would cost 30 page faults per page. Arrow is configured to allocate from
-    malloc, too. Arrow's own pool would take fresh memory from the system, and clearing this memory costs as
-    much time as writing a Parquet file.
+    malloc, too. Arrow's own pool would request new memory from the system each time. The system must zero
+    this memory, which costs as much time as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -44,17 +44,18 @@ def settle_in() -> None:
 
 
 _handlers: dict[int, int] = {}
-"""Addresses of Python's own signal handlers. Empty if the kernel already replaced these handlers."""
+"""Addresses of Python's own signal handlers. A handler is missing if the kernel had already replaced the
+handler when `end_at_next` ran."""
 
 
 def end_at_next(*signals: int) -> None:
-    """Lets the kernel terminate the process at the second of these signals, unless Python has handled the
-    first one by then.
+    """Lets the kernel terminate the process at the second of these signals. The process survives the second
+    signal if Python has handled the first one by then.
 
     While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore,
-    this function installs a handler that the kernel replaces with the default action as soon as the handler
-    is called. When a Python handler runs, it must call this function again. This function works only with
-    glibc.
+    this function reinstalls the handlers with `sysv_signal`. The kernel resets such a handler to the default
+    action when the handler is called. A Python handler must call this function again each time that the
+    handler runs. This function works only with glibc.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:
@@ -73,13 +74,13 @@ def end_after_parent() -> None:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl"):
         return
-    # the handler is alarm(3), which receives the signal's number as its seconds
+    # alarm(3) is the handler, so the signal's number (12) becomes the number of seconds
     libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
     libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGUSR2), 0, 0, 0)
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether a log record is useful. The record of a broken TLS connection is not useful, because
-    the caller already reports the error, and uvloop only adds a traceback."""
+    """Returns whether to keep a log record. The record of a broken TLS connection is dropped. The caller
+    already reports the error, and uvloop only adds a traceback."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

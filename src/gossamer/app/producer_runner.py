@@ -1,7 +1,8 @@
-"""Runs producers. The URLs of a producer are added in batches, whether or not workers are running. The crawl
-does not end before its producers. A producer's position is stored after its batch is in the frontier. After a
-kill, therefore, at most one batch is added again, and the seen set rejects its URLs. Producers wait while
-more than MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used up.
+"""Runs producers. The URLs of a producer are added in batches, whether or not workers are running. A crawl
+ends only after its producers have ended. A producer's position is stored after its batch is in the frontier.
+After a kill, at most one batch is therefore added a second time. The seen set rejects the URLs of this batch.
+Producers wait while more than MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used
+up.
 """
 
 from __future__ import annotations
@@ -47,22 +48,24 @@ if TYPE_CHECKING:
 MAX_PENDING_URLS = 20_000_000
 """Producers wait while a crawl has more pending URLs than this."""
 MAX_OUTBOX_URLS = 500_000
-"""Producers wait while more URLs than this wait to be moved to the cold store."""
+"""Producers wait while more than this many URLs wait to be moved to the cold store."""
 MAX_MEMORY_SHARE = 0.8
 """Producers wait while the store uses more than this share of its `maxmemory`."""
 LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20
-"""The number of bytes at the end of the file of rejected lines that are searched for repetitions."""
+"""Rejected lines that arrive again are looked up in this many bytes at the end of the file of rejected
+lines."""
 MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "finished": 0, "failed": 9}
 """Maps a crawl's end state to the exit code of `submit`, if the crawl ends while `submit` is still adding
-URLs. For every other end state, the exit code is 11."""
+URLs. The exit code is 11 for an end state that is not in this map."""
 CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
-"""Seconds between checks of the pending URLs, between checks while there are too many, and between progress
+"""Intervals in seconds. The first is the interval between checks of the pending URLs. The second is the
+interval between checks while too many URLs are pending. The third is the interval between progress
 messages."""
 
 Say = Callable[[str], None]
@@ -76,8 +79,9 @@ class ChangeSignals(Protocol):
     """Interface for recording change signals. A change signal says that a known page has probably changed."""
 
     async def signal(self, requests: Sequence[Request]) -> Sequence[bool] | None:
-        """Records a change signal for the page of each request. Returns for each page whether it is known.
-        Returns None if only the seen set contains this information."""
+        """Records a change signal for the page of each request. Returns one boolean per request. The boolean
+        is true if the page of the request is known. Returns None if this process has no list of known pages.
+        The seen set then decides which URLs are new."""
         ...
 
 
@@ -95,8 +99,8 @@ class Feeder:
         warn: Say = say_nothing,
         signals: ChangeSignals | None = None,
     ) -> None:
-        """`again`: whether the URLs may have been added before. If so, known URLs do not count as duplicates.
-        `signals`: the object that records changed entries of known pages."""
+        """`again`: whether the URLs may have been added before. If this is possible, known URLs do not count
+        as duplicates. `signals`: the object that records changed entries of known pages."""
         self._signals = signals
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
         self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
@@ -156,7 +160,8 @@ class Feeder:
         await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Retries a step while the store is unreachable because it restarts or a replica takes over."""
+        """Retries a step while the store is unreachable. A store is unreachable while it restarts, and until
+        a replica takes over."""
         deadline = time.monotonic() + MAX_OUTAGE_S
         while True:
             try:
@@ -199,7 +204,7 @@ class Feeder:
 
 
 async def why_no_room(store: Store, crawl: str) -> str:
-    """Returns why no URLs may be added to the crawl now, or ''."""
+    """Returns the reason why the crawl has no room for more URLs, or '' if it has room."""
     if (await crawl_counts(store, crawl))["open"] > MAX_PENDING_URLS:
         return f"more than {MAX_PENDING_URLS:,} URLs are pending"
     pipe = store.client.pipeline(transaction=False)
@@ -225,8 +230,8 @@ async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
 
 
 async def _without_signals(batch: UrlBatch, signals: ChangeSignals) -> UrlBatch:
-    """Records the batch's changed entries of known pages as change signals. Returns the batch without these
-    entries."""
+    """Records a change signal for each changed entry of the batch. Returns the batch without the changed
+    entries whose pages are known."""
     pairs = list(zip(batch.requests, batch.editions, strict=True))
     changed = [request for request, edition in pairs if edition]
     answers = await signals.signal(changed)
@@ -250,9 +255,10 @@ async def run_producers(
     signals: ChangeSignals | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Runs producers while the body of the `async with` statement runs. A lease keeps the crawl from ending
-    meanwhile. Yields the task of the producers. If a producer fails, the body is cancelled, and the
-    producer's error is raised. `revisits`: the loop that visits known pages again. With this loop, the crawl
-    never ends by itself. `signals`: the object that records changed entries, if `revisits` does not."""
+    before the body has run. Yields the task that runs the producers. If a producer fails, the body is
+    cancelled, and the producer's error is raised. `revisits`: the loop that visits known pages again. A crawl
+    with this loop does not end until a user stops it. `signals`: the object that records changed entries if
+    `revisits` is None."""
     if not sources and revisits is None:
         yield None
         return
@@ -285,9 +291,9 @@ async def feed(
     begun: Callable[[], Awaitable[None]] | None = None,
     signals: ChangeSignals | None = None,
 ) -> None:
-    """Adds all URLs of the producers, whether or not workers are running. `begun` is called when the crawl
-    can no longer end before the producers. `signals`: the object that records changed entries of known
-    pages."""
+    """Adds all URLs of the producers, whether or not workers are running. `begun` is called once the lease
+    keeps the crawl from ending before its producers. `signals`: the object that records changed entries of
+    known pages."""
     async with run_producers(setup, store, sources, say, signals=signals) as work:
         if begun is not None:
             await begun()
@@ -307,7 +313,8 @@ async def feed(
 
 
 async def _ended(store: Store, crawl: str) -> GossamerError:
-    """Waits until a crawl to which URLs are being added has ended. Returns the error to raise."""
+    """Waits until a crawl to which URLs are being added has ended. Returns an error that describes how the
+    crawl ended."""
     crawls = Crawls(store)
     while True:
         await asyncio.sleep(CROWDED_INTERVAL_S)
@@ -317,12 +324,12 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
                 await store.check_same()
         except StoreChanged as error:
             return error
-        except StoreError:  # the store may come back; the next write reports the outage
+        except StoreError:  # the store may recover; if not, the producers' next write reports the outage
             continue
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
             continue
-        if record is not None and state == "ending":  # a crawl is in this state for a moment or for minutes
+        if record is not None and state == "ending":  # "ending" is only a transition, which may take minutes
             state = record.ends_as or "finished"
         why = f" ({record.reason})" if record is not None and record.reason else ""
         line = (
@@ -343,7 +350,7 @@ async def _leased(
     revisits: RevisitLoop | None,
     signals: ChangeSignals | None,
 ) -> None:
-    """Runs all producers until they end, under a lease that is renewed meanwhile."""
+    """Runs all producers until they end. Renews the crawl's lease as long as the producers run."""
     crawl = setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     if revisits is not None:
@@ -375,7 +382,7 @@ async def _release(store: Store, crawl: str, name: str) -> None:
 async def _renewed(store: Store, crawl: str, name: str) -> None:
     while True:
         await asyncio.sleep(RENEW_INTERVAL_S)
-        with contextlib.suppress(StoreError):  # the next write reports the outage
+        with contextlib.suppress(StoreError):  # the producers' next write reports the outage
             await _hold(store, crawl, name)
 
 
@@ -386,8 +393,8 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Writes rejected seed lines to a file of the crawl. `again`: whether the lines may have been written
-    before."""
+    """Writes rejected seed lines to a file of the crawl. `again`: whether some of the lines may already be in
+    the file."""
     try:
         make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
@@ -401,7 +408,8 @@ def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, agai
 
 
 def _last(path: Path) -> set[bytes]:
-    """Returns the last lines of a file, at least as many as one batch may contain."""
+    """Returns the lines in the last SEARCHED_TAIL_BYTES bytes of a file. The lines of one batch always fit
+    into this many bytes."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - SEARCHED_TAIL_BYTES))
         return set(file)

@@ -1,5 +1,5 @@
-"""Builds the proxies of a crawl in one worker: reads the proxy lists, checks that they contain a proxy for
-each site's needs, and adds health checks, which go through the egress guard."""
+"""Builds the proxies of a crawl in one worker. Reads the proxy lists, and checks that they contain a proxy
+for the needs of each site. Adds health checks that go through the egress guard."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class ProxyCheck:
         )
 
     async def seconds(self, place: int) -> float | None:
-        """Checks a proxy. Returns the seconds that the check took, or None if it failed."""
+        """Checks a proxy. Returns the duration of the check in seconds, or None if the check failed."""
         proxy = self._pool.proxies[place]
         country = Wanted().country(proxy)
         url = proxy.url(country, "check")

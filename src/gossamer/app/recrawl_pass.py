@@ -1,5 +1,5 @@
-"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin, and adds the
-requests of the pass to the frontier."""
+"""A pass revisits the known URLs of a crawl. This module decides whether a pass may begin. When a pass
+begins, the module adds the requests of the pass to the frontier."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PROGRESS_INTERVAL_S = 10.0
 
 
 async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Returns whether a new pass of `--refresh` begins, and merges the logs of known pages for it. Returns
-    False if an earlier pass is to be continued. If a crawl starts over without `--refresh`, its known pages
-    are deleted. Raises UsageError if URLs are still pending or no page is known."""
+    """Returns whether a new pass of `--refresh` begins. If a pass begins, merges the logs of known pages
+    first. Returns False if an earlier pass continues. If a crawl starts over without `--refresh`, its known
+    pages are deleted. Raises UsageError if URLs are still pending or no page is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
@@ -79,8 +79,8 @@ def _from_table(folder: Path) -> None:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs to the frontier. If the process is killed meanwhile, the next call adds the missing
-    URLs. Adding a URL twice has no effect. `say` receives progress messages."""
+    """Adds the known URLs to the frontier. If the process is killed during the call, the next call adds the
+    remaining URLs. Adding a URL twice has no effect. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
     adds = Enqueuer(setup, store)
@@ -107,7 +107,7 @@ async def visit_again(
 
 async def check_known_to_fleet(setup: Setup, store: Store) -> None:
     """Raises UsageError if a submitted crawl has `--revisit`, but an earlier run did not record the pages
-    that it visited. Those pages would never be visited again, because the seen set rejects their URLs."""
+    that it visited. The crawl could never revisit these pages, because the seen set rejects their URLs."""
     if setup.job.settings.revisit is None or setup.job.fresh:
         return
     folder = setup.known_at
@@ -121,8 +121,8 @@ async def check_known_to_fleet(setup: Setup, store: Store) -> None:
 
 
 async def give_to_fleet(setup: Setup, store: Store) -> None:
-    """Moves the pages that earlier runs recorded in a folder to the page table of a submitted crawl with
-    `--revisit`. If the process is killed meanwhile, the next call repeats the move."""
+    """Moves known pages into the page table of a submitted crawl with `--revisit`. Earlier runs recorded
+    these pages in a folder. If the process is killed meanwhile, the next call repeats the move."""
     folder = setup.known_at
     if setup.job.settings.revisit is None or folder is None or not known_pages.has_any(folder):
         return

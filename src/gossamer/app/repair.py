@@ -1,7 +1,7 @@
-"""`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls from their outputs
-or from the rows that they keep. A page that has a row is done. Such a page is put into the seen set and
-requested once more, because only the page itself contains the links that were found but not yet followed. No
-second row is written for the page. See docs/decisions/0036.
+"""`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls. The crawls are
+rebuilt from their outputs or from their kept rows. A page that has a row is done. The repair puts the URL of
+a done page into the seen set, but also requests the page once more. The links that were found but not yet
+followed are stored nowhere else. The page does not get a second row. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -61,19 +61,20 @@ class CrawlFile(msgspec.Struct):
     name: str
     spec: Spec
     outputs: list[str]
-    """The crawl's outputs. In outputs that are not files, secrets are masked. A repair does not need them,
-    because it writes only to files."""
+    """The crawl's outputs. If an output is not a file, the secrets in its address are masked. A repair writes
+    only to files, so it does not need these secrets."""
     sites: dict[str, str] = {}
     plain: bool = True
     """Whether the outputs contain only page records: no items, no links, no whole responses."""
     date: str = ""
-    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC. '' if an older gossamer wrote it."""
+    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC. The date is '' if an older version
+    of gossamer wrote this description."""
     finished: bool = False
     """Whether the last run finished the crawl."""
 
 
 class DonePage(NamedTuple):
-    """A page that counts as done because it already has a row."""
+    """A page that already has a row, so that it counts as done."""
 
     url: str
     depth: int
@@ -105,14 +106,14 @@ def _today() -> str:
 
 def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None:
     """Writes the description that a repair needs into the crawl's folder. `date`: the day on which the crawl
-    or its pass began."""
+    began. For a crawl with passes, `date` is the day on which the latest pass began."""
     job = setup.job
     outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
     more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl
     new = folder / f"{NAME}.new"
-    # the crawl itself does not need this file, and reports problems with the folder elsewhere
+    # A crawl runs without this file, so errors are ignored here. Other code reports problems with the folder.
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
@@ -267,13 +268,13 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
 async def _enter(
     store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, DonePage], say: Say
 ) -> None:
-    """Puts the pages that are done into the seen set, and also into the queue, so that their links are read
+    """Adds the done pages to the seen set. Also queues these pages, so that the crawl reads their links
     again."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
     hosts = {
         f"{origin(page.url)}/" for page in pages
-    }  # these origins were already requested, so their ports are allowed
+    }  # the earlier run requested these origins, so their ports are allowed
     taker = LinkIntake(
         Scope.of(hosts, "any"),
         seed=store.seed,
@@ -331,7 +332,7 @@ def _sizes(tables: list[str]) -> dict[str, int]:
 
 
 def _tables(known: CrawlFile) -> list[str]:
-    """Returns the outputs whose rows show which pages are done."""
+    """Returns the outputs that show by their rows which pages are done."""
     found = [parse(spec) for spec in known.outputs if "://" not in spec]
     return [
         kind_path(one.path, "page")
@@ -345,8 +346,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """Returns the pages that have a row in every output. If an output lacks the row of a page, the page is
-    visited again, and the page's rows in the other outputs are moved to another file."""
+    """Returns the pages that have a row in every output. If a page has no row in one of the outputs, the
+    crawl visits the page again. The page's rows in the other outputs are then moved to separate files."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -374,7 +375,7 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
 
 
 def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
-    """Returns the pages whose records are among the rows that a crawl keeps."""
+    """Returns the pages that have a page record in a crawl's kept rows."""
     canonical = canonical_url_function(known.spec)
     records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
     items: dict[str, set[tuple[str, str]]] = {}
@@ -399,8 +400,9 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
 
 
 def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
-    """Replaces the rows that the crawl keeps by the rows of a repaired output of page records. If no output
-    contains all values of a record, removes the kept rows and returns False."""
+    """Replaces the kept rows of a crawl. The new rows are read from a repaired output of page records. Only a
+    JSON lines output contains all values of a record. If there is no such output, removes the kept rows and
+    returns False."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
         remove_kept(kept.parent, "a repair rebuilt the crawl from a CSV")
@@ -423,8 +425,8 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrites an output without the rows that end at the offsets `ends`. The removed rows are moved to a
-    file next to the output. A kill during the rewrite loses nothing."""
+    """Rewrites an output without the rows whose ends are at the offsets `ends`. The removed rows are moved to
+    a file next to the output. No row is lost if the process is killed during the rewrite."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -443,8 +445,8 @@ def _remove(path: str, ends: set[int], say: Say) -> None:
 
 
 def _starts(path: str, ends: set[int]) -> dict[int, int]:
-    """Returns the start offsets of the rows that end at the offsets `ends`. In JSON lines a row starts with
-    its line. In CSV a row starts where the previous row ends."""
+    """Maps the end offset of each row in `ends` to the start offset of this row. In JSON lines, a row starts
+    at the beginning of its line. In CSV, a row starts where the previous row ends."""
     if parse(path).format == "csv":
         starts, before = {}, _head_end(path)
         for _, end in _rows(path):
@@ -459,14 +461,15 @@ def _starts(path: str, ends: set[int]) -> dict[int, int]:
 
 
 def _head_end(path: str) -> int:
-    """Returns the offset of the first row of a CSV file, after the line with the column names."""
+    """Returns the offset of the first row of a CSV file. This offset is just after the line of column
+    names."""
     with open(path, "rb") as file:
         return len(file.readline())
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Returns whether the lines after the last page's row are complete rows of another kind. Complete rows of
-    another kind are not cut off."""
+    """Returns whether all lines after the last page row are complete rows of other kinds. The repair keeps
+    such rows."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

@@ -1,5 +1,5 @@
-"""The budget of visits to known pages: how many visits are allowed per day and at this moment, and how many
-the politeness of a host allows."""
+"""The budget of visits to known pages. Computes how many visits are allowed per day and at this moment. Also
+computes how many visits the politeness of a host allows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CATCH_UP_S = 60.0
-"""After a pause, at most the budget of this many seconds may be spent at once."""
+"""After a pause, the loop may catch up on the budget of at most this many seconds."""
 UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
-"""The delay of a host whose pace is not learned yet, and the shortest delay that counts, in seconds."""
+"""The first number is the delay, in seconds, of a host whose pace is not known yet. The second number is the
+shortest delay that the budget assumes."""
 
 
 class RevisitBudget:
@@ -50,8 +51,8 @@ class RevisitBudget:
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
 
     def refusal(self, pages: int, needed: float) -> UsageError:
-        """Returns the error for a budget that is too small to visit every page within the window. `needed`:
-        the visits per day that the window requires."""
+        """Returns the error to raise if the budget is too small to visit every page within the window.
+        `needed`: the visits per day that the window requires."""
         return UsageError(
             f"--revisit {self._settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
             f"and the budget allows {self.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "
@@ -59,7 +60,7 @@ class RevisitBudget:
         )
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget for `seconds` that have passed, at most for MAX_CATCH_UP_S. Unused fractions of a
+        """Adds the budget of the last `seconds`, but of at most MAX_CATCH_UP_S seconds. Unused fractions of a
         visit are kept."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
@@ -71,7 +72,7 @@ class RevisitBudget:
         return int(self._tokens)
 
     def spend(self, visits: int) -> None:
-        """Records that visits begin."""
+        """Records the start of `visits` visits."""
         self._tokens -= visits
         self._spent += visits
 

@@ -1,6 +1,6 @@
-"""The two places where the page table of a crawl can be stored. A process that crawls alone stores the table
-in its folder, and a fleet stores it in the shared store. The loop that visits pages again (`revisit_loop`)
-works with both."""
+"""The two places where the page table of a crawl can be stored. If one process runs the crawl alone, the
+table is in the crawl's folder. If a fleet runs the crawl, the table is in the shared store. The loop that
+revisits pages (`revisit_loop`) works with either place."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class TableHome(Protocol):
     """Interface for the storage of a page table."""
 
     refuses: bool
-    """Whether a budget that is too small for the revisit window is an error. If False, there is only a
+    """If true, a budget that is too small for the revisit window is an error. If false, the user only gets a
     warning."""
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
 
     async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
-        """Moves reported visits into the table. Returns whether there are more."""
+        """Moves reported visits into the table. Returns whether more reported visits are waiting."""
         ...
 
     async def commit(self, do: Do) -> None:
@@ -58,7 +58,7 @@ class FolderHome:
 
 
 class StoreHome:
-    """A table in the shared store."""
+    """A page table in the shared store."""
 
     refuses = False
 

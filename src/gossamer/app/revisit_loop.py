@@ -3,12 +3,12 @@
 Workers report the outcome of each visit to the page table before they settle its claim. This loop runs in the
 process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). The loop moves
 the outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
-recorded in the table, and then queued by one script call per bucket. The script ignores a batch that it has
-seen before. Therefore, a kill at any moment loses no page and queues no page twice.
+recorded in the table. Then one script call per bucket queues its pages. The script ignores a batch that it
+has seen before. A kill at any moment therefore loses no page and queues no page twice.
 
 The budget is spent evenly over time. If the due pages do not use up the budget, the pages that are due next
-are visited early. If the budget does not suffice, pages are visited in the order of their due times. The
-price of a visit (`recrawl.revisit_policy`) then rises, which makes the next intervals longer.
+are visited early. If the budget is too small, pages are visited in the order of their due times. A small
+budget also raises the price of a visit (`recrawl.revisit_policy`), which makes the next intervals longer.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
 TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
-"""Intervals in seconds: between two ticks, between two computations of the price of a visit, and between two
-reports. Each tick reads the inbox and queues due pages."""
+"""Intervals in seconds. TICK_S is the interval between two ticks. REFIT_INTERVAL_S is the interval between
+two computations of the price of a visit. REPORT_INTERVAL_S is the interval between two reports. Each tick
+reads the inbox and queues due pages."""
 MAX_REPORT_SHARE = 0.02
-"""The share of the time that reports may take."""
+"""The largest fraction of the time that the loop may spend on reports."""
 FIRST_REFITS = 30
-"""During this many ticks after the start, the price of a visit is recomputed in every tick. Afterwards it is
-recomputed every REFIT_INTERVAL_S seconds."""
+"""The price of a visit is recomputed in every tick until this many ticks have passed. After these ticks, the
+price is recomputed every REFIT_INTERVAL_S seconds."""
 MAX_OUTAGE_S = 60.0
 """Seconds for which the store may be unavailable before the loop gives up."""
 WARN_INTERVAL_S = 3600.0
@@ -93,7 +94,7 @@ class RevisitLoop:
         return self._pages
 
     async def open(self, adds: Enqueuer) -> None:
-        """Opens the table, with the pages that the crawl knows from earlier runs. Raises UsageError if the
+        """Opens the page table, which contains the pages known from earlier runs. Raises UsageError if the
         budget is too small to visit every page within the window."""
         self._adds = adds
         try:
@@ -119,7 +120,7 @@ class RevisitLoop:
         away, resend, busy = 0.0, True, True
         while True:
             try:
-                if resend:  # a kill or an outage may have come before the last batch was queued
+                if resend:  # the last batch may not be queued yet, because of a kill or an outage
                     await self._queue(*await self._do(self.pages.last_batch))
                 busy, away, resend = await self.tick(), 0.0, False
             except StoreChanged:
@@ -133,7 +134,7 @@ class RevisitLoop:
             await asyncio.sleep(0 if busy else TICK_S)
 
     async def tick(self) -> bool:
-        """Makes one step of the loop. Returns whether there is more to do immediately."""
+        """Runs one step of the loop. Returns whether the next step must follow immediately."""
         now, self._ticks = await self._read_clock(), self._ticks + 1
         busy = await self._home.take_visits(self.pages, now, self._do)
         await self._read_reports(now)
@@ -147,7 +148,7 @@ class RevisitLoop:
             began = self._monotonic()
             await self._find_lost(now)
             await self.report(now)
-            took = self._monotonic() - began  # it reads the whole table
+            took = self._monotonic() - began  # a report reads the whole table
             self._report_at = began + max(REPORT_INTERVAL_S, took / MAX_REPORT_SHARE)
         return busy
 
@@ -176,8 +177,8 @@ class RevisitLoop:
         return await self._change(self.pages.signal, requests, round(self._clock()))
 
     def _unkept(self, pages: int) -> float | None:
-        """Returns how many visits a day are needed to visit every page within the window or the maximum age,
-        if the budget does not suffice. Otherwise returns None."""
+        """Returns the number of visits per day that are needed to visit every page within the window or the
+        maximum age. Returns a number only if the budget is smaller. Otherwise returns None."""
         return unkept_window(pages, self.pages.schedule.bounds.most, self.budget.visits)
 
     async def _read_budget(self) -> None:
@@ -193,7 +194,7 @@ class RevisitLoop:
             await self._queue(batch, chosen)
 
     async def _queue(self, batch: int, pages: Sequence[PageState]) -> None:
-        """Queues a batch. Queueing it again changes nothing."""
+        """Queues a batch. A batch that is already queued does not change."""
         if not pages:
             return
         assert self._adds is not None
@@ -212,8 +213,8 @@ class RevisitLoop:
         await self._adds.frontier.revisit(adds, batch)
 
     async def _find_lost(self, now: int) -> None:
-        """Finds pages whose visit was lost, and makes them due again. A visit was lost if its page counts as
-        queued although the crawl has no open URL."""
+        """Finds pages whose visit was lost, and makes them due again. A visit was lost if the table lists its
+        page as queued, but the crawl has no open URL."""
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
@@ -229,11 +230,12 @@ class RevisitLoop:
             requests = [Request(one.url) for one in found if one.certain == certain]
             if requests:
                 await self._change(functools.partial(self.pages.signal, certain=certain), requests, now)
-        if found:  # only now, because a kill must not lose them
+        if found:  # dropped only after they were recorded, because a kill must not lose a report
             await drop_reported(self._store, self._setup.crawl, len(found))
 
     async def _read_clock(self) -> int:
-        """Returns the time, adds to the budget, and moves the due times if the clock was set back."""
+        """Returns the time, and adds the elapsed time to the budget. Moves the due times if the clock was set
+        back."""
         wall, mono = self._clock(), self._monotonic()
         last_wall, last_mono = self._walls
         self._walls = wall, mono
@@ -266,6 +268,6 @@ class RevisitLoop:
         return result
 
     async def _do(self, call: Callable[..., Result], *args: Any) -> Result:
-        """Calls a function in the thread of the table. The call runs to its end even if the loop is
-        cancelled."""
+        """Calls a function in the thread that owns the page table. If the loop is cancelled, the call still
+        completes."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(call, *args))

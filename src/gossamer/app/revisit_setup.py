@@ -23,8 +23,8 @@ SETTINGS = ("revisit", "revisit_budget", "max_age", "min_age", "importance")
 
 def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
     """Returns the job with its revisit settings filled in. Settings that the crawl itself does not set are
-    taken from its site files. Raises ConfigError if the sites contradict one another, and UsageError if the
-    settings do."""
+    taken from its site files. Raises ConfigError if the sites contradict one another. Raises UsageError if
+    the settings contradict one another."""
     found = {name: getattr(job.settings, name) for name in SETTINGS}
     for name in SETTINGS:
         said = {one.name: value for one in sites if (value := getattr(one.site, name))}
@@ -75,8 +75,8 @@ class FleetSignals:
         self._store, self._crawl = store, crawl
 
     async def signal(self, requests: Sequence[Request]) -> None:
-        """Reports changed pages. If too many reports are waiting, the new ones are dropped, and their pages
-        are visited when they are due anyway."""
+        """Reports changed pages. If too many reports are waiting, new reports are dropped. The pages of
+        dropped reports are visited at their normal due times."""
         from gossamer.recrawl.freshness import report_changed
 
         if requests:

@@ -41,10 +41,10 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Called before a pass (`--refresh`) begins. Returns how far the outputs of a crawl contain the kept
-    rows. Maps each output to an offset in the file of kept rows: the rows before this offset have been
-    written to the output. The key PASS maps to the offset at which the pass begins. Returns {} if no rows are
-    kept."""
+    """Called before a pass (`--refresh`) begins. Returns how many of the kept rows each output of a crawl
+    already contains. The result maps each output to an offset in the file of kept rows. All rows before this
+    offset were written to the output. The key PASS maps to the offset of the pass's first row. Returns {} if
+    the crawl keeps no rows."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}
@@ -100,6 +100,7 @@ async def bound_kept(setup: Setup, store: Store) -> None:
 
 
 def _by_age(data: Path) -> list[tuple[float, int, Path]]:
-    """Returns the time of the last write, the size in bytes and the folder of each file of kept rows."""
+    """Returns one entry for each file of kept rows. An entry contains the time of the last write, the size in
+    bytes and the folder."""
     found = [(path.stat(), path.parent) for path in data.glob(f"*/{NAME}")]
     return sorted((there.st_mtime, there.st_size, folder) for there, folder in found)

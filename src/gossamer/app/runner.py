@@ -89,8 +89,8 @@ class Live(msgspec.Struct):
 
 Watch = Callable[[Live], None]
 UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 21
-"""Seconds between two updates of the progress display, and the number of updates over which rates are
-measured."""
+"""The first number is the time in seconds between two updates of the progress display. The second number is
+the number of updates over which rates are measured."""
 
 
 class ExtraReceivers(msgspec.Struct):
@@ -99,24 +99,25 @@ class ExtraReceivers(msgspec.Struct):
     tables: list[Any] = []
     """Additional sinks."""
     page: Callable[[Claim, Page], None] | None = None
-    """Called with each page before it is read."""
+    """Receives each page before a page function reads the page."""
     only: str | None = None
-    """The only URL to visit. The targets determine only how its page is read."""
+    """The only URL to visit. The targets only determine how the page is read."""
     use: str | None = None
     carry: Any = None
-    """If `only` is set: the page function that reads its page (`use`), and the value that its request carries
-    (`carry`)."""
+    """`use` is the page function that reads the page of `only`. `carry` is the value that the request for
+    `only` carries."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
     """Called when the workers are done, before the end of the crawl is recorded."""
     attach_pages: bool = False
-    """Whether each row for `tables` has its page (`Row.page`)."""
+    """Whether the rows that `tables` receive contain their page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
     """Called with warnings, for example about a source that a producer cannot read. Each problem is reported
     once."""
     verbose: bool = False
     """Whether `say` is called with a line for each visit (`app.verbose_output`)."""
     say: Callable[[str], None] = write_stderr
-    """Called with the lines of `verbose`, and with everything that worker processes write to stderr."""
+    """Called with the lines of `verbose`. Also called with each line that a worker process writes to
+    stderr."""
 
 
 async def crawl(
@@ -161,11 +162,13 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            if record is None:  # the crawl belongs to another process, or must not be changed
+            # without a record, the crawl belongs to another process or must not be changed
+            if record is None:
                 raise
-            if isinstance(error, StoreChanged):  # nothing of this crawl may be written to another store
+            # the address now leads to another store, which must not receive data of this crawl
+            if isinstance(error, StoreChanged):
                 raise
-            with contextlib.suppress(StoreError):  # the error to raise already reports the outage
+            with contextlib.suppress(StoreError):  # the error that is raised below already reports the outage
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await CrawlStatistics(store).summary(setup.crawl)
             raise error from (None if error is raised else raised)
@@ -203,8 +206,8 @@ class DataFolder:
 
 
 def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
-    """Returns the error that the crawl should raise. If the data folder was removed, this is the cause of all
-    other errors. Returns None for an OSError that is not about a file in the data folder."""
+    """Returns the error to raise for the crawl. If the data folder was removed, this is the cause of all
+    other errors. Returns None if an OSError is not about a file in the data folder."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -221,8 +224,8 @@ def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerErro
 async def begin(
     setup: Setup, store: Store, job: Job, state: str = "running"
 ) -> tuple[Record, Summary | None]:
-    """Creates or resumes the crawl in the given state. Also returns the summary if the crawl was already
-    finished."""
+    """Creates or resumes the crawl. The crawl then has the given state. If the crawl was already finished,
+    also returns its summary."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
@@ -270,15 +273,15 @@ async def begin(
         await requeue_parked(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
-        # a crawl that visits its pages again has no end, so the limit is that of each run
+        # a crawl with --revisit never ends by itself, so the limit applies to each run
         spent = 0.0 if setup.job.settings.revisit is not None else record.spent
         setup.deadline = time.monotonic() + job.settings.time_limit - spent
     return record, None
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
-    """Requeues all leased URLs at once, because the folder's lock proves that no other process of these
-    crawls is alive. Blames the pages that were being read when a process died."""
+    """Requeues all leased URLs at once. The folder's lock proves that no other process works on these crawls.
+    If a process died while it read a page, the page is blamed."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
         last = last_read(Path(setup.job.settings.data) / crawl)
@@ -344,7 +347,7 @@ class CrawlRun:
                     self.watch(await self._live())
 
     async def _goes_on(self, outcome: str) -> bool:
-        """Returns whether URLs were added to the crawl while its workers ended (`app.url_adding`)."""
+        """Returns whether someone added URLs to the crawl while its workers ended (`app.url_adding`)."""
         return outcome == "finished" and (await crawl_counts(self.store, self.setup.crawl))["open"] > 0
 
     async def _while_there(self) -> str:
@@ -360,7 +363,8 @@ class CrawlRun:
             await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
-        """Runs one worker in this process and the others in child processes. Returns their common outcome."""
+        """Runs one worker in this process and the others in child processes. Returns the first outcome that
+        is not "finished". If there is none, returns "finished"."""
         bench = CrawlWorker(
             self.setup,
             self.store,
@@ -384,7 +388,8 @@ class CrawlRun:
             whole = set(outcomes) == {"finished"}
             await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
-            await bench.outputs.finish(wait=True)  # makes the rows so far readable, even if the run continues
+            # makes the rows written so far readable, although the run may continue
+            await bench.outputs.finish(wait=True)
         finally:
             for task in tasks:
                 task.cancel()
@@ -479,13 +484,13 @@ class CrawlRun:
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:
-    """Returns the sort key of a host. Hosts that need the longest time at their pace come first."""
+    """Returns the sort key of a host. The host that needs the most time for its queue comes first."""
     return -host.waiting * (host.delay or 0.0), -host.waiting
 
 
 async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     """Records the end of the run and returns the crawl's summary. Raises StoreChanged if the store was
-    emptied. Otherwise, the crawl would wrongly count as finished, because an empty store has no open URLs."""
+    emptied. An empty store has no open URLs, so the crawl would wrongly count as finished."""
     await store.check_same()
     crawls = Crawls(store)
     if outcome == "cancelled":
@@ -494,7 +499,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     was, why = await crawls.state(setup.crawl)
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
     summary = await CrawlStatistics(store).summary(setup.crawl)
-    if state == "finished" and summary.pending:  # URLs were added after the last look at the counts
+    if state == "finished" and summary.pending:  # URLs were added after the counts were last read
         state = "stopped"
         await crawls.set(setup.crawl, state, "URLs were added")
         summary = await CrawlStatistics(store).summary(setup.crawl)

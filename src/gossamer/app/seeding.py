@@ -35,16 +35,16 @@ BATCH_SEEDS = 5000
 
 
 class Targets(msgspec.Struct):
-    """The content of the targets: seeds that were read before the crawl begins, and producers that supply
-    seeds while the crawl runs (`producer_runner`)."""
+    """The content of the targets. Some seeds are read before the crawl begins. Producers supply other seeds
+    while the crawl runs (`producer_runner`)."""
 
     seeds: list[Request]
     sources: list[UrlProducer] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
-    """Reads the targets. Returns the setup that all workers share, and the seeds (or only the seed `only`).
-    Raises UsageError, ConfigError."""
+    """Reads the targets. Returns the setup that all workers share, and the seeds. If `only` is given, it is
+    the only seed. Raises UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.target_kind(text) for text in job.targets]
@@ -52,7 +52,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
-    check_name(name)  # before the first folder of that name is created
+    check_name(name)  # the code below creates the first folder with this name
     if any("{" in spec for spec in output_values(job)):
         from gossamer.app.output_names import with_names
 
@@ -66,7 +66,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is not None:
         wanted = list(targets.requests(targets.target_kind(only), rejected))
     given, credentials = strip_credentials(in_seed_form(wanted, sites, job), job.priority)
-    # sitemaps become seeds when they are read
+    # the entries of a sitemap or feed become seeds when the crawl reads the sitemap or feed
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     apis = [target.text.partition(" ")[0] for target in read if target.kind == "api"]
@@ -120,8 +120,8 @@ def in_seed_form(
 def strip_credentials(
     wanted: list[Request], priority: int
 ) -> tuple[list[Request], dict[str, tuple[str, str]]]:
-    """Removes the credentials from the seeds' URLs. Returns the seeds with a priority, and the credentials by
-    origin."""
+    """Removes the credentials from the seeds' URLs. Fills in the priority of seeds that have none. Returns
+    the seeds, and the credentials by origin."""
     given, credentials = [], {}
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)
@@ -146,8 +146,8 @@ WATCHED = ("sitemap", "feed", "api")
 def divide_targets(
     read: list[targets.Target], watch: float | None
 ) -> tuple[list[targets.Target], list[UrlProducer]]:
-    """Splits the targets into those that are read immediately and those that are read by a producer. Returns
-    the first group, and the producers of the second group."""
+    """Splits the targets. Some targets are read immediately, and producers read the other targets. Returns
+    the targets to read immediately, and the producers of the other targets."""
     short, sources = [], list[UrlProducer]()
     for target in read:
         if target.kind == "stdin":
@@ -182,15 +182,15 @@ def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
 
 
 def scope_anchors(given: list[Request], scope: str) -> list[str]:
-    """Returns the URLs that define the scope. For very many seeds one URL per host is enough, unless the
-    scope depends on paths."""
+    """Returns the URLs that define the scope. If there are more than 10,000 seeds, returns one URL per host,
+    unless the scope depends on paths."""
     if scope in ("page", "prefix") or len(given) <= 10_000:
         return list(dict.fromkeys(request.url for request in given))
     return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
 
 
 def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
-    """Returns the front pages of the hosts that sites name. These hosts are in scope even if no seed is on
+    """Returns the root URL of each host that a site names. These hosts are in scope even if no seed is on
     them."""
     if scope not in ("host", "domain"):
         return []

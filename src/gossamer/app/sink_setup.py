@@ -1,5 +1,5 @@
-"""Builds the outputs of a crawl from its settings: the sinks for rows, the store for files, and the function
-that makes rows of links."""
+"""Builds the outputs of a crawl from its settings. The outputs are the sinks for rows, the store for files,
+and the function that makes rows of links."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def make_outputs(
     kept: KeptRows | None = None,
 ) -> Outputs:
     """Returns the sinks of a job, which write to files and tables. `aside`: the file for rejected items.
-    `store`: the identity of the store. `store` is None if this process writes no rows, and opens the outputs
-    only to finish the files that other processes wrote. `kept`: the crawl's kept rows."""
+    `store`: the identity of the store. `store` is None in a process that only finishes the output files of
+    other processes. Such a process writes no rows. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -124,8 +124,8 @@ def kept_rows(setup: Setup, store: str) -> KeptRows:
 
 
 def item_columns(items: Iterable[type], compared: bool = False, ids: bool = False) -> columns.Columns:
-    """Returns the columns of items by kind, including those of files and references. `compared`,
-    `ids`: see `columns.item_columns`."""
+    """Returns the columns of items by kind. The result includes the columns of file rows and of reference
+    rows. `compared`, `ids`: see `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared, ids))
     named = [mark for item in items for _, mark in marked_fields(item)]
@@ -141,7 +141,8 @@ def item_columns(items: Iterable[type], compared: bool = False, ids: bool = Fals
 def duplicate_marker(
     settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str
 ) -> DuplicateMarker | None:
-    """Returns the marker of near-duplicate pages and items, if they are compared."""
+    """Returns the object that marks near-duplicate pages and items. Returns None if the crawl does not
+    compare pages or items."""
     if settings.duplicates == "off" and not _compares(sites):
         return None
     from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
@@ -162,8 +163,8 @@ def _compares(sites: Sequence[LoadedSite]) -> bool:
 def link_rows(
     setup: Setup, key: Callable[[str], str]
 ) -> Callable[[Page, Request, Document], list[Row]] | None:
-    """Returns the function that creates rows for a page's links, or None if no output stores them. `key`:
-    returns the canonical form of a URL."""
+    """Returns the function that makes rows of a page's links. Returns None if no output stores such rows.
+    `key`: returns the canonical form of a URL."""
     job = setup.job
     return (
         None if job.graph is None else partial(edges, setup.crawl, key, graph.kind(parse(job.graph).format))
@@ -173,8 +174,8 @@ def link_rows(
 def open_file_store(
     setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event
 ) -> AssetDownloads | None:
-    """Returns the object that downloads and stores the files of a crawl's items, or None if no item needs it.
-    Raises UsageError, ConfigError."""
+    """Returns the object that downloads and stores the files of a crawl's items. Returns None if the crawl
+    downloads no files. Raises UsageError, ConfigError."""
     job = setup.job
     if not reader.fetches:
         return None

@@ -1,7 +1,7 @@
 """The setup of an existing crawl, for commands that add URLs to the crawl without running it.
 
-A crawl of a fleet has its setup in its record (`job_payload`). Every other crawl stores a copy when it begins,
-without outputs, headers and passwords.
+The record of a fleet's crawl contains its setup (`job_payload`). Every other crawl stores a copy when it
+begins, without outputs, headers and passwords.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ async def store_setup(store: Store, setup: Setup) -> None:
 
 async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
-    No site file is loaded. Instead, `lacks` of the setup contains the hosts of all sites. Raises ConfigError
-    for a setup of a newer version, and UsageError for a crawl of an earlier version that stored no setup and
-    cannot be read again."""
+    No site file is loaded. The field `lacks` of the setup contains the hosts of all sites instead. Raises
+    ConfigError if a newer version wrote the setup. A crawl of an earlier version may have no stored setup.
+    Raises UsageError if the setup of such a crawl cannot be derived from its targets."""
     tasks = FleetCrawls(store)
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))

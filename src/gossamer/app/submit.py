@@ -39,8 +39,8 @@ Say = Callable[[str], None]
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
     """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
-    on the crawl. Long lists are read only afterwards. `say` receives progress messages while the lists are
-    read. Raises GossamerError."""
+    on the crawl. The long lists are read after this call. `say` receives progress messages while the lists
+    are read. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -154,7 +154,7 @@ class Looking:
         return self._store
 
     async def away(self, error: StoreError) -> None:
-        """Records that the store is unreachable or full, and waits a little."""
+        """Records that the store is unreachable or full. Waits for a short time."""
         self._since = self._since or time.monotonic()
         if not self._told:
             self._told = True

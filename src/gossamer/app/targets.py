@@ -110,7 +110,7 @@ def target_kind(text: str) -> Target:
 
 def _path(text: str) -> Target | None:
     """Returns the target if it is an existing file or folder, otherwise None."""
-    is_file = os.path.isfile(text)  # unlike Path's methods, these functions accept any text
+    is_file = os.path.isfile(text)  # these functions accept any text, unlike the methods of Path
     if os.path.isdir(text) or (text.endswith(".py") and is_file):
         return Target("site", str(Path(text)))
     if is_file:

@@ -1,9 +1,10 @@
-"""Remembers each command `gossamer add --again` until it ends, so that a command that was killed can be repeated.
+"""Remembers each command `gossamer add --again` until the command ends. A killed command can therefore be
+repeated.
 
-A repeated visit of a known URL needs an entry of its own in the seen set. The entry is made from the URL and
-a random token of the command. The token is stored while the command has not ended. If the same command is run
-again, the new run gets the same token. Therefore, the seen set rejects the URLs that the killed command
-already added.
+To visit a known URL again, the seen set needs a separate entry for the visit. The entry is computed from the
+URL and from a random token of the command. The token is stored while the command has not ended. If the same
+command is repeated after a kill, the new run gets the same token. Therefore, the seen set rejects the URLs
+that the killed command already added.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gossamer.store.store import Store
 
 
 class Addition(NamedTuple):
-    """A command that has not ended."""
+    """A `gossamer add --again` command that has not ended."""
 
     command: str
     """The hash that equal commands share (`command_hash`)."""
@@ -31,12 +32,12 @@ class Addition(NamedTuple):
     begun_at: float
     """The time when the command was first run, in seconds since the epoch."""
     continued: bool
-    """Whether an equal command was begun before and has not ended."""
+    """Whether an equal command was started before and has not ended."""
 
 
 def command_hash(given: Sequence[Target], options: Any) -> str:
-    """Returns a hash of a command's targets and options. A file is identified by its absolute path, standard
-    input only by `-`, and a list of a Python program by its contents (they determine its name)."""
+    """Returns a hash of a command's targets and options. A file counts with its absolute path, and standard
+    input counts as `-`. A list of a Python program counts with its name, which is made from its contents."""
     texts = [
         str(Path(one.text).absolute()) if one.kind == "list" and one.lines is None else one.text
         for one in given

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.state.credits import Credits
 
 SETTLE_MARGIN_S = 5.0
-"""The credits of a call can be settled until this many seconds after the call's own timeout."""
+"""The credits of a call can still be settled for this many seconds after the call has timed out."""
 
 
 def chosen_of(settings: Settings) -> ChosenUnlocker:
@@ -54,7 +54,7 @@ def check_unlocker(settings: Settings) -> None:
 
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: ChosenUnlocker) -> Credits:
-    """Returns the credits of a crawl at its unlocker."""
+    """Returns the object that limits and counts the credits of a crawl at its unlocker."""
     from gossamer.state.credits import CreditLimits, Credits
 
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
@@ -69,9 +69,9 @@ def unlocker(
     wanted: Callable[[str], str] = lambda _: "",
     alone: bool = True,
 ) -> UnlockerCollector:
-    """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. `alone`:
-    whether it is the crawl's only rung. Raises
-    ConfigError without a provider or key, or for an unknown provider."""
+    """Returns the collector of the unlocker rung. `wanted`: returns the unlocker options of a host's site.
+    `alone`: whether the unlocker rung is the crawl's only rung. Raises ConfigError if the provider is
+    unknown, or if the provider or the key is missing."""
     from gossamer.collectors.unlocker.collector import UnlockerCollector
 
     one = chosen_of(settings)

@@ -1,8 +1,9 @@
-"""Adds URLs to an existing crawl: running, paused or ended, of this machine or of a fleet.
+"""Adds URLs to an existing crawl on this machine or on a fleet. The crawl may be running, paused or ended.
 
-Each URL passes the filters of the crawl, as a link does. Batches are added while a lease keeps the crawl from
-finishing. A finished crawl that got new URLs is unfinished again. If the process is killed, the same command
-adds the rest, because the seen set rejects the URLs that were added before.
+The filters of the crawl apply to each URL as they apply to a link. Batches are added while a lease keeps the
+crawl from finishing. A finished crawl that gets new URLs is no longer finished. If the process is killed, run
+the same command again. The command then adds only the remaining URLs, because the seen set rejects the URLs
+that were already added.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ reads these hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
-"""Intervals in seconds: between progress messages, between checks of the crawl's state, and between these
-checks while a fleet is ending the crawl."""
+"""Intervals in seconds. The first is the interval between progress messages. The second is the interval
+between checks of the crawl's state. The third replaces the second while a fleet is ending the crawl."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""The states in which a crawl accepts no URLs, and the exit code of the command if the crawl enters one of
-these states meanwhile."""
+"""A crawl in one of these states accepts no URLs. If the crawl enters such a state during the command, the
+command ends with exit code STOPPED."""
 ENDING_TIMEOUT_S = 60.0
-"""Maximum number of seconds to wait until a fleet has ended a crawl that is ending."""
+"""The number of seconds to wait for a fleet to end a crawl in the state `ending`."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
 """Kinds of targets from which URLs are added."""
 
@@ -67,7 +68,7 @@ Say = Callable[[str], None]
 
 
 class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of added requests. If a request itself has a value, that value takes precedence."""
+    """The options of the requests to add. A value of the request itself takes precedence over an option."""
 
     priority: int | None = None
     """The priority of the requests. None means the priority of the crawl's seeds."""
@@ -78,7 +79,7 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """Whether URLs that the crawl already knows are visited again."""
     as_seeds: bool = False
-    """Whether URLs are added regardless of the scope and the patterns. If so, the hosts of these URLs join
+    """Whether URLs are added regardless of the scope and the patterns. If true, the hosts of these URLs join
     the scope."""
 
 
@@ -89,7 +90,8 @@ class Added(msgspec.Struct, kw_only=True):
     state: str = ""
     """The state of the crawl after the URLs were added."""
     running: bool = False
-    """Whether a process or a fleet works on the crawl, or will work on it once it is resumed."""
+    """Whether a process or a fleet works on the crawl. Also true if a process or a fleet will work on the
+    crawl after the crawl is resumed."""
     continued: bool = False
     """Whether an equal command with `again` was begun before and did not end. The URLs that the earlier
     command added count as duplicates."""
@@ -150,7 +152,7 @@ async def add_urls(
 
 
 def added_targets(texts: Iterable[str]) -> list[Target]:
-    """Returns the targets from which URLs are added. Raises UsageError for others."""
+    """Returns the targets from which URLs are added. Raises UsageError for any other kind of target."""
     given = [target_kind(text) for text in texts]
     for target in given:
         if target.kind not in ADDED_FROM:
@@ -211,8 +213,8 @@ def check_use(record: Record, use: str | None) -> None:
 
 
 async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
-    """Yields the URLs of a target in batches of at most BATCH_URLS. A list is read as it is added, and stdin
-    as it arrives."""
+    """Yields the URLs of a target in batches of at most BATCH_URLS. A list is read while its URLs are added.
+    Standard input is read as it arrives."""
     if target.kind == "list" and target.lines is None:
         source: ListFile | StdinUrls = ListFile(Path(target.text))
     elif target.kind == "stdin":
@@ -234,8 +236,8 @@ async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
 
 
 class _Adding:
-    """Adds batches of URLs to one crawl, and reopens the crawl if it is finished, so that the URLs are
-    visited."""
+    """Adds batches of URLs to one crawl. If the crawl is finished, reopens the crawl, so that it visits the
+    URLs."""
 
     def __init__(
         self, store: Store, setup: Setup, record: Record, options: AddOptions, say: Say, result: Added
@@ -251,8 +253,8 @@ class _Adding:
         self._hosts: set[str] = set()
 
     async def begin(self, command: str) -> None:
-        """Reads the hosts that joined the scope since the crawl began. With `again`, continues an equal command
-        that did not end, if there is one."""
+        """Reads the hosts that joined the scope since the crawl began. With `again`, looks for an equal
+        command that did not end, and continues this command."""
         await self._adds.scope.refresh()
         if not self._options.again:
             return
@@ -297,8 +299,8 @@ class _Adding:
         await self._pause()
 
     async def end(self) -> None:
-        """Waits until a fleet has ended a crawl that is ending, resumes a finished crawl that has URLs, and then
-        stores that the command has ended."""
+        """If a fleet is ending the crawl, waits until the crawl has ended. Then resumes the crawl if it is
+        finished and has URLs. At the end, stores that the command has ended."""
         deadline = time.monotonic() + ENDING_TIMEOUT_S
         while (record := await self._crawls.need(self._setup.crawl)).state == "ending":
             if time.monotonic() > deadline:
@@ -313,8 +315,8 @@ class _Adding:
             await end_addition(self._store, self._setup.crawl, self._addition)
 
     async def _reopen(self) -> None:
-        """Changes the state of a finished crawl so that it can continue. If a fleet runs the crawl, it
-        continues immediately."""
+        """Changes the state of a finished crawl, so that the crawl can continue. If a fleet runs the crawl,
+        it continues immediately."""
         tasks = FleetCrawls(self._store)
         if self._record.fleet:
             await tasks.reopen(self._setup.crawl)
@@ -322,7 +324,7 @@ class _Adding:
             await tasks.turn(self._setup.crawl, "finished", "stopped", "URLs were added")
 
     def _needs(self, request: Request) -> Request:
-        """Returns a copy of a request in which missing values are filled from the options."""
+        """Returns a copy of a request. Values that the request lacks are taken from the options."""
         options = self._options
         return msgspec.structs.replace(
             request,
@@ -372,7 +374,7 @@ class _Adding:
         self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
 
     async def _pause(self) -> None:
-        """Reports the progress, and waits while the crawl has no room for more URLs. Checks at most once per
+        """Reports the progress. Waits while the crawl has no room for more URLs. Checks at most once per
         second."""
         if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return

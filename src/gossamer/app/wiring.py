@@ -108,7 +108,8 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
 
 @contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
-    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
+    """Opens the store of existing crawls. Raises UsageError if the data folder has never contained a
+    crawl."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
             f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
@@ -124,8 +125,8 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def limiter_of(concurrency: int | str) -> Limiter:
-    """Returns the limiter of a process: as many visits as configured, or fewer if the limit of open files
-    requires it."""
+    """Returns the limiter of a process. The process makes as many concurrent visits as configured, unless the
+    limit of open files allows fewer."""
     least, most = visits_at_once(concurrency)
     fit = min(most, room_for_visits())
     few = (
@@ -142,8 +143,8 @@ def limiter_of(concurrency: int | str) -> Limiter:
 
 
 async def start_store(embedded: Embedded) -> str:
-    """Starts a data folder's store, or uses it if it already runs. Returns its URL. If this is cancelled, no
-    server is left behind."""
+    """Starts the store of a data folder. If the store already runs, uses the running store. Returns its URL.
+    If the call is cancelled, no new server keeps running."""
     starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
     try:
         return await asyncio.shield(starting)
@@ -168,8 +169,8 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
 
 
 def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl (None if it has none), and how many URLs per host and level stay
-    hot."""
+    """Returns the cold store of a crawl, or None if the crawl has none. Also returns the number of URLs per
+    host and level that stay hot."""
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
@@ -194,8 +195,8 @@ class CrawlWorker:
     ) -> None:
         """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If no lanes are given,
         the worker serves all lanes. `ours`: see `Outputs`. `limiter`: the limiter of the process, if several
-        crawls share it. `tap`: called with each page before it is read. `silence`: records the reason why no
-        page has arrived. `say`: called with a line for each visit if the crawl is verbose."""
+        crawls share it. `tap`: called with each page before it is read. `silence`: an object that records why
+        the crawl has no page yet. `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         self._region = region
         settings = setup.job.settings
@@ -241,7 +242,7 @@ class CrawlWorker:
         self._ledger = HeldClaims(self.folder, setup.segment)
 
     def _visit_listeners(self, say: Callable[[str], None]) -> list[Callable[[Visit], None]]:
-        """Returns the callables that get each visit before its commit."""
+        """Returns the callables that receive each visit before the visit is committed."""
         setup = self.setup
         found: list[Callable[[Visit], None]] = [
             complete_attempts(setup.job.attempts, self._region),
@@ -272,7 +273,7 @@ class CrawlWorker:
         )
 
     def _page_order(self) -> ProcessSettings:
-        """Returns the settings for the separate process that reads costly pages."""
+        """Returns the settings of the separate process that reads costly pages."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
@@ -326,21 +327,23 @@ class CrawlWorker:
         )
 
     def _attempts_log(self) -> AttemptsLog:
-        """Returns the attempts log. The log of a crawl that never ends has a limit."""
+        """Returns the attempts log. The log has a limit if the crawl has `--revisit`, because such a crawl
+        never ends by itself."""
         settings = self.setup.job.settings
         limit = None if settings.revisit is None else settings.keep_attempts or 0
         return AttemptsLog(self.folder / "attempts.jsonl", limit=limit)
 
     def _attempts_table(self) -> AttemptsTable | None:
-        """Returns the table of attempts in a shared store, unless attempts have an output of their own."""
+        """Returns the table of attempts in a shared store. Returns None if there is no such table, for
+        example because `--attempts` names an output."""
         most = self.setup.job.settings.keep_attempts
         if self.setup.job.settings.store is None or most is None or self.setup.job.attempts is not None:
             return None
         return AttemptsTable(self.store, self.setup.crawl, most)
 
     async def _tell_unfilled(self) -> None:
-        """Warns about outputs that were added after the first run and could not be filled with earlier
-        rows."""
+        """Some outputs were added after the first run and do not contain the earlier rows. Warns about such
+        outputs."""
         found = self.outputs.filler.unfilled
         if (
             found
@@ -471,7 +474,7 @@ class CrawlWorker:
             print(mask("\n".join((claim.request.url, *traceback.format_exception(error)))), file=log)
         if self.surprises == 1 and not isinstance(
             error, GossamerError
-        ):  # expected errors are reported where the run ends
+        ):  # the code that ends the run reports expected errors
             print(
                 f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
                 file=sys.stderr,
@@ -497,7 +500,7 @@ class CrawlWorker:
         )
 
     async def run(self) -> str:
-        """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. The
+        """Works until the crawl ends or the stop event is set. Returns the outcome. May be called again. The
         outputs stay open until `Outputs.finish`."""
         if not self._opened:
             if self.clubs is not None:
@@ -553,7 +556,7 @@ class CrawlWorker:
 
     async def close(self) -> None:
         """Closes all connections and files, even if closing one of them fails or the caller is cancelled."""
-        async with contextlib.AsyncExitStack() as last:  # the last entry is closed first
+        async with contextlib.AsyncExitStack() as last:  # the stack closes its last entry first
             if self.cold is not None:
                 last.push_async_callback(self.cold.close)
             last.push_async_callback(self.network.close)
@@ -565,7 +568,7 @@ class CrawlWorker:
             last.callback(self.outputs.release)
             last.callback(self._ledger.close)
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1.0):  # otherwise other workers remove the score later
+                async with asyncio.timeout(1.0):  # if this fails, other workers remove the score later
                     await self.merit.close()
 
 
@@ -585,9 +588,9 @@ def _has_page_table(setup: Setup) -> bool:
 
 
 def _known_log(setup: Setup) -> Log | None:
-    """Returns the log to which visits of known pages are written. With `--revisit`, the log is the inbox of
-    the page table. Returns None for a fleet with `--revisit`, which reports these visits to the store
-    instead."""
+    """Returns the log to which visits of known pages are written. With `--revisit`, the page table reads its
+    visits from this log. A fleet with `--revisit` reports these visits to the store instead, so the result is
+    None."""
     if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:
@@ -607,7 +610,8 @@ def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
-    """Reports that an output failed or works again: on stderr or in the log, and in the crawl's state."""
+    """Reports that an output failed, or that a failed output works again. The report goes to stderr or to the
+    log, and to the crawl's state."""
     if logs.started() is None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
@@ -620,7 +624,7 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
 
 
 def _tell_routes(crawl: str, line: str) -> None:
-    """Reports how the routes of a host are treated."""
+    """Reports how the crawl treats the fragment routes of a host."""
     if logs.started() is None:
         print(f"gossamer: {line}", file=sys.stderr)
     else:
@@ -628,7 +632,7 @@ def _tell_routes(crawl: str, line: str) -> None:
 
 
 def _log_lost(crawl: str, worker: str, lost: Sequence[Claim]) -> None:
-    """Logs the claims whose leases this worker lost before it could commit them."""
+    """Logs each claim that this worker could not commit because it had lost the claim's lease."""
     for claim in lost:
         logs.log_event("lease_lost", crawl=crawl, host=claim.host, url=mask(claim.request.url), worker=worker)
 
@@ -651,8 +655,9 @@ def complete_attempts(spec: str | None, region: str) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns the rules that apply to requests to a host. The settings of the host's sites take precedence,
-    but `--retries none` and `--ignore-robots` apply to all sites."""
+    """Returns the rules that apply to requests to a host. The settings of the host's sites take precedence.
+    Two options override the settings of all sites. These options are `--retries none` and
+    `--ignore-robots`."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

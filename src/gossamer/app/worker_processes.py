@@ -1,6 +1,6 @@
 """The worker processes of one run. The worker processes receive the setup on their standard input, and stop
-when that pipe closes. If the parent dies for any reason, the pipe closes too, so its children stop gracefully
-within ten seconds. The children share the output files under the crawl's output lock.
+when that pipe closes. If the parent dies for any reason, the pipe closes too. Its children then stop
+gracefully within ten seconds. The children share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
-"""Seconds within which a child must stop before it is killed."""
+"""A child must stop within this many seconds. Otherwise it is killed."""
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError,
     8: StoreError,
@@ -54,7 +54,7 @@ class WorkerProcesses:
     """The child processes of one run."""
 
     def __init__(self, setup: Setup, count: int, stop: asyncio.Event, say: Callable[[str], None]) -> None:
-        """`say`: called with each line that a child writes to stderr."""
+        """`say`: receives each line that a child writes to stderr."""
         self._setup, self._count, self._stop = msgspec.json.encode(setup), count, stop
         self._say = say
         self._died = 0
@@ -72,7 +72,7 @@ class WorkerProcesses:
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _child(self) -> str:
-        """Runs a child. If the child dies, runs another one, until a child ends normally."""
+        """Runs a child. If the child dies, starts another child. Returns when a child ends normally."""
         while True:
             code, said = await self._one()
             if code == 0:
@@ -88,8 +88,8 @@ class WorkerProcesses:
     async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            # -P: otherwise a site file in this folder could hide a module of the same name that gossamer
-            # imports
+            # -P keeps the current folder out of the import path. Otherwise, a site file in this folder could
+            # hide a module of the same name that gossamer imports.
             sys.executable,
             "-P",
             "-m",
@@ -133,7 +133,8 @@ class WorkerProcesses:
 
 
 async def _line(stream: asyncio.StreamReader) -> str:
-    """Returns the next line of a stream, or a part of a very long one. Returns '' at the end."""
+    """Returns the next line of a stream. If the line is very long, returns a part of it. Returns '' at the
+    end of the stream."""
     try:
         raw = await stream.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:
@@ -172,7 +173,7 @@ def main() -> int:
     size = int.from_bytes(sys.stdin.buffer.read(4), "big")
     setup = msgspec.json.decode(sys.stdin.buffer.read(size), type=Setup)
     lock = Path(setup.job.settings.data) / "store" / "doors.lock"
-    if lock.exists():  # while this process lives, no other process may requeue its leases
+    if lock.exists():  # as long as this process holds the lock, no other process requeues its leases
         living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
     register_secrets(setup)
@@ -195,7 +196,7 @@ def main() -> int:
     stop_traces()
     with contextlib.suppress(BrokenPipeError):  # the parent was killed
         print(said, file=door, flush=True)
-    os._exit(code)  # a thread may still read standard input
+    os._exit(code)  # not a normal exit, because a thread may still be reading standard input
 
 
 if __name__ == "__main__":

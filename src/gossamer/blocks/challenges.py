@@ -1,5 +1,5 @@
-"""Detects block pages that do not belong to a large vendor: stand-alone captchas, notices of smaller vendors
-and of sites, log-in walls, and empty and decoy pages."""
+"""Detects block pages that do not belong to a large vendor. These pages are stand-alone captchas, notices of
+smaller vendors and of sites, log-in walls, and empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def notice(page: Answer) -> Block | None:
 
 
 def _reloads(page: Answer) -> bool:
-    """Returns whether the page is only a script that sets a cookie and reloads the page. In contrast, the
-    empty shell of a normal page has styles, root elements and more scripts."""
+    """Returns whether the page is only a script that sets a cookie and reloads the page. The empty shell of a
+    normal page is different, because it has styles, root elements and more scripts."""
     low = page.low
     if (
         len(low) > 8192
@@ -157,8 +157,9 @@ def login(page: Answer) -> Block | None:
 
 
 def block_by_words(page: Answer) -> Block | None:
-    """Detects a notice by its words. If the status is that of a refusal, one sentence is enough. A page with
-    status 200 must contain hardly any other text."""
+    """Detects a notice by its title and its sentences. The response must have hardly any text. A response
+    with a refusing status needs only one such sentence. A page with a good status must also be very short or
+    have the title of a notice."""
     if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -206,8 +207,8 @@ def block_by_words(page: Answer) -> Block | None:
 
 
 def block_by_sentence(page: Answer) -> Block | None:
-    """Detects a short page with a sentence that addresses this visitor about a check, a limit or a refusal,
-    if the page's title fits."""
+    """Detects a short page by one sentence. The sentence addresses this visitor and is about a check, a limit
+    or a refusal. A title of more than eight words, or a title about notices, excludes the page."""
     if (
         page.refuses
         or page.status in (404, 410)
@@ -241,7 +242,7 @@ def _by_text(page: Answer, kind: str, sign: str) -> Block:
 
 
 def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
-    """Returns the sentence that refuses the visitor, and the sentence that demands a proof."""
+    """Returns the sentence that refuses the visitor, and the sentence that asks the visitor for a proof."""
     if text.isascii() and not any(hint in text for hint in HINTS):
         return None, None
     return VERDICTS.search(text), CHECKS.search(text)

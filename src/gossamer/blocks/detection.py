@@ -50,14 +50,14 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""The numbers of bytes at the start and the end of a page with a good status. Detectors examine a page with a
-good status only if these bytes contain a typical word of block pages."""
+"""The numbers of bytes at the start and the end of a page that are searched for typical words of block pages.
+A longer page with a good status and a usual title is examined only if it contains such a word."""
 MAX_NOTICE_CHARS = 400
-"""If a page has more visible characters than this, its words alone do not make it a notice. The page's title,
-URL or code must also contain a sign of a notice. The limit is twice as high for a page that asks for a
-password."""
+"""A page with more visible characters than this is not a notice by its words alone. The page's title, URL or
+code must also contain a sign of a notice. A page that asks for a password may have twice as many visible
+characters."""
 MAX_NOTICE_BYTES = 24 << 10
-"""If a page has a normal title and is larger than this, in bytes, it is not a notice."""
+"""A page with a usual title and more bytes than this is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that occur only in refusals."""
 _PLACES = (
@@ -101,7 +101,7 @@ _BRIEF = late_pattern(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
-"""More words in the titles of notices, for small pages."""
+"""Further words in the titles of notices. These words count only on small pages."""
 
 
 def block(
@@ -167,8 +167,9 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page with a good status needs a closer look. It does if it has little text, and
-    either an unusual title or a word that is typical of block pages."""
+    """Returns whether the detectors must examine a page with a good status. A page with little text must be
+    examined if its title is unusual, or if it contains a word that is typical of block pages. A very short
+    page, a page with status 202 and a page with a suspicious URL are always examined."""
     if len(body) > HEAD_BYTES + TAIL_BYTES:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -192,9 +193,9 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Returns whether a page contains a word that is typical of challenges. Names of scripts are searched
-    only if the page contains a brace, because a page without a brace cannot contain a script. A brace is
-    found faster than a word."""
+    """Returns whether a page contains a word that is typical of challenges. The names of scripts are searched
+    for only if the page contains a brace. A page without a brace cannot contain a script, and a search for
+    one character is faster than a search for a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page
@@ -208,8 +209,8 @@ def _word(page: bytes) -> bool:
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page has too much text for a notice, and no sign of a notice in its title, address
-    and code."""
+    """Returns whether a page is certainly not a notice. Such a page has too much text for a notice, and no
+    sign of a notice in its title, URL or code."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

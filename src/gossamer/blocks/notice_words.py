@@ -20,7 +20,7 @@ TITLES = late_pattern(
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""Complete titles of notices. The site's name may follow after a separator."""
+"""Complete titles of notices. A separator and the name of the site may follow the title."""
 
 DIRECT = late_pattern(alternatives("notice_words", "direct"))
 """Sentences that address this visitor. A page that begins with one of these sentences is a notice."""
@@ -28,7 +28,7 @@ ABOUT = late_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = late_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = late_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""Words of which at least one follows the title of a notice."""
+"""The text after the title of a notice contains at least one of these words."""
 TYPED = late_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 
@@ -38,8 +38,8 @@ PLAIN = late_pattern(alternatives("notice_words", "plain"))
 DENIED = late_pattern(alternatives("notice_words", "denied"))
 """Words of a refusal that gives no details."""
 PERSONAL = late_pattern(alternatives("notice_words", "personal"))
-"""The beginnings of sentences that refuse this visitor. Sentences with other beginnings are about refusals in
-general."""
+"""A sentence with one of these beginnings refuses this visitor. A sentence with any other beginning is about
+refusals in general."""
 
 LOGIN = late_pattern(alternatives("notice_words", "login"))
 """Sentences that demand a log-in before the site shows any content."""

@@ -1,7 +1,7 @@
 """Patterns for the sentences of block notices. The patterns are composed of families of words, each family in
-many languages. A sentence counts if it addresses this visitor (your address, your country, you are in the
-queue) on a short page with little other text. All texts are in lower case. Gaps between the words have a
-limited length and do not extend beyond the sentence."""
+many languages. A sentence counts only on a short page with little other text. The sentence must address this
+visitor, for example as `your address`, `your country` or `you are in the queue`. All texts are in lower case.
+The gaps between the words of a pattern have a limited length. No gap extends beyond the sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ PROOF = late_pattern(alternatives("notice_phrases", "proof"))
 """Sentences that demand a proof from this visitor."""
 
 LIMIT = late_pattern(alternatives("notice_phrases", "limit"))
-"""Sentences about too many requests by this visitor, or about waiting in a queue."""
+"""Sentences about too many requests by this visitor. Also sentences that ask the visitor to wait in a
+queue."""
 
 REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
 """Sentences that refuse this visitor."""
@@ -20,21 +21,20 @@ REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = late_pattern(alternatives("notice_phrases", "told"))
-"""Words just before a sentence that refuses this visitor. These words show that the page is about notices and
-is not itself a notice."""
+"""Words just before a sentence that refuses this visitor. Such words show that the page is about notices and
+is not a notice itself."""
 WEB = late_pattern(alternatives("notice_phrases", "web"))
-"""If a refusal addresses nobody, these words show that it is about the web. Without such a word, the refusal
-may be about a closed road or park."""
+"""Words about the web. A refusal that addresses nobody counts only if the page contains such a word.
+Otherwise, the refusal may be about a closed road or park."""
 ALIKE = late_pattern(alternatives("notice_phrases", "alike"))
-"""A title of more than three words is the title of a notice only if it contains at least one of these
-words."""
+"""A title of more than three words must contain at least one of these words to be the title of a notice."""
 BARE = late_pattern(alternatives("notice_phrases", "bare"))
-"""Beginnings of refusals that address nobody."""
+"""A refusal with one of these beginnings addresses nobody."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
 VISIT = late_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
-"""Words that name something that belongs to this visitor, such as the address, the network or the request."""
+"""Words for a thing of this visitor, such as the address, the network or the request."""
 SHUT = late_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
 ODD = late_pattern(alternatives("notice_phrases", "odd"))
@@ -51,9 +51,9 @@ ENDS = late_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:
-    """Returns the kind of a block, and the sentence that shows it. The sentence combines something that
-    belongs to this visitor with a refusal, or it requests a proof, or it denies content to the visitor's
-    location.
+    """Returns the kind of a block, and the sentence that shows the block. There are three sorts of such
+    sentences. The first sort combines a thing of this visitor with a refusal. The second sort requests a
+    proof. The third sort denies content to the visitor's location.
 
     >>> compose_kind("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

@@ -15,17 +15,17 @@ from gossamer.model.late_pattern import late_pattern
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
-"""The numbers of bytes that are searched at the start and at the end of a body."""
+"""Only this many bytes at the start and at the end of a body are searched."""
 SAMPLE_BYTES = 32 << 10
-"""The number of bytes of a body that are searched to decide whether the body contains many words."""
+"""This many bytes of a body are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum numbers of visible characters and of links in a notice. A response with more characters or
-links is a page."""
+"""The maximum number of visible characters and the maximum number of links in a notice. A response with more
+characters or links is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send to visitors whom they refuse. Servers also use these statuses for other
-reasons."""
+"""Statuses that servers send to visitors whom they refuse. A server may also send one of these statuses for
+another reason."""
 
 _TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -51,8 +51,8 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether the status is the only sign. Such a refusal may be about the URL itself, for example a
-        folder without a listing."""
+        """Whether the status is the only sign. A status alone may be a refusal of the URL itself, for example
+        of a folder without a listing."""
         return all(sign.startswith("status ") for sign in self.signs)
 
     def __str__(self) -> str:
@@ -68,8 +68,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """A response that detectors examine. Header names are in lower case, and several values of one name are
-    joined by a line end. `whole`: whether the complete body is searched."""
+    """A response that detectors examine. Header names are in lower case. Several values of one name are
+    joined by a newline. `whole`: whether to search the complete body."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
         self.status, self.body, self.url, self.whole = (
@@ -83,7 +83,7 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The body with ASCII letters in lower case. If the body is long, this property contains only its
+        """The body with all ASCII letters in lower case. If the body is long, this property contains only its
         start and its end."""
         body = self.body
         return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
@@ -111,13 +111,14 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether the response may be a refusal, or is a page with hardly any text. On other pages, a
-        vendor's marks do not indicate a block."""
+        """Whether the response may be a refusal, or is a page with hardly any text. On any other page, a
+        vendor's marks do not mean that the page is a block."""
         return self.refuses or self.has_little_text
 
     @cached_property
     def fields(self) -> bool:
-        """Whether the page asks the visitor to type something. If so, the page is a form, not a check."""
+        """Whether the page asks the visitor to type something. A page that asks for input is a form, not a
+        check."""
         return _FIELD.search(self.low) is not None
 
     @property
@@ -132,13 +133,13 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether the page may contain a mark of any vendor."""
+        """Whether the page may contain a vendor's mark."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
         """Returns the given marks that occur in the page's code. A mark is a string of block pages, in lower
-        case. On a page with a good status, marks in visible text do not count, because the page may be an
-        article about blocks. Marks in JSON and other code always count."""
+        case. On a page with a good status, a mark in the visible text does not count. Such a page may be an
+        article about blocks. If the visible text is JSON, its marks count nevertheless."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
@@ -166,7 +167,7 @@ def marks_in_code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def flatten_headers(headers: Headers) -> dict[str, str]:
-    """Returns headers by name in lower case. Several values of one name are joined by a line end.
+    """Returns headers by name in lower case. Several values of one name are joined by a newline.
 
     >>> flatten_headers([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
     {'set-cookie': 'a=1\\nb=2'}
@@ -195,7 +196,7 @@ def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
 
 
 def visible_part(low: bytes) -> bytes:
-    """Returns a page without parts that are never shown, such as scripts, styles and comments."""
+    """Returns a page without the parts that browsers never show, such as scripts, styles and comments."""
     parts, at = [], 0
     for found in _HIDDEN.finditer(low):
         if found.start() < at:

@@ -1,5 +1,5 @@
-"""Marks: strings by which the code and the URLs of captchas, of notices of smaller vendors, and of missing
-pages are recognized. Each mark is bytes in lower case."""
+"""Marks are strings in the code or the URL of a page. They identify captchas, notices of smaller vendors, and
+missing pages. Each mark is a lower-case bytes value."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CODE = late_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Every mark that counts on pages with a good status contains a match of this pattern. For most pages, one
-search with this pattern therefore shows that the page contains no mark. Each alternative begins with a byte
-that is rare in pages."""
+"""Every mark that counts on a page with a good status contains a match of this pattern. If a page has no
+match, it contains no such mark. One search is therefore enough for most pages. Each alternative begins with a
+byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """Every page with a captcha contains one of these strings."""
 WIDGETS = (
@@ -166,7 +166,7 @@ URL = late_pattern(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = late_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""Matches URLs at which large sites ask for consent before they show any content."""
+"""Matches the URLs of consent pages. Large sites show such a page before any content."""
 LOGIN_URL = late_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"

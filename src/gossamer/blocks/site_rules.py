@@ -11,12 +11,13 @@ from gossamer.url.patterns import Searcher
 from gossamer.url.patterns import found as found_in
 
 MAX_SEARCHED_BYTES = 256 << 10
-"""The number of bytes at the start of a page in which a site's own signs are searched."""
+"""The number of bytes at the start of a page that are searched for the site's own signs."""
 
 Blocks = bool | Sequence[Searcher]
-"""A site's rules. True: the built-in rules apply. False: no response is a block. Patterns: in addition to the
-built-in rules, a page is a block if its text matches a pattern. A pattern that begins with `!` names a
-vendor, a kind, or both that are not a block on this site (`!login`, `!generic login`)."""
+"""A site's rules. True: the built-in rules apply. False: no response is a block. Patterns: the built-in rules
+apply, and a page is also a block if its text matches a pattern. A pattern that begins with `!` is an
+exception. Such a pattern names a vendor, a kind, or both, which are not blocks on this site (`!login`,
+`!generic login`)."""
 
 
 def seen_by(

@@ -1,9 +1,9 @@
-"""Detects the vendors' own block pages: one pure function per vendor, which takes an Answer and returns a
-Block or None.
+"""Detects the vendors' own block pages. Each vendor has one pure function, which takes an Answer and returns
+a Block or None.
 
-A header that occurs only in refusals decides at once. Marks in a page's code decide only if the response is a
-refusal or has hardly any text, because the same vendors put sensors and widgets on the pages that they
-protect.
+A header that occurs only in refusals is enough to recognize a block page. Marks in a page's code count only
+if the response is a refusal or has hardly any text. The same vendors also put sensors and widgets on the
+pages that they protect.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def imperva(page: Answer) -> Block | None:
 
 
 def _lone_script(page: Answer) -> re.Match[bytes] | None:
-    """Finds Incapsula's script if the page contains nothing else. On other pages the same script is only a
+    """Finds Incapsula's script on a page that contains nothing else. On any other page, the script is only a
     sensor."""
     return (
         re.search(rb"_incapsula_resource", page.low) if len(page.low) < 3000 and len(page.text) < 60 else None

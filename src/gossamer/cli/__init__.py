@@ -1,5 +1,5 @@
 """The command line of gossamer. Each file contains one group of commands, and `commands` contains the command
-tree. The commands are thin, because the layers below do the work.
+tree. A command contains little code, because the layers below do the work.
 
 Data goes to stdout and everything else to stderr. A command returns its exit code (docs/commands.md). Heavy
 modules are imported only when a command runs, so that `gossamer version` is quick.
@@ -17,7 +17,7 @@ def main() -> None:
 
     ended = list[int]()
     atexit.register(_leave, ended)  # registered first, so that it is called last
-    gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
+    gc.disable()  # imported objects are not garbage; `process_tuning.settle_in` enables collection again
 
     from gossamer.cli.printing import prepare_streams
 
@@ -31,19 +31,19 @@ def main() -> None:
         with contextlib.suppress(OSError):
             print(f"gossamer {__version__}", flush=True)
             return
-        sys.argv[1:] = ["version"]  # if printing fails, the command tree reports the error
+        sys.argv[1:] = ["version"]  # printing failed, so the command tree tries again and reports the error
     from gossamer.cli.commands import run
 
     try:
         ended.append(run(sys.argv[1:]))
     finally:
-        gc.freeze()  # otherwise the interpreter would scan all objects of the crawl again at exit
+        gc.freeze()  # without this call, the interpreter would scan all objects of the crawl again at exit
     sys.exit(ended[0])
 
 
 def _leave(ended: list[int]) -> None:
     """Ends the process with the command's exit code, after all threads and other handlers. A normal exit
-    would first destroy all modules, which takes longer than importing many of them."""
+    would first destroy all modules. This takes longer than the import of many modules."""
     import contextlib
     import os
     import sys

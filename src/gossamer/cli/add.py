@@ -62,7 +62,8 @@ def add(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Add URLs to a crawl that is running, paused or ended. Adding them twice adds them once."""
+    """Add URLs to a crawl that is running, paused or ended. Without --again, a known URL is not added a
+    second time."""
     from gossamer.app.url_adding import AddOptions, added_targets, check_options
 
     settings = read_settings(data, store, setting)

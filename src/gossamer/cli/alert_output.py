@@ -24,7 +24,7 @@ Outputs = Annotated[
 
 
 def put_reported(told: ReportedChanges, as_json: bool) -> int:
-    """Prints what was reported, and returns the exit code."""
+    """Prints the reported changes, and returns the exit code."""
     import msgspec
 
     from gossamer.cli.printing import format_number, put_json, put_table

@@ -46,7 +46,8 @@ def send_test(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Send a test notification to each receiver of the setting `alerts`. Exit 9 if one does not take it."""
+    """Send a test notification to each receiver of the setting `alerts`. Exit 9 if a receiver does not accept
+    the notification."""
     return _send_test(read_settings(data, store, setting), rule or "GossamerStalled", as_json)
 
 
@@ -58,7 +59,8 @@ def mute(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Send no notifications of alerts for some time. What fires then is sent afterwards, if it still fires."""
+    """Send no notifications of alerts for some time. An alert that fires during this time is sent afterwards,
+    if it still fires."""
     from gossamer.config.value_parsers import seconds
 
     try:

@@ -1,4 +1,4 @@
-"""`gossamer audit`: crawls a site and reports its problems."""
+"""`gossamer audit`: crawls a site and reports the site's problems."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def audit(
 ) -> int:
     """Crawl a site and report what is broken in it: links, redirects, titles, duplicates, indexability and more.
 
-    The next audit of the site tells what is new and what is fixed. An interrupted audit continues with the same
-    command.
+    The next audit of the site shows which problems are new and which are fixed. An interrupted audit
+    continues with the same command.
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.uses.audit.exports import check_outputs
@@ -151,8 +151,8 @@ def audit(
 
 
 def finish(done: AuditSummary, outputs: list[str], as_json: bool, fail_on: str | None) -> int:
-    """Writes and prints an audit. Returns the exit code. Raises GossamerError after it, if an output could not be
-    written or `--fail-on` is not met."""
+    """Writes and prints an audit. Returns the exit code. Afterwards, raises GossamerError if an output could
+    not be written or `--fail-on` is not met."""
     from gossamer.cli.printing import put_json
 
     done.outputs = []
@@ -167,7 +167,8 @@ def finish(done: AuditSummary, outputs: list[str], as_json: bool, fail_on: str |
 
 
 def stored_path(crawl: str | None, archive: str | None, data: str | None, store: str | None) -> str | None:
-    """Returns the path of the stored pages that are audited, or None if the site is requested. Raises UsageError."""
+    """Returns the path of the stored pages to audit. Returns None if the audit requests the pages from the
+    site. Raises UsageError."""
     from gossamer.cli.audit_stored import stored_pages
 
     if crawl is not None and archive is not None:
@@ -220,7 +221,8 @@ def stored_audit(path: str) -> AuditSummary:
 
 
 def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
-    """Writes all outputs, and puts the written files into the summary. Returns the errors of the others."""
+    """Writes all outputs. Adds the files that were written to the summary. Returns an error for each output
+    that could not be written."""
     from gossamer.uses.audit.database import AuditDatabase
     from gossamer.uses.audit.exports import write_output
 
@@ -235,12 +237,11 @@ def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
 
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
-    """Returns 0. Raises GateNotMet if the audit has findings of the severity that `--fail-on` names, or of a
-    higher one."""
+    """Returns 0. Raises GateNotMet if a finding is at least as severe as `--fail-on` names."""
     if fail_on is None:
         return 0
     worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
-    severities = ("error", "warning", "notice")[:worst]  # an info is no fault
+    severities = ("error", "warning", "notice")[:worst]  # findings of the severity info never fail an audit
     only_new = fail_on.startswith("new")
     n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
     if n:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def stored_pages(settings: Settings, crawl: str | None, archive: str | None) -> str:
-    """Returns the path of the pages that a crawl stored, of this machine or of a fleet, or of an archive. Pages in an
-    object store are downloaded. Raises UsageError if the crawl stored no whole pages."""
+    """Returns the path of stored pages. The pages were stored by a crawl of this machine or of a fleet, or
+    are in an archive. Pages in an object store are downloaded. Raises UsageError if the crawl stored no whole
+    pages."""
     from gossamer.cli.query import opened_crawl
     from gossamer.cli.reparse import crawl_folder, local_copy, stored_page_paths
 
@@ -41,7 +42,7 @@ def joined(paths: list[Path], folder: Path) -> str:
         has_objects = (path / "objects").is_dir()
         files = [one for one in path.rglob("*") if one.is_file()] if has_objects else files_of(path)
         for file in files:
-            # the lists of objects have equal names, the objects are named by their content
+            # lists of objects have equal names, so they get a number; objects are named by their content
             is_object = has_objects and file.suffix != ".jsonl"
             target = folder / (file.relative_to(path) if is_object else f"{number}-{file.name}")
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -161,8 +161,9 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",
 }
-"""Every command with the function that runs it, as `module:function` in this package. Only the module of the
-called command is imported. A group of commands is a pair of its help text and its own tree."""
+"""Maps each command to the function that runs the command, as `module:function` in this package. Only the
+module of the called command is imported. A group of commands maps to a pair. The pair consists of the group's
+help text and the tree of its commands."""
 
 
 GROUPS = {
@@ -180,7 +181,8 @@ GROUPS = {
 
 
 DEFAULTS = {"keywords": "count"}
-"""The command of a group that runs if the first word after the group's name is not a command of the group."""
+"""Maps a group to its default command. The default command runs if the first word after the group's name is
+not a command of the group."""
 
 
 class CommandGroup(click.Group):
@@ -204,7 +206,7 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, self.with_default(args))
 
     def with_default(self, words: list[str]) -> list[str]:
-        """Returns the words. If they name no command, the group's default command (`DEFAULTS`) is inserted
+        """Returns the words. If the words name no command, inserts the group's default command (`DEFAULTS`)
         before them."""
         default = DEFAULTS.get(self.name or "")
         if default is None or not words or words[0] in self.tree or words[0] in ("-h", "--help"):
@@ -212,7 +214,7 @@ class CommandGroup(click.Group):
         return [default, *words]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands in their groups."""
+        """Writes the list of commands, group by group."""
         abouts = {}
         for name in self.tree:
             found = self.get_command(ctx, name)
@@ -275,8 +277,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, prints a JSON object with the reason for the failure on stdout, unless an object was
-    already printed. Returns `code`."""
+    """With `--json`, prints a JSON object on stdout with the reason for the failure. Prints no object if one
+    was already printed. Returns `code`."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 
@@ -297,14 +299,15 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
 
 
 def end_quietly() -> int:
-    """Ends the output quietly after the reader of stdout closed the pipe. Returns exit code 0."""
+    """Redirects stdout to the null device after the reader of stdout has closed the pipe. Returns exit code
+    0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def in_the_way(error: OSError) -> int:
-    """Reports a full disk or a file without access rights. Neither is a bug. Reports any other OSError as a
-    bug. Returns the exit code."""
+    """Reports a full disk, or a file that the user may not access. Neither is a bug. Reports any other
+    OSError as a bug. Returns the exit code."""
     where = error.filename or "the standard output"
     if error.errno in FULL:
         return say(
@@ -316,8 +319,8 @@ def in_the_way(error: OSError) -> int:
 
 
 def below_zero(words: list[str]) -> list[str]:
-    """Moves a negative number after a `--`, so that `priority CRAWL -2` does not read the number as an
-    option."""
+    """Moves a negative number to the end of the words, after a `--`. Otherwise, `priority CRAWL -2` would
+    read the number as an option."""
     number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
     if words[:1] != ["priority"] or number is None:
         return words
@@ -343,7 +346,8 @@ def say(line: str, code: int) -> int:
 
 
 def usage_message(error: Any) -> str:
-    """Returns the message for a usage error of click. It names the nearest valid option or command."""
+    """Returns the message for a usage error of click. The message names the nearest valid option or
+    command."""
     message = str(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command", None)

@@ -29,7 +29,7 @@ def show(
 
 
 def format_setting(value: object) -> str:
-    """Formats the value of a setting for a table. None and an empty list become a dash."""
+    """Formats the value of a setting for a table. None and an empty list are shown as a dash."""
     if isinstance(value, list | tuple):
         return ", ".join(map(format_setting, value)) or "-"
     if isinstance(value, float) and value.is_integer():

@@ -146,7 +146,8 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
 
 
 def signature() -> inspect.Signature:
-    """Builds the signature of `crawl` from the tables above. Every parameter is keyword-only."""
+    """Builds the signature of `crawl` from the tables `OWN`, `HELP` and `METAVARS`. Every parameter is
+    keyword-only."""
     known = dict(OWN)
     for name, text in HELP.items():
         kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
@@ -200,7 +201,7 @@ def crawl(**words: Any) -> int:
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
-    """Builds the job from the options of the command. `shared`: whether several machines write the outputs.
+    """Builds a job from the options of a command. `shared`: whether several machines write the outputs.
     Raises UsageError or ConfigError."""
     from gossamer.app.job import Job
     from gossamer.sinks.item_files import parse_file_store
@@ -247,7 +248,7 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
-    """Checks the gates of `--fail-on` and returns their texts. Raises UsageError."""
+    """Parses the gates of `--fail-on`, and returns the text of each gate. Raises UsageError."""
     from gossamer.items.quality_gates import parse
 
     return [parse(text).text for text in texts]
@@ -264,8 +265,8 @@ def time_of(option: str, text: str | None) -> float | None:
 
 
 def settings_of(words: dict[str, Any]) -> Settings:
-    """Returns the settings. They come from gossamer.toml (in the folder of the site files, otherwise in the
-    current folder), the environment, `-s` and the options."""
+    """Returns the settings. The settings come from gossamer.toml, the environment, `-s` and the options.
+    gossamer.toml is in the folder of the site files, or otherwise in the current folder."""
     from gossamer.config.settings import GivenSetting
 
     more = [
@@ -275,8 +276,8 @@ def settings_of(words: dict[str, Any]) -> Settings:
 
 
 def folder_of(targets: list[str]) -> Path:
-    """Returns the folder of gossamer.toml. This is the folder of the last site file, or the last folder,
-    among the targets if it contains gossamer.toml. Otherwise it is the current folder."""
+    """Returns the folder of gossamer.toml. Looks in the folder of the last target that is a site file or a
+    folder. If that folder has no gossamer.toml, returns the current folder."""
     folder = Path(".")
     for target in targets:
         path = Path(target)
@@ -340,8 +341,8 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def arguments_to_continue(words: list[str]) -> list[str]:
-    """Returns the arguments of the command that continues the crawl. `--fresh` and `--refresh` are removed,
-    and `-O` becomes `-o`, so that written rows are kept."""
+    """Returns the arguments of the command that continues the crawl. Removes `--fresh` and `--refresh`, and
+    replaces `-O` by `-o`, so that written rows are kept."""
     out: list[str] = []
     for word in words:
         if word in ("--fresh", "--refresh"):
@@ -351,11 +352,11 @@ def arguments_to_continue(words: list[str]) -> list[str]:
 
 
 def warn_before_start(settings: Settings, quiet: bool) -> None:
-    """Prints warnings before the crawl starts. They are about ignored robots.txt, bad lines in proxy lists,
-    slow patterns and private addresses."""
+    """Prints warnings before the crawl starts. The warnings are about ignored robots.txt, bad lines in proxy
+    lists, slow patterns and private addresses."""
     from gossamer.cli.printing import remark
 
-    if settings.ignore_robots:  # even with --quiet, because this is a warning
+    if settings.ignore_robots:  # also printed with --quiet, because this is a warning
         remark(IGNORED.format(""))
     if settings.proxies:
         from gossamer.app.proxy_setup import read_proxy_lists
@@ -378,8 +379,8 @@ def warn_before_start(settings: Settings, quiet: bool) -> None:
 
 
 def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
-    """Warns about patterns that run with a time limit. `where`: the origin of the patterns. `then`: the
-    consequence of a timeout."""
+    """Warns about patterns that run with a time limit. `where`: the origin of the patterns. `then`: the words
+    that describe the consequence of a timeout."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
@@ -392,7 +393,7 @@ def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, q
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
     """Loads the sites of a job. Warns about sites that ignore robots.txt, even with --quiet. Returns the job.
-    If every site has its own sinks, the default output on stdout is removed from it."""
+    If every site has its own sinks, the returned job has no default output on stdout."""
     import msgspec
 
     from gossamer.cli.printing import remark

@@ -32,14 +32,14 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""Minimum wait for a host, in seconds, that is shown as the reason why a crawl is stalled."""
+"""If the host that is due first waits for less than this many seconds, no reason for a stall is shown."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
-"""A text and its style."""
+"""A text and the style in which it is painted."""
 
 
 class Signs:
-    """The characters of the display that the terminal's encoding may lack."""
+    """The characters of the display that some terminal encodings lack."""
 
     def __init__(self, plain: bool = False) -> None:
         self.full, self.empty, self.mark = ("#", "-", "...") if plain else ("━", "─", "…")
@@ -171,7 +171,7 @@ def _last(url: str, status: int | None, seconds: float, width: int, paint: Paint
 
 
 def host_text(host: HostLine, width: int, signs: Signs) -> str:
-    """Formats a host with its queue, its delay and the reason of the delay."""
+    """Formats the queue length of a host, its delay, and the reason for the delay."""
     from gossamer.politeness.pace import why_delay
 
     text = f": {host.waiting:,} waiting"
@@ -207,8 +207,8 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
-    """Returns the reason why no host with pending URLs is requested now. It is the reason of the host that is
-    due first."""
+    """Returns the reason why no host with pending URLs is requested now. The reason is taken from the host
+    that is due first."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]
@@ -241,8 +241,8 @@ def waiting_retries(live: Live, responses: Responses) -> str:
 
 
 def why_no_page(live: Live) -> str:
-    """Returns the reason why the crawl has no page yet. Returns '' if it has a page or if the reason is
-    unknown."""
+    """Returns the reason why the crawl has no page yet. Returns '' if the crawl already has a page, or if the
+    reason is unknown."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent
@@ -254,7 +254,7 @@ def why_no_page(live: Live) -> str:
 
 
 def _labelled(label: str, parts: Sequence[Part], width: int, paint: Paint) -> str:
-    """Joins a label and parts. Parts that do not fit are left out."""
+    """Joins a label and parts to one line. Drops the parts that do not fit into the width."""
     out, used = paint(label.ljust(LABEL_WIDTH), "dim"), LABEL_WIDTH
     for number, (text, style) in enumerate(parts):
         gap = ("  " if style == "dim" or ":" in text else ", ") if number else ""

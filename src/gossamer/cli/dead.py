@@ -81,7 +81,8 @@ def requeue(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Requeue dead letters, as if they had never been tried. Run the crawl's command to fetch them."""
+    """Requeue dead letters, as if they had never been tried. Run the crawl's command afterwards to fetch
+    their URLs."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("requeue", settings, crawl, wanted, dry_run, as_json))
 
@@ -97,7 +98,7 @@ def drop(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Drop dead letters for good. They count as failed."""
+    """Drop dead letters for good. A dropped dead letter counts as failed."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("drop", settings, crawl, wanted, dry_run, as_json))
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 async def brokers(settings: Settings) -> list[Finding]:
-    """Checks each broker in the settings. A failing broker has the level bad only if no other broker can be
-    used."""
+    """Checks each broker in the settings. If no broker can be used, a failing broker has the level bad.
+    Otherwise, a failing broker has the level warn."""
     from gossamer.config.redaction import mask
     from gossamer.fleet.brokers import eviction_policy, why_unusable
     from gossamer.store.store_check import NOEVICTION
@@ -274,7 +274,7 @@ def doctor(
 
 
 async def run_checks(settings: Settings) -> list[Finding]:
-    """Runs all checks and returns their findings."""
+    """Runs all checks. Returns the findings of the checks."""
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
@@ -283,7 +283,7 @@ async def run_checks(settings: Settings) -> list[Finding]:
 
 
 async def in_cold(settings: Settings) -> list[Finding]:
-    """Checks the cold store, which keeps long queues on disk. Nothing is checked unless the cold store is a
+    """Checks the cold store, which keeps long queues on disk. The check runs only if the cold store is a
     server."""
     from gossamer.app.wiring import cold_settings
     from gossamer.config.redaction import mask
@@ -414,8 +414,9 @@ async def names(settings: Settings) -> Finding:
 
 
 async def in_store(settings: Settings) -> list[Finding]:
-    """Opens the store. Checks its servers, leftovers of old crawls, malformed messages, lanes without
-    workers, the unlocker and sessions. If the data folder has no store, a temporary folder is used."""
+    """Opens the store. Checks the servers of the store, leftovers of old crawls, malformed messages, and
+    lanes without workers. Also checks the unlocker and the sessions. If the data folder has no store, a
+    temporary folder is used."""
     from gossamer.app.wiring import open_store
     from gossamer.cli.sessions import session_findings as sessions
     from gossamer.cli.status import stranded_findings
@@ -454,8 +455,8 @@ async def in_store(settings: Settings) -> list[Finding]:
 
 
 async def malformed(store: Store) -> list[Finding]:
-    """Reports malformed messages that the fleet's workers have removed from the broker. If some are from the
-    last 24 hours, this is a warning."""
+    """Reports malformed messages that the fleet's workers have removed from the broker. The finding is a
+    warning if at least one message is from the last 24 hours."""
     from gossamer.state.malformed_messages import MalformedMessages, malformed_text
     from gossamer.state.workers import WorkerRecords
 
@@ -470,8 +471,8 @@ async def malformed(store: Store) -> list[Finding]:
 
 
 async def check_waste(settings: Settings, store: Store) -> list[Finding]:
-    """Reports the data that `gossamer clean` would remove, and whether a scheduler is running if there are
-    schedules."""
+    """Reports the data that `gossamer clean` would remove. If there are schedules, also reports whether a
+    scheduler is running."""
     from gossamer.app.cleanup import clean
     from gossamer.cli.printing import format_bytes
     from gossamer.fleet import broker_cleanup
@@ -525,9 +526,9 @@ async def check_servers(store: Store) -> list[Finding]:
 def of_server(
     info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
 ) -> Iterator[Finding]:
-    """Yields findings about one server. `info`: the reply to INFO. `kind`: the kind of the store's address.
-    `where`: the address as text. `took`: the response time in milliseconds. `off`: the clock difference in
-    seconds."""
+    """Yields findings about one server. `info`: the reply to INFO. `kind`: the kind of address that the store
+    has. `where`: the address as text. `took`: the response time in milliseconds. `off`: the clock difference
+    in seconds."""
     from gossamer.cli.printing import format_bytes
     from gossamer.store.store_check import server_findings, server_name
 

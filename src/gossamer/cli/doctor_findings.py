@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """The result of one check. `level` is ok, warn (it works with limitations) or bad."""
+    """The result of one check of `gossamer doctor`. `level` is ok, warn or bad. The level warn means that the
+    checked part works with limitations."""
 
     what: str
     level: str

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 WORKER_CPU = 0.85e-3
 """CPU seconds of a worker per page, including finding links, storing URLs and writing rows."""
 STORE_CPU = 0.16e-3
-"""CPU seconds of the store per page."""
+"""CPU seconds that the store needs per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of store memory per known URL, by kind of seen set, measured just after the seen set has grown."""
+"""Bytes of store memory per known URL, by kind of seen set. The numbers were measured just after the seen set
+had grown."""
 PENDING_URL_BYTES = 64.0
 """Bytes of store memory per pending URL, without its path and its referrer's path."""
 URL_PATHS_BYTES = 84.0
@@ -34,11 +35,10 @@ HOST_BYTES = 520.0
 COLD_URL_BYTES = 220.0
 """Bytes of disk per URL in the cold store."""
 STORE_HEADROOM = 2.0
-"""Ratio of the store's memory to its data. The store rewrites its file while it runs, and needs memory for
-that."""
+"""Ratio of the store's memory to its data. The store needs additional memory while it rewrites its file."""
 WORKER_MEMORY_BYTES = 150 << 20
 MAX_COUNT = 10**15
-"""Maximum number of hosts, URLs, or other counted things that the options accept."""
+"""The maximum value of an option that counts hosts, URLs or other things."""
 
 
 class PlannedLoad(NamedTuple):
@@ -47,17 +47,19 @@ class PlannedLoad(NamedTuple):
     hosts: int
     urls: int
     delay: float = 1.0
-    """Time between the starts of two requests to one host. If it is 0, a request starts when the previous one
-    ends."""
+    """Time between the starts of two requests to the same host. If the time is 0, a request starts when the
+    previous request ends."""
     per_host: int = 1
     seconds: float = 0.5
-    """Time until a response has arrived."""
+    """Time from the start of a request to the end of its response."""
     concurrency: int = MAX_AUTO_VISITS
     """Number of concurrent visits of a process."""
     workers: int | None = None
-    """Number of worker processes. If it is None, as many processes are assumed as make the crawl faster."""
+    """Number of worker processes. None means that the estimate assumes as many processes as can speed up the
+    crawl."""
     pending: int | None = None
-    """Maximum number of URLs that are pending at the same time. None means half of all URLs."""
+    """Maximum number of URLs that are pending at the same time. None means that half of all URLs are
+    pending."""
     within: float | None = None
     """Time in seconds within which the crawl must finish, or None."""
     seen: str = "default"
@@ -77,22 +79,23 @@ class Size(NamedTuple):
 
     by_politeness: float
     by_worker: float
-    """Rate of one worker process. It is limited by the process's CPU or by its number of concurrent visits,
-    whichever is lower."""
+    """The maximum rate of one worker process. Either the process's CPU or its number of concurrent visits
+    limits the rate."""
     by_store: float
-    """Rate of one store server."""
+    """The maximum rate of one store server."""
     rate: float
     bound: str
     """The limit that determines `rate`: politeness, concurrency, workers or store."""
     duration: float
     workers: int
-    """Number of worker processes that are needed so that their CPUs are not the bottleneck. They then request
-    pages as fast as politeness allows or, if `within` is set, fast enough to finish in that time."""
+    """The number of worker processes with which their CPUs do not limit the crawl. The processes then request
+    pages as fast as politeness allows. If `within` is set, they request pages fast enough to finish in that
+    time."""
     visits: int
-    """Number of concurrent visits that each of these processes needs."""
+    """The number of concurrent visits that each worker process needs."""
     used: float
-    """Share of CPU time that the worker processes use at `rate`. If it is small, the processes mostly wait
-    for hosts, and more processes would not be faster."""
+    """Share of their CPU time that the worker processes use at `rate`. If the share is small, the processes
+    mostly wait for hosts. More processes would then not be faster."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int
@@ -272,7 +275,8 @@ def _answers(path: Path) -> list[float]:
         return []
     found = []
     for line in last:
-        with contextlib.suppress(msgspec.MsgspecError):  # this line may be incomplete while a crawl writes it
+        # the last line may be incomplete, because a crawl is still writing the file
+        with contextlib.suppress(msgspec.MsgspecError):
             found.append(msgspec.json.decode(line, type=MeasuredAttempt).seconds)
     return [seconds for seconds in found if seconds]
 

@@ -9,8 +9,8 @@ from gossamer.collectors.http.collector import AddressResolver
 
 
 async def connect_time(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
-    """Returns the seconds until `host:port` accepted a connection. Returns None if the connection was not
-    accepted, or if the egress guard does not permit the address."""
+    """Measures how many seconds `host:port` takes to accept a connection. Returns None if the host does not
+    accept the connection, or if the egress guard does not permit the address."""
     began = time.perf_counter()
     try:
         async with asyncio.timeout(patience):

@@ -1,5 +1,5 @@
-"""Adapts the collector that a site file supplies, which gets pages from a library, an archive or a protocol
-of the user's own."""
+"""Adapts a site file's own `collect` function to the collector interface. Such a function gets pages from a
+library, an archive or the user's own protocol."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SiteCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the page. If the site's function raises an exception, returns a failure that is retried,
-        with the reason `timeout` for a TimeoutError and `collector` otherwise. The function gets the request
-        with the headers that the plain rung would send."""
+        """Returns the page. If the site's function raises an exception, returns a failure that is retried.
+        The failure's reason is `timeout` for a TimeoutError and `collector` for any other exception. The
+        function gets the request with the headers that the plain rung would send."""
         began, clock = time.time(), time.monotonic()
 
         def failure(reason: str, detail: str, final: bool = False) -> Failure:

@@ -1,7 +1,7 @@
 """Opens files in the data folder without following symbolic links.
 
-The data folder itself may be a link. An entry inside it may not be one, because a crawl would then write to a
-file elsewhere.
+The data folder itself may be a symbolic link. An entry inside the data folder must not be a symbolic link,
+because a crawl would then write to a file outside the folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
     """Opens a regular file and returns its descriptor, as os.open does. Can be used as the `opener` of
     open(). `dir_fd` is the descriptor of the file's folder, for a folder that may have moved.
 
-    Raises OSError, and ConfigError if the path is a symbolic link, a folder, a fifo or a device.
+    Raises ConfigError if the path is a symbolic link, a folder, a fifo or a device. Raises OSError for other
+    errors.
     """
     try:
         name = path if dir_fd is None else os.path.basename(path)
@@ -38,15 +39,15 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
 
 
 def make_folder(path: Name) -> None:
-    """Creates a folder inside the data folder, with its parents. Raises OSError, and ConfigError if the path
-    is a symbolic link."""
+    """Creates a folder inside the data folder, and the missing parents of the folder. Raises ConfigError if
+    the path is a symbolic link. Raises OSError for other errors."""
     refuse_link(path)
     os.makedirs(path, exist_ok=True)
 
 
 def refuse_link(*paths: Name) -> None:
-    """Raises ConfigError if one of the paths is a symbolic link. This is for libraries that open a file by
-    its name."""
+    """Raises ConfigError if one of the paths is a symbolic link. Callers check a path with this function
+    before they pass the path to a library that opens files by name."""
     for path in paths:
         if os.path.islink(path):
             raise _linked(path)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 def install_command(extra: str) -> str:
     """Returns the command that installs an extra. In a checkout the command calls the launcher, because the
-    launcher's environment has no pip. Elsewhere it calls pip."""
+    launcher's environment has no pip. Outside of a checkout the command calls pip."""
     return f"{_launcher()} --with {extra}" if _launched() else f"pip install 'gossamer[{extra}]'"
 
 

@@ -14,8 +14,8 @@ def names(group: str) -> list[str]:
 
 
 def load(group: str, name: str) -> Any:
-    """Returns the object that `name` refers to: an entry point of the group, or `MODULE:NAME`. Raises
-    ValueError."""
+    """Loads and returns the object that `name` refers to. `name` is the name of an entry point of the group,
+    or has the form `MODULE:NAME`. Raises ValueError."""
     from importlib.metadata import entry_points
 
     module, colon, attribute = name.partition(":")

@@ -146,8 +146,8 @@ def conceal(text: str) -> str:
 
 
 def conceal_values(value: object) -> object:
-    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by
-    `***`."""
+    """Returns a copy of a value in which `***` replaces the registered secrets. The value may be a text, or
+    dicts and lists that contain texts at any depth."""
     if isinstance(value, str):
         return conceal(value)
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
 """Measures how many file descriptors and how much memory this process and its machine have left. Linux
-provides most of these numbers, other systems fewer."""
+provides most of these numbers. Other systems provide fewer numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 MAX_DESCRIPTORS = 65_536
 """The maximum to which the soft limit of open files is raised."""
 RESERVED = 24
-"""Descriptors that are not used for visits: files, the store, DNS look-ups and child processes need them."""
+"""The number of descriptors that visits must leave free. Files, the store, DNS look-ups and child processes
+need these descriptors."""
 PER_VISIT = 2
 """Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
-"""Memory counts as short if less address space than SCARCE_BYTES is free, or less than SCARCE_SHARE of the
-memory."""
+"""Memory is short if less than SCARCE_BYTES of the address space is free, or if less than SCARCE_SHARE of the
+memory is free."""
 AUTO_VISITS, MAX_AUTO_VISITS = 64, 2048
-"""The number of concurrent visits with which `concurrency = auto` begins, and the maximum number that it
-allows."""
+"""`concurrency = auto` begins with AUTO_VISITS concurrent visits and allows at most MAX_AUTO_VISITS."""
 ROOMY_SHARE = 0.15
 """A process makes more visits concurrently only if at least this share of the memory is free."""
 CGROUPS = Path("/sys/fs/cgroup")
@@ -48,14 +48,14 @@ def open_descriptors() -> tuple[int, int]:
 
 
 def room_for_visits() -> int:
-    """Returns how many concurrent visits the free descriptors allow, at least 1."""
+    """Returns the number of concurrent visits that the free descriptors allow. The minimum is 1."""
     used, allowed = open_descriptors()
     return max(1, (allowed - used - RESERVED) // PER_VISIT)
 
 
 def visits_at_once(concurrency: int | str) -> tuple[int, int]:
-    """Returns the number of concurrent visits with which a process begins, and the maximum number that it
-    allows, for a value of the setting `concurrency`. Open files are not considered."""
+    """Returns two numbers for a value of the setting `concurrency`. A process begins with the first number of
+    concurrent visits and allows at most the second number. The limit of open files is not considered."""
     return (AUTO_VISITS, MAX_AUTO_VISITS) if isinstance(concurrency, str) else (concurrency, concurrency)
 
 
@@ -90,7 +90,8 @@ def memory_roomy() -> bool:
 
 
 def thread_busy_seconds() -> float:
-    """Returns the seconds for which the current thread ran or, on Linux, waited for a free CPU."""
+    """Returns the CPU time of the current thread in seconds. On Linux, the result also includes the time that
+    the thread waited for a free CPU."""
     try:
         ran, waited = Path("/proc/thread-self/schedstat").read_text().split()[:2]
         return (int(ran) + int(waited)) / 1e9
@@ -99,8 +100,8 @@ def thread_busy_seconds() -> float:
 
 
 def resident_memory(pid: int | str = "self") -> int:
-    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns
-    0."""
+    """Returns the resident memory of a process in bytes. Returns 0 if the memory of another process cannot be
+    read."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -111,8 +112,8 @@ def resident_memory(pid: int | str = "self") -> int:
 
 
 def free_memory_share() -> float:
-    """Returns the free share of the machine's or the container's memory, whichever is smaller. Returns 1.0 if
-    it is unknown."""
+    """Compares the free share of the machine's memory with the free share of the container's memory, and
+    returns the smaller share. Returns 1.0 if the machine's share is unknown."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         share = int(lines["MemAvailable"].split()[0]) / int(lines["MemTotal"].split()[0])

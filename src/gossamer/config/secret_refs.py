@@ -1,5 +1,5 @@
-"""Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most of them are resolved
-when the settings are read. References in the settings of KEPT are not resolved then."""
+"""Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most references are resolved
+when the settings are read. References in the settings that KEPT lists are resolved later."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""Settings whose references are not resolved when the settings are read. Their secrets are read only by the
-code that needs them, and are never passed to other processes."""
+"""These settings keep their references when gossamer reads the settings. Only the code that needs a secret of
+these settings reads the secret. gossamer never passes these secrets to other processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 

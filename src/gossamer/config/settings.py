@@ -2,8 +2,8 @@
 immutable once read.
 
 `load` merges the sources: the defaults, `gossamer.toml`, environment variables (`GOSSAMER_DELAY`), `-s
-delay=2`, and the options. Later sources override earlier ones. Secrets are never written into the file. The
-file contains references to them: `${env:NAME}` or `${file:PATH}`.
+delay=2`, and the options. Later sources override earlier ones. Secrets are never written to `gossamer.toml`.
+The file contains references to secrets, as `${env:NAME}` or `${file:PATH}`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ DEFAULT_MAX_PAGES_PER_HOST = 10_000
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings, parsed and checked. `ABOUT` describes each of them. Times are in seconds, sizes in
-    bytes."""
+    """All settings, parsed and checked. `ABOUT` describes each setting. Times are in seconds, and sizes are
+    in bytes."""
 
     store: str | None = None
     data: str = ".gossamer"
     keep: int | None = 10 << 30
-    """The maximum size of the rows that crawls keep in the data folder. If it is None, no rows are kept."""
+    """The maximum size of the rows that crawls keep in the data folder. None means that no rows are kept."""
     keep_attempts: int | None = 64 << 20
-    """The maximum size of each crawl's attempts in a shared store. If it is None, no attempts are kept
-    there."""
+    """The maximum size of each crawl's attempts in a shared store. None means that a shared store keeps no
+    attempts."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -75,7 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A number, or `auto`."""
     log_level: str = "info"
     log_format: str | None = None
-    """The format of the log. If it is None, `crawl` shows its progress instead of a log, and the other
+    """The format of the log. None means that `crawl` shows its progress instead of a log, and that the other
     processes log as text."""
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
@@ -116,7 +116,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recycle_memory: int = 600 << 20
     metric_domains: tuple[str, ...] = ()
     alerts: tuple[str, ...] = ()
-    """Receivers, with references to secrets instead of secrets."""
+    """The receivers of alerts. The texts contain references to secrets instead of the secrets."""
     alert_rules: str | None = None
     traces: str | None = None
     trace_sample: float = 0.01
@@ -483,8 +483,9 @@ def load(
 
 
 def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[GivenSetting]:
-    """Returns the settings of one source. If this source has `delay` or `host_rate`, both values of earlier
-    sources are removed from `values`. Raises UsageError or ConfigError if it has both."""
+    """Returns the settings of one source. If this source sets `delay` or `host_rate`, removes the `delay` and
+    the `host_rate` of earlier sources from `values`. Raises UsageError or ConfigError if this source sets
+    both."""
     given = {one.name: one.where for one in source if one.name in ("delay", "host_rate")}
     if len(given) > 1:
         kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError

@@ -8,9 +8,9 @@ from typing import TextIO
 
 
 class StdoutRedirect:
-    """`with stdout_to_stderr:` redirects `sys.stdout` of the whole process while at least one thread or coroutine is
-    in such a block. `contextlib.redirect_stdout` leaves it redirected if two blocks overlap and the first one
-    ends first."""
+    """`with stdout_to_stderr:` redirects `sys.stdout` of the whole process while at least one thread or
+    coroutine is in such a block. `contextlib.redirect_stdout` is not used here. If two of its blocks overlap
+    and the earlier block ends first, `sys.stdout` stays redirected."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = threading.Lock(), 0

@@ -18,7 +18,7 @@ SEEN = ("default", "exact", "bloom")
 DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """The rungs of the ladder, cheapest first."""
-URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs, not one between the hosts within a URL
+URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs, but not between the hosts of one URL
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MAX_SECONDS = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -81,8 +81,8 @@ def budget(value: object) -> str:
 
 
 def budget_value(text: str) -> tuple[float, str]:
-    """Parses a budget. Returns a share of the pages that a crawl may fetch and `%`, or a number of visits per
-    day and `/d`. Raises ValueError.
+    """Parses a budget. Returns a number and its unit. With the unit `%`, the number is a share of the pages
+    that a crawl may fetch. With the unit `/d`, the number is the visits per day. Raises ValueError.
 
     >>> budget_value("10%"), budget_value("200/h")
     ((0.1, '%'), (4800.0, '/d'))
@@ -95,8 +95,9 @@ def budget_value(text: str) -> tuple[float, str]:
 
 
 def importance(value: Any) -> tuple[str, ...]:
-    """Checks the importance of pages: `PATTERN=WEIGHT` texts and `inlinks`, or a mapping of patterns to weights.
-    Returns the texts. Raises ValueError.
+    """Checks the setting for the importance of pages. The value is a list of `PATTERN=WEIGHT` texts, in which
+    the word `inlinks` may also occur, or a mapping of patterns to weights. Returns the texts. Raises
+    ValueError.
 
     >>> importance(["inlinks", "/product/=5"])
     ('inlinks', '/product/=5')
@@ -159,8 +160,9 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 
 def cold(value: object) -> str:
-    """Validates the setting that names the store of the URLs of long queues: `sqlite:`, `off`, or the URL of
-    a server with its parameters. All except `off` may be followed by `?hot=N`. Raises ValueError."""
+    """Validates the setting `cold`, which names the store for the tails of long queues. The value is
+    `sqlite:`, `off`, or the URL of a server with its parameters. `?hot=N` may follow every value except
+    `off`. Raises ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
     if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (
@@ -179,8 +181,8 @@ def cold(value: object) -> str:
 
 
 def duplicates(value: object) -> str:
-    """Checks a mode of duplicate detection: `off`, `exact` or `near`. The last two may be followed by
-    `?most=N`. Raises ValueError.
+    """Checks a mode of duplicate detection, which is `off`, `exact` or `near`. `?most=N` may follow `exact`
+    and `near`. Raises ValueError.
 
     >>> duplicates("near?most=5000")
     'near?most=5000'
@@ -193,7 +195,7 @@ def duplicates(value: object) -> str:
 
 
 def scalar(value: object) -> str:
-    """Converts one number or text to text. Raises ValueError for any other type."""
+    """Converts a number to text, and returns a text unchanged. Raises ValueError for any other type."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("it is one number or text")
     return str(value)
@@ -216,8 +218,8 @@ def rate(value: object) -> float:
 
 
 def host_rate(value: object) -> float:
-    """Parses requests to one host as a number per second: `2`, `0.5`, `2/s`, `30/m`, `100/h`. At most 1000 a
-    second. Raises ValueError.
+    """Parses a request rate for one host, such as `2`, `0.5`, `2/s`, `30/m` or `100/h`. Returns requests per
+    second. The maximum is 1000 per second. Raises ValueError.
 
     >>> host_rate("30/m"), host_rate(2)
     (0.5, 2.0)
@@ -312,16 +314,16 @@ def page(value: object) -> str:
 
 
 def listed(value: object, between: str = ",") -> list[Any]:
-    """Returns a list without its empty members, or splits a text at separators. `between` is the regular
-    expression of a separator."""
+    """Returns a list without its empty members, or splits a text at separators. `between` is a regular
+    expression that matches a separator."""
     if isinstance(value, list | tuple):
         return [part for part in value if part != ""]
     return [part.strip() for part in re.split(between, scalar(value)) if part.strip()]
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """Checks one or several regular expressions. A text is one expression, because it may contain commas.
-    Raises ValueError."""
+    """Checks a regular expression, or a list of regular expressions. A text is never split at commas, because
+    an expression may contain commas. Raises ValueError."""
     found = value if isinstance(value, list | tuple) else [value]
     for pattern in found:
         try:
@@ -366,8 +368,8 @@ def label(value: object) -> str:
 
 
 def lane(value: object) -> str:
-    """Checks the name of a lane. Some names are reserved because they are also keys in the broker, or in a
-    store that serves as the broker. Raises ValueError."""
+    """Checks the name of a lane. Some names are reserved because a Redis broker uses keys with these names.
+    The broker may also be the store. Raises ValueError."""
     text = label(value)
     if text in ("unacked", "unacked_index", "unacked_mutex", "gossamer"):
         raise ValueError("it is a reserved name: the broker has a key with this name")
@@ -384,8 +386,8 @@ def reference(value: object) -> str:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """Checks one or several one-line texts. A text is one entry, because it may contain commas. Raises
-    ValueError."""
+    """Checks a one-line text, or a list of one-line texts. A text is never split at commas, because an entry
+    may contain commas. Raises ValueError."""
     return tuple(map(line, value if isinstance(value, list | tuple) else [value]))
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(r"\[([a-z_]+)\](?:  .*)?")
-"""A section's name in brackets. Two spaces and a description may follow."""
+"""Matches a line that contains the name of a section in brackets. Two spaces and a description may follow the
+name."""
 
 
 @cache

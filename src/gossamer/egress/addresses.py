@@ -1,11 +1,11 @@
-"""Decides which IP addresses a crawler must not reach without permission. These are all addresses that are
-not global, including IPv6 addresses that embed an IPv4 address that is not global. `ipaddress.is_global`
-alone is not enough, because it accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved
-blocks. Only IPv6 addresses that are global unicast (2000::/3) or NAT64 are permitted. Forms that are no
-longer routed are refused whatever address they embed. 168.63.129.16 is refused although it is a public
-address, because inside Azure it returns the secrets of a machine (WireServer). Sources: the IANA
-special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214
-(ISATAP).
+"""Decides which IP addresses a crawler must not reach without permission. All non-global addresses are
+forbidden. An IPv6 address is also forbidden if it embeds a non-global IPv4 address. `ipaddress.is_global`
+alone is not enough, because it accepts multicast, some reserved blocks, and the NAT64 and 6to4 forms of
+private addresses. Only IPv6 addresses that are global unicast (2000::/3) or NAT64 are permitted. IPv6 forms
+that networks no longer route are always refused, even if they embed a public address. The public address
+168.63.129.16 is also refused. Inside Azure, this address returns the secrets of a machine (WireServer).
+Sources: the IANA special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380
+(Teredo), RFC 5214 (ISATAP).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 def _reason(address: Address) -> str | None:
     mapped = getattr(address, "ipv4_mapped", None)
     if mapped is not None:
-        return None  # `embedded` yields the IPv4 address, and that address decides
+        return None  # `embedded_ipv4` yields the mapped IPv4 address, which is checked instead
     for block in _MORE:
         if address.version == block.version and address in block:
             return f"is in {block}"

@@ -15,13 +15,15 @@ TIMEOUT_S: Final = 15.0
 """Seconds within which a handshake must end."""
 _EXPIRED: Final = (9, 10)
 _OTHER_NAME: Final = (62, 64)
-"""The codes of OpenSSL for certificates that are not valid at this time, or that have other names."""
+"""OpenSSL's error codes. _EXPIRED contains the codes for a certificate that is not valid at this time.
+_OTHER_NAME contains the codes for a certificate that belongs to other names."""
 
 
 class CertificateCheck(NamedTuple):
-    """The result of a handshake. `fault`: '', `expired` (or not yet valid), `name` (it has other names) or
-    `untrusted`, with the message of OpenSSL in `detail`. `begin` and `end`: when the certificate is valid, in seconds
-    since the epoch; 0 if it has a fault."""
+    """The result of a handshake. `fault` is '' if the certificate is valid. `fault` is `expired` if the
+    certificate is expired or not yet valid, and `name` if the certificate belongs to other names. All other
+    faults are `untrusted`. `detail`: OpenSSL's message. `begin` and `end`: the period in which the
+    certificate is valid, in seconds since the epoch. Both are 0 if the certificate has a fault."""
 
     fault: str
     detail: str = ""
@@ -38,10 +40,10 @@ async def check_certificate(
     typed: bool = False,
     authorities: Path | None = None,
 ) -> CertificateCheck | None:
-    """Checks the certificate of a host by a handshake. Returns None if the host cannot be reached or does not speak
-    TLS. `authority`: `host[:port]`. `allow`: private networks that may be reached. `typed`: whether the user
-    named the host. `authorities`: a file with further certificates that are trusted. Raises OSError if it cannot be
-    read."""
+    """Checks the certificate of a host by a handshake. Returns None if the host cannot be reached or does not
+    speak TLS. `authority`: `host[:port]`. `allow`: private networks that may be reached. `typed`: whether the
+    user named the host. `authorities`: a file with further certificates that are trusted. Raises OSError if
+    the file cannot be read."""
     context = ssl.create_default_context()
     if authorities is not None:
         context.load_verify_locations(str(authorities))

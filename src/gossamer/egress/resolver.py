@@ -1,7 +1,7 @@
 """Resolves host names to checked addresses. Answers are cached for a minute. A host with any forbidden
-address is refused, and the collector connects only to the addresses returned here. The text of a host name is
-never trusted, only the addresses to which it resolves. Therefore, `2130706433`, `0x7f.1` and a name that
-points to an internal address are all recognized as internal.
+address is refused, and the collector connects only to the addresses returned here. The resolver never trusts
+the text of a host name. The resolver checks the addresses to which the name resolves. Therefore,
+`2130706433`, `0x7f.1` and a name that points to an internal address are all recognized as internal.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """A host's permitted addresses, in the order in which they are tried. There is at least one."""
+    """A host's permitted addresses, in the order in which they are tried. There is always at least one
+    address."""
 
     addresses: tuple[str, ...]
     reason: str = ""
     detail: str = ""
     final: bool = False
     short: str = ""
-    """Always ''. This field exists so that both kinds of result have it (see `Refused.short`)."""
+    """Always ''. The field exists because `Refused` has the same field (see `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -51,15 +52,15 @@ class Refused(msgspec.Struct, frozen=True):
     final: bool
     addresses: tuple[str, ...] = ()
     short: str = ""
-    """The resource that this process lacked to look up the host (`errors.OWN_LIMITS`), or ''."""
+    """The resource that this process ran out of during the look-up (`errors.OWN_LIMITS`), or ''."""
 
 
 class Resolver:
     """Resolves hosts and checks their addresses.
 
     - `allow`: networks that may be reached, in CIDR form.
-    - `names`: hosts that the user typed as seeds, `host[:port]`. If the host is an IP address or localhost,
-      exactly that host and port is allowed, even if its address is forbidden.
+    - `names`: hosts that the user typed as seeds, in the form `host[:port]`. If the host is an IP address or
+      localhost, exactly that host and port is allowed, even if its address is forbidden.
     - `lookup`: replaces getaddrinfo in tests.
     - `ttl`: seconds for which an answer is cached. `patience`: seconds within which a name server must
       answer.
@@ -103,7 +104,7 @@ class Resolver:
             task = asyncio.current_task()
             if asking.cancelled() and not (
                 task is not None and task.cancelling()
-            ):  # the look-up was cancelled by `close`, the caller was not
+            ):  # `close` cancelled the look-up, but nobody cancelled the caller
                 return Refused("dns", "the resolver was closed", False)
             raise
 
@@ -163,7 +164,7 @@ def _look_up(host: str, port: int) -> list[Any]:
     """Calls getaddrinfo. Raises OSError with EMFILE if the process has no file descriptor left, because
     getaddrinfo's own error does not show this."""
     try:
-        # Python imports its codec for names in Unicode if it gets a text
+        # for a host of the type str, getaddrinfo imports the codec for internationalized names
         short = host.isascii() and all(len(label) < 64 for label in host.split("."))
         return socket.getaddrinfo(host.encode() if short else host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:
@@ -173,9 +174,9 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 
 class SingleAddressResolver:
-    """Resolves each host to a single address, so that the address is known before a connection is made. Hosts
-    with the same set of addresses get the same address. If an address fails, another address of the host is
-    used for TTL_S seconds."""
+    """Resolves each host to a single address, so that the address is known before a connection is made. All
+    hosts that have the same set of addresses use the same single address. If an address fails, another
+    address of the host is used for TTL_S seconds."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -196,8 +197,8 @@ class SingleAddressResolver:
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Records that an address did not answer. For TTL_S seconds, hosts that have other addresses use one
-        of these instead."""
+        """Records that an address did not answer. For TTL_S seconds, a host avoids this address if the host
+        has another address."""
         if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL_S
@@ -225,8 +226,8 @@ def split_host(authority: str) -> tuple[str, int]:
 
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
-    """Reorders addresses, which are in the system's order (RFC 6724), so that the address families alternate
-    (RFC 8305 section 4). With this order, the second attempt uses the other family.
+    """Reorders addresses so that the address families alternate (RFC 8305 section 4). The given addresses are
+    in the system's order (RFC 6724). In the new order, the second attempt uses the other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -239,7 +240,8 @@ def in_turn(addresses: list[str]) -> tuple[str, ...]:
 
 
 def _numeric(address: str) -> str:
-    """Converts an address to the form that sockets report, because it is compared with the peer's address."""
+    """Converts an address to the form that sockets report. The collector compares the result with the peer's
+    address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     return socket.inet_ntop(family, socket.inet_pton(family, address.partition("%")[0]))
 
@@ -261,8 +263,8 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Returns whether the user meant `address` when typing `host`. This is the case for the same IP address,
-    and for a loopback address if `host` is localhost."""
+    """Returns whether the host name `host` of a seed stands for `address`. If `host` is localhost, returns
+    True for every loopback address. If `host` is an IP address, returns True only for the same address."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 

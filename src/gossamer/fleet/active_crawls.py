@@ -34,9 +34,9 @@ log = logging.getLogger("gossamer.worker")
 READ_INTERVAL_S = 1.0
 """Seconds between two reads of the list of crawls."""
 DRAIN_TIMEOUT_S = 12.0
-"""When a crawl has ended, this process must settle its claims within this many seconds."""
+"""When a crawl has ended, this process must settle its own claims of the crawl within this many seconds."""
 RETRY_INTERVAL_S = 10.0
-"""If this process could not work on a crawl, it tries again after this many seconds."""
+"""If this process fails to work on a crawl, the process tries again after this many seconds."""
 
 
 class WorkerProcess(NamedTuple):
@@ -50,8 +50,8 @@ class WorkerProcess(NamedTuple):
 
 
 class ActiveCrawl:
-    """A crawl that this process works on. `lacks` contains the sites whose files are missing on this machine,
-    with the reasons."""
+    """A crawl that this process works on. `lacks` maps each site whose file is missing on this machine to the
+    reason."""
 
     def __init__(self, bench: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
@@ -104,7 +104,7 @@ class ActiveCrawls:
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
-        """Starts work on a crawl that this process does not work on yet, if the process can do so."""
+        """Starts work on a crawl if this process can work on the crawl and does not work on it yet."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
             self._fair.share(task.name, task.weight, task.precedence)  # both values may change during a slice
@@ -168,7 +168,7 @@ class ActiveCrawls:
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
-        """Handles the result of this process's work on a crawl, after the work ended during a slice."""
+        """Called when this process's work on a crawl ends during a slice. Handles the outcome of the work."""
         assert at.work is not None
         work, at.work = at.work, None
         try:
@@ -193,11 +193,11 @@ class ActiveCrawls:
         if outcome in OUTCOMES:
             await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
         elif outcome == "finished" and at.bench.setup.job.settings.revisit is not None:
-            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # known pages will be due again
+            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # known pages become due again
         elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
-            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # goes on: seeds are still being added
+            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
         """Makes this process skip a crawl for RETRY_INTERVAL_S seconds, and records the reason."""
@@ -222,8 +222,8 @@ class ActiveCrawls:
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
-        """Stops work on a crawl without committing anything, because this process's view of the crawl may be
-        wrong."""
+        """Stops work on a crawl without committing anything, because this process's local state of the crawl
+        may be wrong."""
         at = self._at.pop(name)
         await self._deciders.end(name)
         self._fair.drop(name)
@@ -235,8 +235,8 @@ class ActiveCrawls:
     async def rest(self, broken: bool) -> None:
         """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
 
-        A crawl is dropped if its work failed. If the store did not answer (`broken`), all crawls are dropped.
-        The store may have lost its last second of writes, which would make the local state wrong.
+        Drops each crawl whose work raised an error. Drops all crawls if the store did not answer (`broken`),
+        because the store may have lost the writes of the last second. The local state would then be wrong.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):

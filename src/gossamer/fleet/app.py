@@ -1,9 +1,9 @@
-"""The Celery application of the fleet. It is started by `gossamer worker`, or by plain Celery with `celery -A
-gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application of the fleet. Two commands start the application. One command is `gossamer worker`.
+The other command is Celery's own `celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
-A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
-early, because leases and the keeper recover the work of every process that dies. For the same reason, results
-are not stored, and there is no soft time limit. A hard time limit kills a process whose slice hangs.
+A message names a slot. The process that takes the slot crawls for one slice (60 s). Leases and the keeper
+recover the work of every process that dies. Therefore messages are acknowledged early, results are not
+stored, and there is no soft time limit. A hard time limit kills a process whose slice hangs.
 """
 
 from __future__ import annotations
@@ -47,28 +47,29 @@ log = logging.getLogger("gossamer.worker")
 HANG_TIMEOUT_S = 60.0
 """If a slice exceeds its time by more than this many seconds, its process is killed."""
 RECYCLE_SHARE = 0.9
-"""A process is replaced after its slice if its memory exceeds this share of `recycle_memory`. The share is
-below 1, because above a share of 0.8 the process claims less, and above 0.95 it claims nothing
-(`process_load`). Its memory might therefore never reach `recycle_memory`."""
+"""A process is replaced after its slice if its memory exceeds this share of `recycle_memory`. A process
+claims less above a share of 0.8, and claims nothing above a share of 0.95 (`process_load`). The memory of a
+process might therefore never reach `recycle_memory`, so RECYCLE_SHARE is below 1."""
 CHILD_SIGNAL_DELAY_S = 1.0
-"""For this many seconds after an order to stop, a child ignores SIGTERM. After that, a SIGTERM ends it."""
+"""For this many seconds after an order to stop, a child ignores SIGTERM. A later SIGTERM ends the child."""
 
 STOP_TIMEOUT_S = 8.0
 """After an order to stop, all parts of the worker must end within this many seconds."""
 BROKER_LOST_S = 4.0
-"""If no slice runs for this many seconds during a stop, Celery is considered to have lost its broker."""
+"""If no slice runs for this many seconds during a stop, the worker assumes that Celery has lost its
+broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
 """Memory that the main process and its children share. The first byte contains the order to the worker:
-DRAIN, STOP, or 0 if there is none. Each other byte belongs to one child and is 1 while the child runs a
-slice."""
+DRAIN, STOP, or 0 if there is none. Each of the remaining bytes belongs to one child. The byte of a child is 1
+while the child runs a slice."""
 DRAIN, STOP = 1, 2
 """The values of the first byte of `_stopping`."""
 
 
 def settings() -> Settings:
-    """Returns the settings of this process, which are read once. Raises ConfigError if a fleet's worker
-    cannot run with them."""
+    """Returns the settings of this process, which are read only once. Raises ConfigError if the settings are
+    invalid or name no store."""
     if _Now.settings is None:
         found = load()
         if found.store is None:
@@ -97,7 +98,7 @@ class bearing:  # noqa: N801 - reads as a function
 
 
 class _Now:
-    """The state of this process. It is filled while Celery starts the process."""
+    """The state of this process. Celery's signals set the fields while Celery starts the process."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -105,7 +106,7 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """The exit code of the process. It becomes 0 if the process was asked to end."""
+    """The exit code of the process. The exit code becomes 0 if the process was asked to end."""
     told = 0.0
     """The monotonic time when this process first saw the order to stop, or 0."""
     lanes: tuple[str, ...] = ("http",)
@@ -169,7 +170,7 @@ app = _made()
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
     """Runs a slice in this process. `message_checks` has checked the message."""
-    signal.signal(signal.SIGTERM, _terminated)  # only now, because billiard installs its own handler
+    signal.signal(signal.SIGTERM, _terminated)  # set late, because billiard installs its own handler
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -265,14 +266,15 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Returns the seconds of STOP_TIMEOUT_S that remain, but at least `least`. Returns `least` if no stop has
-    begun."""
+    """Returns the seconds of STOP_TIMEOUT_S that remain, but at least `least`. Returns `least` if the process
+    has seen no order to stop."""
     return max(least, _Now.told + STOP_TIMEOUT_S - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """Ends the process during a stop if Celery does not end it. If a broker accepts data but does not answer,
-    Celery waits for it without a limit, although no more messages are needed."""
+    """Ends the process during a stop if Celery does not end the process. If a broker accepts data but does
+    not answer, Celery waits for the broker without a time limit. Celery does so although the worker needs no
+    more messages."""
     quiet = 0.0
     while quiet < min(BROKER_LOST_S, _left(1.5)):
         time.sleep(0.1)
@@ -300,7 +302,7 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
         said, _Now.code = _unasked(error)
         print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
-        sender.exitcode = _Now.code  # the exit code if plain Celery was started
+        sender.exitcode = _Now.code  # the exit code if the command `celery` started the worker
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
@@ -320,8 +322,8 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
 
 
 def exit_code() -> int:
-    """Returns the exit code of the process, after Celery has returned. It is 0 only if the process was asked
-    to end."""
+    """Returns the exit code of the process, after Celery has returned. The exit code is 0 only if the process
+    was asked to end."""
     return _Now.code
 
 
@@ -334,8 +336,9 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once. A child ignores it, because it gets its orders from the main process. If a SIGTERM arrives more than
-    a second after the order to stop, the main process must end at once, so the child ends too."""
+    once. A child ignores this SIGTERM, because the main process gives the orders to its children. A SIGTERM
+    that arrives more than a second after the order to stop means that the main process must end at once. The
+    child then ends too."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -343,7 +346,7 @@ def _terminated(*_: object) -> None:
 
 @signals.worker_process_init.connect
 def _child(**_: Any) -> None:
-    """Prepares a child after the fork. It gets its own event loop and its own connections."""
+    """Prepares a child after the fork. The child gets its own event loop and its own connections."""
     import uvloop
 
     from gossamer.app.process_tuning import settle_in

@@ -1,11 +1,12 @@
 """Removes the leftovers of dead workers in a broker: outdated slot messages, mailboxes, unacknowledged
 messages and empty queues.
 
-Other programs may use the same broker. Therefore an object is removed only if it certainly belongs to
-gossamer and is certainly useless. A message is useless if its slot waits for a message with another ticket. A
-mailbox is useless if the store has a record of its worker, and that worker's last heartbeat is older than the
-given age. RabbitMQ removes mailboxes and requeues unacknowledged messages of dead workers itself. Redis does
-not.
+Other programs may use the same broker. Therefore the cleanup removes an object only if the object certainly
+belongs to gossamer and nothing needs the object any more. A slot accepts only a message with the slot's
+current ticket, so a message with another ticket is useless. A mailbox is useless if the store has a record of
+the mailbox's worker and the last heartbeat in this record is too old. The heartbeat is too old if its age
+exceeds both the given age and twice DEAD_AFTER_S. RabbitMQ removes mailboxes and requeues unacknowledged
+messages of dead workers itself. Redis does not.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from gossamer.state.workers import DEAD_AFTER_S, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MAX_INSPECTED_MESSAGES = 1000
-"""How many messages of a lane are inspected in one run at most."""
+"""The maximum number of messages of a lane that one run inspects."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
 class HeldMessage(NamedTuple):
-    """A message that was inspected. `away` removes it, and `back` returns it to its queue."""
+    """A message that was inspected. `away` removes the message, and `back` returns the message to its
+    queue."""
 
     slot: tuple[str, int, str] | None
     """The lane, the slot number and the ticket, or None if the message is not a slot message of this
@@ -46,8 +48,8 @@ class HeldMessage(NamedTuple):
 
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
-    answer, removes nothing. If the user requested only this part of the cleanup, raises StoreError or
-    ConfigError instead."""
+    answer, or if its settings are invalid, removes nothing and raises no error. If the user requested only
+    this part of the cleanup, raises StoreError or ConfigError in these two cases."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet
@@ -123,8 +125,8 @@ def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
 
 
 def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
-    """Yields the messages of a lane. Each message is taken out of the queue until its `away` or `back` is
-    called."""
+    """Yields the messages of a lane. The queue does not contain a yielded message until the caller calls
+    `away` or `back` of the message."""
     channel = connection.channel()
     try:
         channel.queue_declare(lane, passive=True)
@@ -163,8 +165,8 @@ def _let_go(client: Any, tag: bytes) -> None:
 
 
 def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Removed:
-    """Removes or counts the mailboxes of dead workers, index entries without a message, and empty queues of
-    lanes without workers."""
+    """Removes or counts the mailboxes of dead workers. Does the same with index entries that have no message,
+    and with empty queues of lanes that have no worker."""
     client = _redis(connection)
     if client is None:
         return sum((_lane(connection, lane, dry) for lane in lanes), Removed())
@@ -192,8 +194,8 @@ def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Remove
 
 
 def _lane(connection: Any, lane: str, dry: bool) -> Removed:
-    """Removes or counts the queue of a lane in RabbitMQ, if it is empty. RabbitMQ itself ensures that the
-    queue is empty and unused."""
+    """Removes or counts the queue of a lane in RabbitMQ if the queue is empty. RabbitMQ itself deletes the
+    queue only if the queue is empty and unused."""
     channel = connection.channel()
     try:
         state = channel.queue_declare(lane, passive=True)

@@ -171,7 +171,7 @@ def check_brokers(brokers: Sequence[str], lanes: Sequence[str]) -> None:
 
 def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
     """Returns one line with the URL of a broker and the reason why the broker cannot be used for these lanes.
-    Returns '' if it can be used."""
+    Returns '' if the broker can be used."""
     kombu = import_kombu()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -195,7 +195,7 @@ def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str
 
 def eviction_policy(broker: str, seconds: float = 5.0) -> str:
     """Returns the policy by which a full Redis broker evicts messages. Returns '' if the broker evicts no
-    messages, is not Redis, or does not report its policy."""
+    messages, if the broker is not Redis, or if the broker does not report its policy."""
     kombu = import_kombu()
     places, options = all_of([broker])
     for place in places:
@@ -211,8 +211,8 @@ def eviction_policy(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raises an error if the Redis user lacks a right that kombu needs. To test this, makes writes without
-    effect, and subscribes to the channels."""
+    """Raises an error if the Redis user lacks a right that kombu needs. Tests the rights with writes that
+    change nothing, and with subscriptions to the channels."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")
@@ -224,7 +224,7 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
             f"{channel.keyprefix_fanout}celeryev/worker.online"
-        )  # needs the same rights as publishing
+        )  # subscribing needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
 

@@ -1,15 +1,15 @@
-"""Divides the capacity of one process among crawls by precedence and weight, without leaving capacity idle
-(stride scheduling).
+"""Divides the capacity of one process among crawls by precedence and weight. The method is stride scheduling,
+which leaves no capacity idle.
 
 While a crawl wants more claims than it gets, crawls of a lower precedence make no claims. The crawl then gets
-all capacity that becomes free. The crawls of a lower precedence get the capacity that it does not use, for
-example while its hosts wait for their delay.
+all capacity that becomes free. If that crawl cannot use all capacity, for example while its hosts wait for
+their delay, crawls of a lower precedence get the rest.
 
-Among crawls of one precedence, each has a counter (its *pass*) that grows by 1 / weight for each claim. While
-several of them want more claims than they get, the crawl with the highest pass waits for the others. If a
-crawl was offered capacity and claimed nothing, it needs no more, and no crawl waits for it. If a crawl
-claimed something, it is expected to claim again immediately, because one call does not claim from all
-buckets.
+Each crawl has a counter, the crawl's *pass*. The pass grows by 1 / weight for each claim. Passes are compared
+among crawls of the same precedence. While several of these crawls want more claims than they get, the crawl
+with the highest pass waits for the others. If a crawl claims nothing from the capacity that it was offered,
+the crawl wants no more capacity, and no crawl waits for it. If a crawl claims something, the crawl is
+expected to claim again immediately, because one call does not claim from all buckets.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 
 HUNGRY_S = 0.5
-"""For how many seconds a crawl is assumed to want more capacity, after it claimed something or was
-refused."""
+"""After a crawl claims something or is refused, the crawl is assumed to want more capacity for this many
+seconds."""
 
 
 class FairShares:
@@ -45,8 +45,8 @@ class FairShares:
     def ask(self, share: CrawlShare) -> int:
         """Returns how many claims a crawl may make now."""
         most, now = self.most(), self._clock()
-        # Two uses: the minimum number of claims that justifies a call, and the number of claims by which a
-        # crawl of weight 1 may be ahead of the others.
+        # A crawl gets either at least `quantum` claims or none, because a call for fewer claims is not
+        # worthwhile. A crawl of weight 1 may also lead the other crawls by at most `quantum` claims.
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         hungry = [one for one in self._shares.values() if one is not share and one.hungry_until > now]
@@ -54,23 +54,23 @@ class FairShares:
         if any(one.precedence > share.precedence for one in hungry):
             free = 0
         elif others:
-            # a crawl that was idle does not get the claims that it could have made meanwhile
+            # a crawl that was idle cannot make up for all the claims that it did not make
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
             share.hungry_until = now + HUNGRY_S
             return 0
-        return free  # `took` records how many of them the crawl makes
+        return free  # `took` records how many of these claims the crawl makes
 
     def took(self, share: CrawlShare, claims: int) -> None:
-        """Records how many of the offered claims a crawl made."""
+        """Records the number of claims that a crawl made after `ask` offered claims."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY_S if claims else 0.0
 
 
 class CrawlShare:
-    """The share of one crawl in the capacity of a process. It implements `worker.capacity.ClaimAllowance`."""
+    """The share of one crawl in the capacity of a process. Implements `worker.capacity.ClaimAllowance`."""
 
     def __init__(self, fair: FairShares) -> None:
         self.passed, self.weight, self.precedence, self.busy, self.hungry_until = 0.0, 1, 0, 0, 0.0

@@ -50,19 +50,19 @@ class CrawlEnding:
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """If a crawl is stopping, cancelling or ending, takes the next step of its finalization, unless it
-        must still wait."""
+        """Takes the next step to finalize a crawl that is stopping, cancelling or ending. Does nothing while
+        this step must still wait."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await has_active_producer(self._store, task.name):
-                    # Waits, because a `submit` that adds URLs either sees the state within a second and
-                    # stops, or its lease expires.
+                    # Waits for a `submit` that still adds URLs. The `submit` stops within a second because it
+                    # sees the state. If the `submit` is dead, its lease expires.
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # a quality gate may have set it
+            _, reason = await Crawls(self._store).state(task.name)  # a quality gate may have set the reason
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -81,8 +81,8 @@ class CrawlEnding:
         return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Requeues claims with expired leases. This is needed here because all workers of the crawl may be
-        dead, and workers do not join a crawl in this state."""
+        """Requeues claims with expired leases. All workers of the crawl may be dead, and workers do not join
+        a crawl in this state. Therefore the finalizer must requeue these claims."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP_INTERVAL_S:
             return
         self._swept[task.name] = time.monotonic()
@@ -129,7 +129,7 @@ class CrawlEnding:
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
-            except SinkAway as error:  # rows wait for a sink and must be sent first
+            except SinkAway as error:  # the part cannot be closed until a sink accepts the waiting rows
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:

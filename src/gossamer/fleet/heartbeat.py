@@ -21,7 +21,8 @@ class Heartbeat:
         self._name, self._given = f"{crawl}/{segment}", 0.0
 
     async def give(self) -> bool:
-        """Starts or renews the heartbeat. Returns False if another process is closing this process's part."""
+        """Starts or renews the heartbeat. Returns False if another process is closing this process's part of
+        the outputs."""
         began = time.monotonic()
         mine = await self._crew.name(self._name, self._segment)
         if mine:
@@ -29,8 +30,8 @@ class Heartbeat:
         return mine
 
     async def ours(self) -> None:
-        """Raises InUse if another process may have closed this process's part of the outputs. This can happen
-        if this process was paused until its heartbeat expired."""
+        """Raises InUse if another process may have closed this process's part of the outputs. Another process
+        closes the part if this process was paused for so long that its heartbeat expired."""
         silent = time.monotonic() - self._given
         if silent < DEAD_AFTER_S / 2:
             return

@@ -33,7 +33,7 @@ TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
 """The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
-"""How many characters of a malformed body are kept."""
+"""The number of characters that are kept of a malformed body."""
 REPEAT_S = 60.0
 """Seconds after which the same fault is logged again."""
 _NEVER = ("eta", "expires")
@@ -154,13 +154,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport, extended by a check of each message."""
+    """kombu's Redis transport with an additional check of each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis Sentinel transport, extended by a check of each message."""
+    """kombu's Redis Sentinel transport with an additional check of each message."""
 
     Channel = _SentinelChannel
 
@@ -171,7 +171,7 @@ TRANSPORT_ALIASES["sentinel"] = f"{__name__}:SentinelTransport"
 
 
 def envelope_fault(message: Any) -> str:
-    """Returns the reason why an item of a Redis list is not a kombu envelope, or '' if it is one.
+    """Explains why an item of a Redis list is not a kombu envelope. Returns '' if the item is an envelope.
 
     >>> envelope_fault([]), envelope_fault({"body": ""})
     ('it is not a JSON object', 'it has no properties')
@@ -210,8 +210,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Returns the reason why a message is not a slot message, or '' if it is one. Removes the headers that
-    Celery does not need from a slot message."""
+    """Explains why a message is not a slot message. Returns '' if the message is a slot message. Also removes
+    headers that Celery does not need from the slot message."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"

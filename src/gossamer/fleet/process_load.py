@@ -13,7 +13,7 @@ MAX_LOOP_DELAY_S = 0.5
 def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
     """Returns the number of claims that a process may hold, at most `most`. `used` is the process's memory
     and `limit` is the limit on it, both in bytes. `free` is the free share of the machine's memory. `pace` is
-    the share of the work, from 0 to 1, that the CPU can do in time.
+    the share of the work that the CPU can finish in time. The share is a number from 0 to 1.
 
     >>> allowed_claims(80, used=100, limit=600, free=0.5, pace=1.0), allowed_claims(80, used=590, limit=600, free=0.5, pace=1.0)
     (80, 0)
@@ -27,19 +27,21 @@ class ProcessLoad:
     """Measures the memory and the pace of this process from time to time, and limits its claims."""
 
     def __init__(self, most: Callable[[], int], limit: int) -> None:
-        """`most` returns the maximum number of claims. If the process uses more than `limit` bytes of memory,
-        it is replaced."""
+        """`most` returns the maximum number of claims. A process that uses more than `limit` bytes of memory
+        is replaced."""
         self.most, self.limit, self.pace = most, limit, 1.0
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records by how many seconds the event loop woke up too late. Also checks the memory."""
+        """Records a delay of the event loop, and measures the memory. `seconds`: the time by which the event
+        loop woke up too late."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 
     def share(self) -> tuple[float, str]:
-        """Returns two values: the share of the maximum number of claims that the process may hold now, and
-        the scarce resource. This is `memory`, `processor`, or '' if none is scarce."""
+        """Returns two values. The first value is the share of the maximum number of claims that the process
+        may hold now. The second value is the scarce resource, which is `memory` or `processor`, or '' if
+        neither is scarce."""
         by_memory, now = (
             allowed_claims(100, used=self._used, limit=self.limit, free=self._free, pace=pace) / 100
             for pace in (1.0, self.pace)

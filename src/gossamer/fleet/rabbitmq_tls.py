@@ -12,8 +12,8 @@ from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):
-    """A transport that uses the TLS options and the host name of the broker to which it connects. The brokers
-    of a list may have different TLS options."""
+    """A transport that uses the TLS options and the host name of the broker to which the transport connects.
+    The brokers of a list may have different TLS options."""
 
     def establish_connection(self) -> Any:
         """Connects to the broker."""

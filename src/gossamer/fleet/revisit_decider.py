@@ -1,9 +1,10 @@
-"""Decides when the known pages of a crawl are visited again (`--revisit`), in one process of a fleet.
+"""One process of a fleet decides when the known pages of a crawl are visited again (`--revisit`).
 
-Every process that works on such a crawl tries to take the crawl's lead. The process that gets the lead runs
-the loop (`app.revisit_loop`) on the table in the store, also between slices. If this process dies, its lead
-expires after 6 s, and another process takes over. If two processes both believe that they have the lead, only
-one of them can write the table (`recrawl.stored_table`).
+A crawl with `--revisit` has a lead, which only one process holds. Every process that works on the crawl tries
+to take the lead. The process that holds the lead runs the loop (`app.revisit_loop`), which works on the table
+in the store. The loop also runs between slices. If this process dies, its lead expires after 6 s, and another
+process takes over. If two processes both believe that they have the lead, only one of them can write the
+table (`recrawl.stored_table`).
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 END_TIMEOUT_S = 2.0
-"""When a process stops deciding, it waits at most this many seconds for the store. If the store does not
-answer, the lead expires."""
+"""When a process ends its loop for a crawl, the process waits at most this many seconds for the store. If the
+store does not answer, the lead expires."""
 RETRY_INTERVAL_S = 10.0
-"""After an error, a process tries again to decide for a crawl after this many seconds."""
+"""After an error in the loop of a crawl, a process waits this many seconds before it starts the loop
+again."""
 
 
 class RevisitDeciders:
-    """The crawls for which this process decides, or tries to take the lead."""
+    """Runs the revisit loops of this process. For each crawl with `--revisit`, this process holds the lead or
+    tries to take it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,8 +44,8 @@ class RevisitDeciders:
         self._shy: dict[str, float] = {}
 
     async def keep(self, setup: Setup) -> None:
-        """Makes this process decide for a crawl with `--revisit`, unless another process does. The call is
-        cheap, and must be repeated while the crawl runs."""
+        """Makes this process run the loop of a crawl with `--revisit`, unless another process holds the lead.
+        The call is cheap. The caller must repeat the call while the crawl runs."""
         if setup.job.settings.revisit is None:
             return
         if (task := self._tasks.get(setup.crawl)) is not None:
@@ -53,7 +56,7 @@ class RevisitDeciders:
             self._tasks[setup.crawl] = asyncio.create_task(self._lead(setup))
 
     async def end(self, crawl: str) -> None:
-        """Stops deciding for a crawl. Another process may take over at once."""
+        """Ends the loop of a crawl. Another process may take the lead at once."""
         if (task := self._tasks.pop(crawl, None)) is None:
             return
         task.cancel()
@@ -69,8 +72,8 @@ class RevisitDeciders:
             log.error("crawl %s: a bug was met by the revisit loop", crawl, exc_info=error)
 
     async def _lead(self, setup: Setup) -> None:
-        """Takes the lead of a crawl if no other process has it. Decides until an error occurs or `end` is
-        called."""
+        """Takes the lead of a crawl if no other process holds the lead. Then runs the crawl's loop until an
+        error occurs or `end` is called."""
         async with Slots(self._store).lead(f"revisit {setup.crawl}") as mine:
             if mine:
                 await decide(setup, self._store)
@@ -78,7 +81,7 @@ class RevisitDeciders:
 
 async def decide(setup: Setup, store: Store) -> None:
     """Runs the loop of a crawl until it is cancelled. Raises StoreError, and errors of the crawl's settings.
-    Raises InUse if another process decides."""
+    Raises InUse if another process holds the lead."""
     rules = rules_of_job(setup.job)
     assert rules is not None, "the crawl visits its pages again"
     ahead = await store_time(store) - time.time()

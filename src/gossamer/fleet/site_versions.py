@@ -1,9 +1,10 @@
 """Compares the versions of site files in a fleet. If a worker lacks the fleet's version of a site's file, it
-leaves the site's hosts to workers that have this version. It records the reason in the store and in the log.
+leaves the site's hosts to workers that have this version. The worker records the reason in the store and in
+the log.
 
-Site files are never sent to other machines. If a file is edited on a machine that has run the fleet's version
-so far, the edited file becomes the fleet's next version. If a machine never had the fleet's version, it only
-reports the difference.
+Site files are never sent to other machines. Each machine remembers which version of a file it last ran. If
+this version is the fleet's version and the file was edited since then, the edited file becomes the fleet's
+next version. A machine that did not run the fleet's version only reports the difference.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger("gossamer.worker")
 
 
 class MissingSites:
-    """The crawls and sites on which one process of a worker does not work, with the reasons."""
+    """Records which crawls and sites one process of a worker skips, and why."""
 
     def __init__(self, store: Store, worker: str, versions: SiteVersions) -> None:
         self._refusals, self._worker, self._versions = Refusals(store), worker, versions
@@ -40,13 +41,14 @@ class MissingSites:
 
     @property
     def crawls(self) -> set[str]:
-        """The crawls that this process refuses, and the crawls of which it lacks a site's file."""
+        """The crawls that this process skips as a whole, and the crawls of which this process skips single
+        sites."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records which sites of a crawl this process skips. `lacks` maps each site to the reason. The key ''
-        means the whole crawl. Logs new reasons. Reasons for single sites are logged at most once per
-        slice."""
+        """Records which sites of a crawl this process skips. `lacks` maps each skipped site to the reason.
+        The key '' means the whole crawl. Logs new reasons. Reasons for single sites are logged at most once
+        per slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -66,8 +68,8 @@ class MissingSites:
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether another worker must finalize the crawl. This is the case if this machine lacks
-        files of the crawl and another worker has all of them."""
+        """Returns whether another worker must finalize the crawl. Returns True if this machine lacks files of
+        the crawl and another worker has all of these files."""
         if task.name not in self._of:
             try:
                 await self.say(task.name, self._versions.lacks(task, await setup_of(task, "")))
@@ -86,14 +88,14 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl whose files this machine lacks, with the reasons. Also stores these
-        sites in `setup`. Files that were edited on this machine become the fleet's versions. Raises
-        ConfigError if this machine cannot serve the crawl."""
+        """Finds the sites of a crawl whose files this machine lacks, and maps each site to the reason. Also
+        stores these sites in `setup`. Files that were edited on this machine become the fleet's versions.
+        Raises ConfigError if this machine cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
         ours, edits, lacks = self._look(task.name, force, setup)
-        if edits or lacks:  # compares again, because other machines may have changed their files a moment ago
+        if edits or lacks:  # compared again, because another machine may have set a version meanwhile
             force = await self._tasks.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
         reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
@@ -106,13 +108,13 @@ class SiteVersions:
         return lacks
 
     def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl whose files this machine lacks, with the reasons. Raises ConfigError
-        if files cannot be read."""
+        """Finds the sites of a crawl whose files this machine lacks, and maps each site to the reason. Raises
+        ConfigError if files cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
-        """Returns whether the site files are unchanged since `bench` was created, on this machine and in the
-        fleet."""
+        """Returns whether this machine's site files and the fleet's versions are still the same as when
+        `bench` was created."""
         return (
             bench.setup.sites == task.sites
             and all(site_files.version(site.path) == site.version for site in bench.sites)
@@ -120,8 +122,8 @@ class SiteVersions:
         )
 
     async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
-        """Some hosts are reserved for workers that have their sites' files. If this machine has these files,
-        makes this worker claim these hosts too."""
+        """Makes this worker also claim reserved hosts if this machine has the files of their sites. Reserved
+        hosts are only for workers that have these files."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -133,8 +135,10 @@ class SiteVersions:
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
-        """Compares the site files on this machine with the fleet's versions. Returns the versions that are
-        equal, the edited files, and the missing sites with the reasons."""
+        """Compares the site files on this machine with the fleet's versions. Returns three values. The first
+        value contains the sites whose version is the fleet's version. The second value contains the files
+        that were edited on this machine. The third value maps each site whose file is missing or has another
+        version to the reason."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -155,8 +159,9 @@ class SiteVersions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
-        """Maps each site to its hosts, and to the lane, region and ladder that its workers need, according to
-        the given version of its file. Returns None if this is unknown for any site."""
+        """Maps each site to the `SiteReach` of the given version of its file. A `SiteReach` contains the
+        site's hosts, and the lane, region and ladder that workers need for the site. Returns None if the
+        store lacks the `SiteReach` of any site."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
@@ -167,8 +172,8 @@ class SiteVersions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Returns, for each site, the version that this machine last ran for a crawl with site files from the
-        current folder of sites."""
+        """Maps each site to the version of its file that this machine last ran for a crawl. Only runs with
+        the current sites folder count."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}

@@ -1,5 +1,5 @@
-"""One of a worker's processes that crawl. It runs one slice after another, and keeps its event loop and its
-connections between slices."""
+"""One of the processes in which a worker crawls. The process runs one slice after another. The event loop and
+the connections stay open between slices."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
 """After an order to stop, a slice must end within this many seconds. `AWAY_STOP_S` applies if the store does
-not answer, and `STOP_S` if it does. Claims that the slice still holds after that time are visited again
-later."""
+not answer, and `STOP_S` if it does. If the slice still holds claims when this time is over, the URLs of these
+claims are visited again later."""
 LAST_CALLS_S = 0.3
-"""At the end of a slice, the last calls to the store must return within this many seconds, because the store
-may not answer."""
+"""The last calls of a slice to the store must return within this many seconds. The limit exists because the
+store may not answer."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -66,8 +66,8 @@ class SliceProcess:
         return None
 
     async def _told(self) -> None:
-        """Waits until the worker is ordered to stop, and then ends the slice. This also works while a call
-        waits for the store."""
+        """Waits until the worker is ordered to stop, and then ends the slice. The method ends the slice even
+        if a call waits for the store."""
         while not self.me.stopping():  # noqa: ASYNC110 - the order comes from another process
             await asyncio.sleep(TICK_S / 2)
         self._halt.set()
@@ -107,8 +107,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the connection to the store, and everything that uses this connection, because the store was
-        replaced. The next slice opens the new store."""
+        """Closes the connection to a store that was replaced, and all objects that use this connection. The
+        next slice opens the new store."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)

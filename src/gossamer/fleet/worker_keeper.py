@@ -74,7 +74,8 @@ class WorkerKeeper:
         self._malformed.append({**message, "worker": self.me.name})
 
     def end(self, seconds: float) -> None:
-        """Ends the keeper and deletes the worker's record, if that is possible within `seconds`."""
+        """Ends the keeper and deletes the worker's record. Waits at most `seconds` for the end of the
+        keeper."""
         self._over.set()
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop is already closed
@@ -93,14 +94,14 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # a separate task, because a task group that fails leaves its task half cancelled
+                )  # a task of its own, because a failed task group leaves its task half cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
                 if said != told or time.monotonic() > silent:  # a warning every second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
-            except* Exception:  # continues, because no slot would be filled without a keeper
+            except* Exception:  # continues, because without a keeper nobody fills the slots
                 log.exception("the keeper met a bug and begins anew")
                 await self._rest(1)
 

@@ -3,17 +3,18 @@ frontier's store. `cold_spill.lua` decides which URLs become cold, and the spill
 store and back.
 
 A row holds several queue entries of one bucket, host and level. Each entry has a number, and the row is
-identified by the number of its last entry. Numbers only grow. A kill may cause entries to be written twice.
-The reader gets the entries in order of their numbers, so it can skip the repeated ones. The frontier's store
-records which entries are cold and which have been brought back. The reader ignores other rows.
+identified by the number of its last entry. Numbers only grow. If a spiller is killed, entries may be written
+twice. The reader gets the entries in order of their numbers, so the reader can skip repeated entries. The
+frontier's store records which entries are cold and which entries have been moved back. The reader ignores
+other rows.
 
-The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
-and a short lease decides which one works. The lease only avoids duplicate work. It is not needed for
-correctness, because every move is checked against entry numbers (`cold_written.lua`, `cold_refill.lua`). Even
-a paused spiller, or a kill between two steps, neither loses nor repeats a URL. Entries are written to the
-cold store only when the frontier's store has them on disk. They are deleted from the cold store only when the
-frontier's store has the returned entries on its disk. After a power failure, each URL is therefore in at
-least one of the two stores.
+The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller.
+Only the spiller that holds a short lease works. The lease only avoids duplicate work. The scripts check every
+move against entry numbers (`cold_written.lua`, `cold_refill.lua`), so the moves are correct even without the
+lease. No URL is lost or repeated if a spiller pauses or is killed between two steps. Entries are written to
+the cold store only when the frontier's store has them on disk. Entries are deleted from the cold store only
+after they are back in the frontier's store and on its disk. After a power failure, each URL is therefore in
+at least one of the two stores.
 """
 
 from __future__ import annotations
@@ -73,16 +74,16 @@ class Cold(Protocol):
         """Raises ColdError if the cold store accepts no rows."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """Stores rows. When this call returns, the rows are as durable as the backend makes any completed
-        write."""
+        """Stores rows. When this call returns, the rows are as durable as any completed write to the
+        backend."""
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """Returns the first `n` pairs (number, entry) whose number is greater than `after`, in ascending
         order."""
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows whose entries were brought back. For each (host, level, number) in `upto`, deletes all
-        rows up to that number."""
+        """Deletes rows whose entries are back in the frontier's store. `upto` contains (host, level, number)
+        tuples. For each tuple, deletes all rows of the host and level up to the number."""
 
     async def drop(self) -> None:
         """Deletes all rows."""
@@ -129,7 +130,7 @@ class ColdFiles:
         self._lock = threading.Lock()
 
     async def try_out(self) -> None:
-        """Does nothing, because the crawl's folder exists and is locked."""
+        """Does nothing. The crawl's folder already exists, and the crawl holds its lock."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
         """Writes the rows in one synced transaction."""
@@ -170,7 +171,7 @@ class ColdFiles:
                 self._base = None
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        import sqlite3  # imported late because only a queue that outgrows the memory needs it
+        import sqlite3  # imported late, because few queues outgrow the memory
 
         def go() -> T:
             with self._lock:
@@ -205,7 +206,7 @@ class ColdFiles:
 
 class ColdServer:
     """A cold store on a server that speaks the Redis protocol and keeps its data on disk, such as Kvrocks.
-    There is one sorted set per host and level."""
+    The server stores one sorted set per host and level."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self.crawl = store, crawl
@@ -268,8 +269,8 @@ class ColdServer:
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
         """Awaits a call to the server. Logs the beginning and the end of an outage, once each.
 
-        If a full server caused the outage, only a successful write ends it, because a full server still
-        answers reads. Raises ColdError.
+        If a full server caused the outage, only a successful write ends the outage, because a full server
+        still answers reads. Raises ColdError.
         """
         try:
             found = await self.store.guard(call)
@@ -335,17 +336,17 @@ SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
 """The maximum number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and
 about MAX_SPILLED in total."""
 REFILLED_HOSTS = 200
-"""The maximum number of hosts of a bucket that are refilled in one step."""
+"""The maximum number of hosts that one step refills in a bucket."""
 LEASE_MS = 5_000
 """Milliseconds after which the spiller's lease expires unless it is renewed."""
 BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
 """Seconds between the spiller's rounds: BUSY_INTERVAL_S while some URLs are cold, IDLE_INTERVAL_S
 otherwise."""
 TRIM_DELAY_S = 1.0
-"""Rows whose entries were brought back are deleted at intervals of this many seconds, so that many are
-deleted at once."""
+"""Rows whose entries are back in the frontier's store are deleted at intervals of this many seconds. Each
+deletion therefore removes many rows at once."""
 LOST_AFTER_S = 10.0
-"""URLs that have been missing from the cold store for this many seconds are given up."""
+"""URLs that have been missing from the cold store for this many seconds count as lost."""
 MAX_STORE_OUTAGE_S = 60.0
 """The spiller fails if the crawl's store is unreachable for more than this many seconds."""
 MAX_COLD_OUTAGE_S = 20.0
@@ -356,7 +357,7 @@ continues with the URLs that are in the store's memory.
 
 class ColdTail(NamedTuple):
     """The cold URLs of one host and level. `cold`: the number of cold URLs. `cursor`: the number of the last
-    entry that was brought back."""
+    entry that was moved back to the frontier's store."""
 
     bucket: int
     host: str
@@ -364,8 +365,8 @@ class ColdTail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """How many more URLs the queue of this level may hold. `free`: how many more URLs all queues of the host
-    together may hold."""
+    """The number of URLs that still fit into the queue of this level. `free`: the number of URLs that still
+    fit into all queues of the host together."""
     free: int
 
 
@@ -376,7 +377,7 @@ class SpillerLease:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
 
     async def ours(self) -> bool:
-        """Takes or renews the lease. Returns whether this spiller holds it."""
+        """Takes or renews the lease. Returns whether this spiller holds the lease."""
         client = self.store.client
         if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE_MS)):
             return True
@@ -404,7 +405,7 @@ class Spiller:
         """Moves URLs until cancelled. Raises StoreError or ColdError if a store stays unreachable for too
         long."""
         since: float | None = None
-        await asyncio.sleep(IDLE_INTERVAL_S)  # the crawl's first requests go before the first round
+        await asyncio.sleep(IDLE_INTERVAL_S)  # lets the crawl send its first requests before the first round
         while True:
             pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:
@@ -421,7 +422,7 @@ class Spiller:
             await asyncio.sleep(pause + buckets / 1000)
 
     async def round(self) -> bool:
-        """Empties the outboxes and refills hosts that run low. Returns whether any URL is cold."""
+        """Empties the outboxes, and refills hosts whose queues run low. Returns whether any URL is cold."""
         waiting = await self._waiting()
         if any(n for n, _, _ in waiting.values()):
             await self._spill([bucket for bucket, (n, _, _) in waiting.items() if n])
@@ -438,7 +439,7 @@ class Spiller:
             await self._spill(buckets)
 
     async def cold_tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
-        """Returns one `ColdTail` for each level of these hosts that has cold URLs."""
+        """Returns the `ColdTail` of every level that has cold URLs, for these hosts."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
@@ -461,7 +462,7 @@ class Spiller:
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
         """Returns three numbers for each bucket: the entries in the outbox, the hosts whose queue runs low,
-        and the cold URLs. Leaves out buckets for which all three are 0. Makes one call per server."""
+        and the cold URLs. Leaves out buckets for which all three numbers are 0. Makes one call per server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
@@ -502,8 +503,8 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: ColdTail, n: int) -> int:
-        """Brings up to `n` entries back, and returns how many were brought back. If `n` is 0, only updates
-        the host's mark for refill."""
+        """Moves up to `n` cold entries back to the frontier's store, and returns the number of moved entries.
+        If `n` is 0, only updates the mark that the host needs a refill."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
@@ -528,8 +529,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are lost, because they have been neither in the outbox nor in the cold store
-        for LOST_AFTER_S seconds. Otherwise returns 0."""
+        """Returns the number of lost URLs, or 0. URLs are lost if they have been missing from both the outbox
+        and the cold store for LOST_AFTER_S seconds."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
@@ -538,8 +539,8 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
-        """Deletes rows whose entries were brought back, after the store has the returned entries on its
-        disk."""
+        """Waits until the frontier's store has the returned entries on its disk. Then deletes the rows of
+        these entries."""
         spent, self._spent = self._spent, {}
         await self._turn.hold_durably()
         for bucket, ends in spent.items():
@@ -553,8 +554,8 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 @contextlib.asynccontextmanager
 async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
-    """A context manager that runs the spiller. A permanent failure of the spiller cancels the block and is
-    raised."""
+    """A context manager that runs the spiller. If the spiller fails permanently, the context manager cancels
+    the `with` block and raises the error."""
     if cold is None:
         yield
         return

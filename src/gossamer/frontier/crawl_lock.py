@@ -103,7 +103,7 @@ def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[N
 
 def refuse_if_written(data: Path, path: str) -> None:
     """Raises UsageError if a crawl of this data folder is writing the file `path`. Commands that write files
-    outside of a crawl call this."""
+    outside of a crawl call this function first."""
     for lock in data.glob("*/lock"):
         pid, files = _said(lock)
         if os.path.realpath(path) in files and _held(lock):

@@ -71,8 +71,8 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
 
 
 async def forget_robots_failure(store: Store, host: str) -> None:
-    """Removes the record that a host's robots.txt could not be read, so that a new crawl requests it again at
-    once."""
+    """Removes the record of a failure to read a host's robots.txt. A new crawl then requests this robots.txt
+    again at once."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
     closed = [
@@ -85,8 +85,8 @@ async def forget_robots_failure(store: Store, host: str) -> None:
 
 
 async def _give_back(store: Store, crawl: str) -> None:
-    """Requeues the claims of dead processes. This must come before the removal of a crawl, because these
-    claims occupy slots of hosts that other crawls share."""
+    """Requeues the claims of dead processes. The caller must call this function before it removes the crawl.
+    The claims occupy slots of hosts, and other crawls share these hosts."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all(
@@ -99,8 +99,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks those keys of a crawl for which the function `which` returns True, page by page. The argument
-    of `which` is the key without the crawl's prefix."""
+    """Unlinks keys of a crawl, one page of keys after another. Unlinks only keys for which the function
+    `which` returns True. The argument of `which` is the key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -117,20 +117,20 @@ outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
 """The reason shown for a submitted crawl that is still paused because its URLs have not been added yet."""
 REMOVING = "removing"
-"""The state of a crawl that is being removed. Such a crawl cannot be started."""
+"""The state of a crawl that is being removed. A crawl in this state cannot be started."""
 
 
 _UPDATE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[1], unpack(ARGV))
 """
-"""A Lua script that updates a record if it exists. It creates no record, because the store may have been
-emptied."""
+"""A Lua script that updates a record if the record exists. The script never creates a record, because the
+store may have been emptied."""
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """The settings that define a crawl. All of them except `targets` must be the same when the crawl is
-    resumed. Other settings (limits, pace, outputs) may change."""
+    """The settings that define a crawl. All of these settings except `targets` must be the same when the
+    crawl is resumed. Settings that are not in `Spec`, such as limits, pace and outputs, may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -153,7 +153,8 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""The outcomes of a run after which the crawl's state is `limited`, each with the reason that is shown."""
+"""Maps outcomes of a run to the reasons that the user sees. After each of these outcomes, the crawl has the
+state `limited`."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
 """Settings that decide which URLs are accepted, and that may change between runs. The command `explain` uses
@@ -170,7 +171,7 @@ class Record(msgspec.Struct):
     started_at: float
     ended_at: float | None
     spent: float
-    """The seconds for which processes have worked on the crawl, including the current run."""
+    """The number of seconds during which processes have worked on the crawl. The current run is included."""
     door: dict[str, Any]
     """The `pid` and `host` of the process that runs the crawl, its `folder` and the `files` that it writes.
     Paths are absolute."""
@@ -182,7 +183,7 @@ class Record(msgspec.Struct):
     limits: dict[str, Any] = {}
     """The values of the settings in LIMITS in the last run."""
     idle: float = 0.0
-    """For how many seconds since its start no process has worked on the crawl."""
+    """The number of seconds since the crawl's start during which no process worked on the crawl."""
     fleet: bool = False
     """Whether the crawl was submitted, so that any worker of the fleet may run it."""
     weight: int = 1
@@ -190,7 +191,7 @@ class Record(msgspec.Struct):
     refreshing: bool = False
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
     precedence: int = 0
-    """Crawls of a fleet with a lower precedence get only the capacity that this crawl does not use."""
+    """In a fleet, crawls with a lower precedence get only the capacity that this crawl does not use."""
     ends_as: str = ""
     """The end state that a crawl in the state `ending` will have."""
 
@@ -250,8 +251,8 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """Returns the record of a crawl. If there is none, raises UsageError, whose message lists the
-        existing crawls."""
+        """Returns the record of a crawl. Raises UsageError if the crawl does not exist. The error's message
+        lists the existing crawls."""
         record = await self.get(name)
         if record is None:
             known = ", ".join(await self.names()) or "none yet"
@@ -271,7 +272,7 @@ class Crawls:
         """Creates the crawl, or resumes an unfinished one that has the same specification.
 
         `refreshing`: whether a new crawl revisits pages that were known before. Raises ConfigError if the
-        specification differs, and InUse if the crawl is being removed or cancelled.
+        specification differs. Raises InUse if the crawl is being removed or cancelled.
         """
         check_name(name)
         record = await self.get(name)
@@ -329,7 +330,8 @@ class Crawls:
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
     async def spend(self, name: str, seconds: float) -> None:
-        """Stores for how many seconds processes have worked on the crawl, in all its runs together."""
+        """Stores the number of seconds during which processes have worked on the crawl. `seconds` is the sum
+        over all runs."""
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
@@ -361,7 +363,7 @@ async def store_time(store: Store) -> float:
 
 
 def _idle(record: Record, now: float) -> float:
-    """Returns for how many seconds no process has worked on a crawl that is being resumed."""
+    """Returns the number of seconds during which no process worked on a crawl. The crawl is being resumed."""
     if record.ended_at is not None:
         return record.idle + now - record.ended_at
     return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)

@@ -1,11 +1,11 @@
 """The client through which a worker uses the frontier. Its main methods are `add`, `claim`, `settle`, `renew`
 and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes the reply.
 
-The methods that settle claims or add links work on many buckets at once. They take effect exactly once, even
-if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last writes.
-Therefore a call is repeated until its reply has arrived and, if there are replicas, one of them has what the
-call wrote. A repeated settle recognizes that the first call succeeded, because the output already has the new
-length, or because the tokens are already settled.
+The methods that settle claims or add links work on many buckets at once. These methods take effect exactly
+once, even if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last
+writes. Therefore a call is repeated until its reply has arrived. If the store has replicas, the call is also
+repeated until one replica has the writes of the call. A repeated settle detects that the first call
+succeeded. In this case, the output already has the new length, or the tokens are already settled.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 
 CHUNK_URLS = 500
-"""Maximum number of URLs in one call of a script. This keeps a call under a few milliseconds."""
+"""Maximum number of URLs in one call of a script. With this limit, a call takes only a few milliseconds."""
 UNFOLLOWED = 60
-"""How often a call is repeated because no replica confirmed it, if the caller does not wait for the end of
-outages."""
+"""The number of times that a call is repeated if no replica confirms its writes. This limit applies only if
+the caller does not wait for the end of outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of committed lengths. Such a field exists while a new output is
-being filled with the kept rows. These are the rows that the crawl keeps in its data folder
-(`sinks.rows_in_data_folder`). Its value is an offset in the file of kept rows. The rows before this offset
-have already been copied to the new output."""
+"""The prefix of certain fields in the hash of committed lengths. Such a field exists while the crawl copies
+its kept rows to a new output. Kept rows are the rows that the crawl keeps in its data folder
+(`sinks.rows_in_data_folder`). The value of the field is an offset in the file of kept rows. The rows before
+this offset have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -68,8 +68,9 @@ class Settler:
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
         """Settles each commit completely or not at all. Returns the outcome of each commit.
 
-        Commits on one server are settled in one call. If one of them fails, none is settled, and the others
-        get Stale without tokens.
+        One call settles all commits on one server. If one of these commits fails, the call settles none of
+        them. If a commit has lost tokens, the commit gets Stale with these tokens, and the other commits get
+        Stale without tokens. If a file has an unexpected length, every commit of the call gets Moved.
         """
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
@@ -93,7 +94,7 @@ class Settler:
         if len(servers) > 1 and any(commit.files for commit in commits):
             return [
                 Stale([]) for _ in commits
-            ]  # another server took over some buckets after their rows were written together
+            ]  # rows of all buckets were written together, then some buckets moved to another server
         groups = [
             [j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)
         ]
@@ -116,8 +117,9 @@ class Settler:
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Adds the chunks in parallel. If there are several buckets, chunks with links to discovered hosts
-        are added one after another, because these hosts share the crawl's page budget (`shares`)."""
+        """Adds the chunks in parallel. If the store has several buckets and some links lead to discovered
+        hosts, adds the chunks one after another. Discovered hosts share the crawl's page budget
+        (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -133,9 +135,9 @@ class Settler:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the script arguments that settle claims. They contain file lengths, counts, totals, bytes
-        per host, tokens and URLs."""
-        # quality counts are sent even if they are 0, so that the store also knows fields which no item has
+        """Returns the script arguments that settle claims. The arguments contain file lengths, counts,
+        totals, bytes per host, tokens and URLs."""
+        # a quality count of 0 is also sent, so that the store lists each field, even a field that no item has
         # (`model.quality`)
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
@@ -180,12 +182,12 @@ class Settler:
 async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script until each reply is confirmed. Returns a pair for each call: the reply, and whether the
-    script was called more than once.
+    """Calls a script until each reply is confirmed. Returns a pair for each call. The pair contains the
+    reply, and whether the script was called more than once.
 
     Raises errors that waiting cannot fix. Raises Away if the caller does not wait for the end of outages.
     `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to several
-    servers, its reply is `stale` without tokens.
+    servers, this call gets the reply `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -229,8 +231,8 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS
-    URLs per call."""
+    """Returns (bucket, arguments) pairs for the script calls that add links. The arguments have the format of
+    `links.lua`. The arguments of one call contain at most CHUNK_URLS URLs."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
@@ -262,24 +264,24 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """For how many ms easy hosts, and hard hosts, must have waited before this worker claims them
-        (`worker_score`)."""
+        """The minimum waits in ms before this worker claims a host (`worker_score`). The first number applies
+        to easy hosts, and the second number to hard hosts."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
-        """Sets for how many ms easy hosts, and hard hosts, must have waited before this worker claims
-        them."""
+        """Sets the minimum waits in ms before this worker claims a host. The first number applies to easy
+        hosts, and the second number to hard hosts."""
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
-        """Changes fields of the crawl's policy, which later calls use."""
+        """Changes fields of the crawl's policy. Later calls use the changed policy."""
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits a fingerprint for the seen set, which consists of many sets. Returns the part that selects
-        one of these sets, and the part that is stored in it."""
+        """Splits the fingerprint of a URL into two parts. The seen set consists of many sets. The first part
+        selects one of these sets. The second part is the value that this set stores."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -291,12 +293,11 @@ class Frontier:
         return self.store.client.patience
 
     async def check_same(self) -> None:
-        """Raises StoreChanged if the store is not the one that was opened."""
+        """Raises StoreChanged if another store has replaced the store that was opened."""
         await self.store.check_same()
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
-        """Groups buckets by server. The commits of a group are settled together, or none of them is
-        settled."""
+        """Groups buckets by server. Either all commits of a group are settled, or none."""
         return await buckets_by_server(self.store, buckets)
 
     @property
@@ -312,14 +313,14 @@ class Frontier:
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """Adds the links to `host` that were out of scope until a seed was redirected to `host`.
-        Returns their number."""
+        """Adds the held links to `host`, and returns the number of these links. The links were out of scope
+        before a seed was redirected to `host`."""
         return int(
             await self.store.run("admit_held_links", bucket, self.crawl, *await self.adding(bucket, {}), host)
         )
 
     async def may_redirect_seeds(self) -> bool:
-        """Returns whether a seed may still be redirected, because some seeds have no response yet."""
+        """Returns whether some seeds have no response yet. Such a seed may still be redirected."""
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
@@ -331,20 +332,20 @@ class Frontier:
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links. The change is durable if the store has replicas. Returns how many are new, already
-        known, and parked."""
+        """Adds links. The change is durable if the store has replicas. Returns the numbers of new, already
+        known and parked links."""
         return await self._settling.add(adds)
 
     async def revisit(self, adds: Adds, batch: int) -> None:
         """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
-        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch, and
-        must be higher than that of each earlier batch. A batch has at most CHUNK_URLS URLs, each with the
-        flag `v`."""
+        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch. This
+        number must be higher than the number of each earlier batch. A batch has at most CHUNK_URLS URLs. Each
+        URL has the flag `v`."""
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` must be the bucket
-        of the URL's host."""
+        """Returns whether the seen set of the bucket contains this fingerprint. `bucket` is the bucket of the
+        URL's host."""
         return bool(
             await self.store.run(
                 "is_seen", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)
@@ -352,7 +353,8 @@ class Frontier:
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
-        """Claims about `k` URLs of hosts that are ready in this bucket. A gate claim may exceed `k`."""
+        """Claims approximately `k` URLs of hosts that are ready in this bucket. The number of URLs may exceed
+        `k` if a claim takes several URLs of one host as a gate (`Policy.gate`)."""
         p = self.policy
         if self.store.buckets > 1 and p.has_total_limits:
             return (await self.everywhere.claim([(bucket, k)]))[0]
@@ -366,7 +368,8 @@ class Frontier:
         size_limit: int | None = None,
         rate: float | None = None,
     ) -> Any:
-        """Returns the arguments of a claim. If limits are passed, they replace the policy's limits."""
+        """Returns the arguments of a claim. The arguments `limit`, `size_limit` and `rate` replace the
+        policy's limits if they are not None."""
         p = self.policy
         return (
             self.crawl,
@@ -399,12 +402,11 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """Settles claims of one bucket with their counts, links and file lengths (path, committed length, new
-        length), completely or not at all.
-
-        Before the claims are settled, adds the links to other buckets and the links beyond the first chunk.
-        Returns how many links are new, already known, and parked. If it raises Stale or Moved, nothing was
-        settled.
+        """Settles claims of one bucket completely or not at all. The call also stores the counts, the links
+        and the file lengths of these claims. `files` contains (path, committed length, new length) tuples.
+        Links to hosts of other buckets are added before the claims are settled. Links to hosts of this bucket
+        are also added earlier if they are not in the first chunk. Returns the numbers of new, already known
+        and parked links of the first chunk. If the method raises Stale or Moved, no claim was settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -412,13 +414,14 @@ class Frontier:
         return outcome
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
-        """Settles several buckets at once, each completely or not at all. Returns, in order, the value that
-        `settle` returns for each bucket, or the error that it raises."""
+        """Settles several buckets at once. Each bucket is settled completely or not at all. Returns a list
+        with one outcome for each commit, in the order of `commits`. The outcome is the value that `settle`
+        would return, or the Stale or Moved error that `settle` would raise."""
         return await self._settling.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
-        """Frees the slots that finished requests occupy at their hosts, before the rows of these requests are
-        durable. Returns how many claims were still leased."""
+        """Frees the slots that finished requests occupy at their hosts. The rows of these requests need not
+        be durable yet. Returns the number of claims that were still leased."""
         return int(await self.store.run("free_slots", bucket, *self.freeing(settles)))
 
     def freeing(self, settles: Sequence[Settle]) -> Any:
@@ -430,20 +433,21 @@ class Frontier:
         )
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
-        """Renews leases. Returns the tokens that were lost."""
+        """Renews leases. Returns the tokens whose leases were lost."""
         lost = await self.store.run("renew_leases", bucket, self.crawl, self.policy.lease, *tokens)
         return [int(token) for token in lost]
 
     async def requeue_expired(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Requeues expired claims. Returns four numbers: the claims that were requeued, the open URLs plus
-        the active producers, all URLs ever added, and the open infrastructure requests.
+        """Requeues expired claims. Returns four numbers. The first number counts the requeued claims. The
+        second number is the sum of the open URLs and the active producers. The third number counts all URLs
+        that were ever added. The fourth number counts the open infrastructure requests.
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
-        process of the crawl is alive. If so, every claim is requeued, even if its lease has not expired. In
-        that case, a crash is counted only for the tokens in `blamed`, whose pages were being parsed when
-        their worker died.
+        process of the crawl is alive. If `nobody_lives` is true, every claim is requeued, even if the lease
+        of the claim has not expired. Then only the tokens in `blamed` count a crash. The worker was parsing
+        the pages of these tokens when it died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -454,8 +458,9 @@ class Frontier:
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """Makes a host wait for workers of another lane from now on. Returns False if the host already waited
-        for these workers."""
+        """Moves a host to the workers of another lane. `lane` may also be `+SITE+SITE`, which moves the host
+        to the workers that have the files of these sites. Returns False if the host already belonged to these
+        workers."""
         return bool(await self.store.run("move_host", bucket, self.crawl, host, lane))
 
     async def robots(
@@ -487,8 +492,8 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Returns the committed length of each file in bytes. If the buckets have different lengths, this is
-        the largest one. It is None if no length was committed."""
+        """Returns the committed length of each file in bytes. If the buckets store different lengths for a
+        file, the largest length is returned. The length of a file is None if no length was committed."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
@@ -536,27 +541,25 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commits the length in bytes that a file has before this crawl writes a row to it. The length is
-        durable on return.
-
-        This commit must survive a power failure. If it were lost, rows that this crawl writes later would be
-        mistaken for rows of another program. These rows would then stay in the file, and be written a second
-        time.
+        """Commits the length in bytes that a file has before this crawl writes a row to the file. When this
+        call returns, the length is durable. The commit must survive a power failure. Without the commit, rows
+        that this crawl writes later look like rows of another program. Such rows would stay in the file, and
+        the crawl would write them a second time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Records that the kept rows up to `offset` have been copied to a new output, and commits the length
-        that the output now has. `offset` is a position in the file of kept rows. The offset and the length
-        are in bytes."""
+        """Records that the kept rows up to `offset` have been copied to a new output. Also commits the
+        current length of the output. `offset` is a position in the file of kept rows. The offset and the
+        length are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs to which the kept rows are still being copied. Maps each output to the offset
-        in the file of kept rows up to which the rows have been copied."""
+        """Returns the outputs to which the kept rows are still being copied. Maps each output to an offset in
+        the file of kept rows. The rows before this offset have already been copied to the output."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}
         return {name.removeprefix(FILLED): n for name, n in names.items() if name.startswith(FILLED)}

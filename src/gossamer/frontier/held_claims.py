@@ -1,10 +1,11 @@
 """Manages a file that lists the claims of one process, so that these claims are requeued at once if the
 process dies.
 
-The process keeps the file locked. The kernel releases the lock when the process ends, whatever the reason. It
-keeps the lock while the process is only stopped (SIGSTOP). Another process that gets the lock therefore knows
-that the owner is dead. There is no such file if the process ran on another machine, before a reboot, or not
-on Linux. Its claims are then requeued when their leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends for any reason. A
+process that SIGSTOP has stopped still holds the lock. Another process that gets the lock therefore knows that
+the owner is dead. If the owner ran on another machine or before a reboot, or if the system is not Linux, this
+process finds no such file. In these cases, the leases of the owner's claims expire after 30 s, and the claims
+are then requeued.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class HeldClaims:
         self._path = folder / f"held-{boot}-{segment}" if boot and segment else None
 
     def open(self) -> None:
-        """Creates the file. It is locked before it is renamed to its final name, so that no process mistakes
-        it for the file of a dead one."""
+        """Creates the file under a temporary name, locks the file, and then renames the file to its final
+        name. In this order, no other process mistakes the new file for the file of a dead process."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
             self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -64,8 +65,8 @@ class HeldClaims:
             self._entries = 0
 
     def close(self) -> None:
-        """Closes the file and releases the lock. If the file still lists claims, it is not deleted, and
-        another process requeues these claims."""
+        """Closes the file and releases the lock. A file that still lists claims is not deleted, and another
+        process requeues these claims."""
         if self._fd >= 0 and self._path is not None:
             if not os.fstat(self._fd).st_size:
                 self._path.unlink(missing_ok=True)
@@ -74,8 +75,9 @@ class HeldClaims:
 
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
-        """Yields the claims of this machine's dead processes, as tokens by bucket. The files of these
-        processes are deleted at the end of the `with` block, unless the block raises an error."""
+        """Yields the claims of this machine's dead processes. The yielded value maps each bucket to the
+        tokens of these claims. The files of these processes are deleted at the end of the `with` block,
+        unless the block raises an error."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:
@@ -94,8 +96,8 @@ class HeldClaims:
 
 
 def _locked(path: Path) -> int:
-    """Locks the file of a dead process and returns its descriptor. Returns -1 if the owner is alive or if
-    another process has just taken the lock."""
+    """Locks the file of a dead process and returns its descriptor. Returns -1 if the owner of the file is
+    alive, or if another process has just locked the file."""
     try:
         fd = open_file(path, os.O_RDWR)
     except OSError:

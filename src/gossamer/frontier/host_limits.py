@@ -1,5 +1,5 @@
-"""Requeues URLs that a host's byte or time limit parked (`host_limits.lua`), once a later run raises the
-limit."""
+"""Requeues URLs that a host's byte or time limit parked (`host_limits.lua`). A later run requeues these URLs
+if the run has a higher limit."""
 
 from __future__ import annotations
 

@@ -1,19 +1,21 @@
-"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines the
-buckets.
+"""The frontier over all buckets of a store. A script has access only to its own bucket, so this module
+combines the buckets.
 
 Reading all buckets takes one call per server. Scripts that change buckets are sent in one pipeline per
-server. An outage of one bucket does not delay the others: the failed bucket is skipped and called again in
-the next round.
+server. An outage of one bucket does not delay the other buckets. The failed bucket is skipped and called
+again in the next round.
 
-If a crawl has a page, byte or rate limit, its workers claim in turns. A turn is a short lock in the first
-bucket. The worker that holds the turn sums the counts of all buckets. From the limit of each bucket, it
-subtracts the pages, bytes and open claims of the other buckets. This makes the page limit exact with any
-number of workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
+If a crawl has a page, byte or rate limit, its workers take turns to claim. A turn is a short lock in the
+first bucket. The worker that holds the turn sums the counts of all buckets. The worker then computes a limit
+for each bucket. It subtracts the pages, bytes and open claims of the other buckets from the crawl's limit.
+This method makes the page limit exact with any number of workers. The first bucket stores the state of the
+rate cap. Workers of a crawl without a page, byte or rate limit claim without turns.
 
 The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each call of `add`
-passes sums over the other buckets to the script. These are the number of pages fetched, and the number of
-pages that discovered hosts have already used. The sums are read again at intervals, and this client's own
-adds are counted immediately. Crawls without discovered hosts, and stores with one bucket, need no sums.
+passes sums over the other buckets to the script. One sum is the number of fetched pages. The other sums are
+the numbers of pages that discovered hosts have already used. The client reads the sums again at intervals,
+and adds its own changes immediately. The sums are not needed for a crawl without discovered hosts, or for a
+store with one bucket.
 """
 
 from __future__ import annotations
@@ -36,13 +38,14 @@ from gossamer.store.store import Store
 
 
 class AllBuckets(Protocol):
-    """Reads the counts of a crawl in all buckets. `AllBucketsFrontier` implements it."""
+    """Reads the counts of a crawl in all buckets. `AllBucketsFrontier` implements this protocol."""
 
     async def counts(self, *names: str) -> list[list[int]]: ...
 
 
 class BucketSums(Protocol):
-    """Sums the counts of a crawl over all buckets except one. `HostBudgetSums` implements it."""
+    """Sums the counts of a crawl over all buckets except one bucket. `HostBudgetSums` implements this
+    protocol."""
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]: ...
 
@@ -51,7 +54,7 @@ class BucketSums(Protocol):
 
 class BucketCalls(Protocol):
     """Builds the script arguments for one crawl and decodes the replies. `frontier_client.Frontier`
-    implements it."""
+    implements this protocol."""
 
     store: Store
     crawl: str
@@ -94,7 +97,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class LimitTurns:
-    """Claims URLs for one worker of a crawl that has limits, in turns with the crawl's other workers. A claim
+    """Claims URLs for one worker of a crawl that has limits. The workers of the crawl take turns. A claim
     waits only while another worker has the turn. An outage raises Away at once."""
 
     def __init__(self, frontier: BucketCalls) -> None:
@@ -103,8 +106,8 @@ class LimitTurns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
-        """Claims from several buckets, one after another, within the limits. `asks` contains pairs of a
-        bucket and the number of claims to make there.
+        """Claims from several buckets, one after another, within the crawl's page, byte and rate limits.
+        `asks` contains pairs of a bucket and the number of claims to make in this bucket.
 
         After half of TURN_TIMEOUT_MS, returns without claiming from the remaining buckets.
         """
@@ -145,7 +148,7 @@ class LimitTurns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, UnconfirmedReply) else reply)
         one.sure = not isinstance(reply, UnconfirmedReply)
-        one.limit = ""  # not final, because open claims of other buckets may still fail
+        one.limit = ""  # not final, because open claims of other buckets may fail and free a place
         return one
 
     @asynccontextmanager
@@ -164,9 +167,10 @@ class LimitTurns:
             await self._store.once("EVAL", _LEAVE, 1, self._key, mine)
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
-        """Returns the number of claims that the rate cap allows (at most `k`), the cap's theoretical arrival
-        time in ms, and the store's time in ms. The theoretical arrival time is a value of the generic cell
-        rate algorithm: the time until which the cap is used up.
+        """Returns three values. The first value is the number of claims that the rate cap allows, which is at
+        most `k`. The second value is the cap's theoretical arrival time in ms. The third value is the store's
+        time in ms. The theoretical arrival time is a term of the generic cell rate algorithm. Earlier claims
+        have used up the rate cap until this time.
         """
         if rate <= 0:
             return k, 0.0, 0
@@ -180,8 +184,8 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.05
-"""Seconds after which the sums are read again. Until then, the sums do not contain pages that other workers
-add, so the shares may be exceeded."""
+"""Seconds after which the sums are read again. Between two reads, the sums lack the pages that other workers
+add, so hosts may exceed their shares."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -195,9 +199,9 @@ class HostBudgetSums:
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
-        """Returns three sums over all buckets except `bucket`: pages fetched, pages of hosts without a
-        voucher, and pages of hosts with one voucher. A voucher is a registered domain in good standing that
-        links to the host."""
+        """Returns three sums over all buckets except `bucket`. The sums count the fetched pages, the pages of
+        hosts without a voucher, and the pages of hosts with one voucher. A voucher is a registered domain in
+        good standing that links to the host."""
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > READ_INTERVAL_S:
@@ -208,7 +212,8 @@ class HostBudgetSums:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Adds to the sums the pages that a call of `add` by this client added to `bucket`."""
+        """Updates the sums after this client has called `add` for `bucket`. `strangers` and `singles`: the
+        pages that the call added for hosts without a voucher, and for hosts with one voucher."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -216,9 +221,9 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""Settings of the search for leases of crawls that no process runs any more. LOOK_INTERVAL_S: seconds between
-two searches. MAX_LEASE_DELAY_MS: how many ms ago such a lease must have expired. MAX_SEARCHED_BUCKETS: number
-of buckets per search."""
+"""A client searches at intervals for expired leases of crawls that no process runs any more. LOOK_INTERVAL_S:
+seconds between two searches. MAX_LEASE_DELAY_MS: a search finds a lease if the lease expired at least this
+many ms ago. MAX_SEARCHED_BUCKETS: number of buckets per search."""
 
 
 class AllBucketsFrontier:
@@ -230,8 +235,8 @@ class AllBucketsFrontier:
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]:
-        """Returns, for each bucket, when its next host may start and the rank of that host. Buckets in which
-        no host waits are left out. If `buckets` is None, all buckets are read."""
+        """Maps each bucket to the time at which the bucket's next host may start, and to the rank of this
+        host. Leaves out buckets without a waiting host. Reads all buckets if `buckets` is None."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(
@@ -241,9 +246,10 @@ class AllBucketsFrontier:
         landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
         """Claims URLs from several buckets, in the order of `asks`. `asks` contains pairs of a bucket and the
-        approximate number of claims. Buckets that could not be reached are left out. `orders`: the order of
-        the hosts (`TURN FLOOR` of `claim.lua`), for buckets that do not use the default order. `landed`:
-        requests that have ended, by bucket. The slots of their hosts are freed first."""
+        approximate number of claims. Buckets that could not be reached are left out. `orders`: maps buckets
+        to the order of their hosts (`TURN FLOOR` of `claim.lua`). All other buckets use the default order.
+        `landed`: maps each bucket to its requests that have ended. The slots that these requests occupy at
+        their hosts are freed first."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
@@ -274,7 +280,7 @@ class AllBucketsFrontier:
 
     async def requeue_expired(self) -> None:
         """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues expired claims
-        of crawls that no process runs."""
+        of crawls whose process died."""
         over = [bucket for bucket, head in (await self._heads("l", None)).items() if head.wait <= 0]
         for reply in await self._store.run_all(
             "requeue_expired", [(bucket, self._frontier.requeuing()) for bucket in over]
@@ -286,8 +292,8 @@ class AllBucketsFrontier:
     async def _sweep_others(self) -> None:
         """Requeues expired claims of crawls whose process died.
 
-        Such claims occupy slots of hosts for which this crawl also waits, and no other process would requeue
-        them.
+        These claims occupy slots of hosts, and this crawl may wait for the same hosts. No process of the dead
+        crawl would requeue the claims.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # after an outage, living workers must renew their leases first
@@ -308,8 +314,8 @@ class AllBucketsFrontier:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """Returns two numbers: the open URLs plus the producers that may add more, and all URLs ever
-        added."""
+        """Returns two numbers. The first number is the sum of the open URLs and the producers that may add
+        more URLs. The second number counts all URLs that were ever added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
@@ -325,8 +331,9 @@ class AllBucketsFrontier:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Renews the leases of tokens, by bucket. If `dead` is set, lets these leases expire now instead,
-        because their holder died. Returns the bucket and the token of each lost lease."""
+        """Renews the leases of tokens. `held` maps each bucket to tokens. If `dead` is true, the holder of
+        the leases has died. In this case, the call makes the leases expire at once. Returns the bucket and
+        the token of each lost lease."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -336,7 +343,8 @@ class AllBucketsFrontier:
         return lost
 
     async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
-        """Frees the slots that finished requests occupy at their hosts, by bucket."""
+        """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to its
+        finished requests."""
         calls = [(bucket, self._frontier.freeing(some)) for bucket, some in settles.items()]
         for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
@@ -355,8 +363,8 @@ class AllBucketsFrontier:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Calls a script once per server for all of the server's buckets. Returns a pair for each server: its
-        buckets and the reply."""
+        """Calls a script once per server for all of the server's buckets. Returns a pair for each server. The
+        pair contains the server's buckets and the reply."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:
@@ -365,8 +373,8 @@ class AllBucketsFrontier:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns True if `reply` is a reply, and False if it is an outage. Raises all other errors. Also
-        raises outages if the client does not wait for their end."""
+        """Returns True if `reply` is the reply of a script, and False if `reply` is an outage. Raises all
+        other errors. Raises the outage if the client does not wait for the end of outages."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

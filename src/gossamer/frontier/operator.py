@@ -29,7 +29,7 @@ class OperatorCommands:
         self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOREVER_S) -> None:
-        """Pauses a host. From now on, its URLs are not claimed."""
+        """Pauses a host. From now on, the host's URLs are not claimed."""
         now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
@@ -153,8 +153,9 @@ class OperatorCommands:
         return moved
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Takes the URLs of a cold tail out and adds them again. URLs that match go to level `to`, the others
-        to the end of their own level. Returns how many match."""
+        """Removes the URLs of a cold tail from the cold store and adds these URLs to the frontier again. URLs
+        that match go to the level `to`. All other URLs go to the end of their own level. Returns the number
+        of URLs that match. If `dry_run` is true, only counts the URLs."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(
@@ -187,7 +188,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs returned to the queue meanwhile: go on with the others
+                if int(done) < 0:  # some URLs have returned to the queue, so continues with the rest
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

@@ -30,7 +30,8 @@ async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | N
 
 
 async def unread_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the names of the producers that began and have not finished, with secrets masked."""
+    """Returns the names of the producers that have begun but not finished. Secrets in these names are
+    masked."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions_key(crawl))))
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 

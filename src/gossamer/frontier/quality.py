@@ -1,7 +1,7 @@
 """Stores quality data: the last good runs of each site, and counts of the last pages of each crawl.
 
-All crawls of a site share its good runs, and drift is measured against them. All processes of a crawl share
-the counts of its last pages, and the quality gates test these counts.
+All crawls of a site share the site's good runs. Drift is measured against these runs. All processes of a
+crawl share the counts of the crawl's last pages. The quality gates test these counts.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class GoodRuns:
 
 
 class HeldRows:
-    """Stores the rows of a run that are held back because they lack values which are usual in good runs. The
-    rows are packed.
+    """Stores the rows that a run holds back. A run holds rows back if they lack values that good runs usually
+    have. The rows are packed.
 
-    They stay in the store until a decision releases or rejects them. A row may be stored more than once.
+    The rows stay in the store until a decision releases or rejects the rows. A row may be stored more than
+    once.
     """
 
     def __init__(self, store: Store, crawl: str) -> None:
@@ -74,7 +75,7 @@ class HeldRows:
         return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
     async def clear(self) -> None:
-        """Deletes the rows, after they were released or rejected."""
+        """Deletes the rows. Called after the rows were released or rejected."""
         await self._do(self._store.client.delete(self._key))
 
     async def _do(self, call: Any) -> Any:
@@ -90,8 +91,8 @@ class RecentPages:
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. If `anew` is set, also deletes the record of the
-        warnings that were given."""
+        """Starts reading at the current end of the stream. If `anew` is true, also deletes the record of
+        reports (see `first`)."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
@@ -112,8 +113,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether this is the first report of `what`. The record of all reports expires WARNED_TTL_S
-        seconds after the last call."""
+        """Returns whether this is the first report of `what`. Adds `what` to the record of reports. The whole
+        record expires WARNED_TTL_S seconds after the last call of this method."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

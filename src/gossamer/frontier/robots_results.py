@@ -11,7 +11,8 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""For how many seconds a result waits for other results, if one was sent shortly before."""
+"""If the last results were sent less than twice this many seconds ago, a new result waits this many seconds
+for other results."""
 
 
 class _Result(NamedTuple):
@@ -21,7 +22,7 @@ class _Result(NamedTuple):
 
 
 class RobotsResults:
-    """The results of one frontier that were not sent yet."""
+    """Collects the results of one frontier, and sends them to the store."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._sent_at = store, 0.0
@@ -29,8 +30,8 @@ class RobotsResults:
         self._sending: asyncio.Task[None] | None = None
 
     async def put(self, bucket: int, args: Sequence[Any]) -> bool:
-        """Stores a result with the arguments of `store_robots.lua`. Returns False if the lease was already
-        lost. Raises the errors of the store."""
+        """Stores a result. `args`: the arguments of `store_robots.lua`. Returns False if the lease was
+        already lost. Raises the errors of the store."""
         one = _Result(bucket, args, asyncio.get_running_loop().create_future())
         self._waiting.append(one)
         if self._sending is None or self._sending.done():
@@ -51,7 +52,7 @@ class RobotsResults:
 
     async def _give(self, one: _Result, reply: Any) -> None:
         """Passes the reply to the caller. After an outage, repeats the call. A repeated call changes nothing
-        if the first one succeeded."""
+        if the first call succeeded."""
         try:
             if isinstance(reply, GossamerError):
                 reply = await self._store.run("store_robots", one.bucket, *one.args)

@@ -23,14 +23,14 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
-"""The fields of a host's hash that a `HostLine` is made of."""
+"""The fields of a host's hash from which a `HostLine` is built."""
 QUICK_SCAN_S = 0.005
 """Maximum duration of a quick scan in seconds. Only the results of slower scans are cached."""
 
 
 class Retries(NamedTuple):
-    """The URLs that wait for a retry: their number, and the seconds until the first and the last of these
-    URLs are due."""
+    """Describes the URLs that wait for a retry. `urls`: the number of these URLs. `next` and `last`: seconds
+    until the first and the last of these retries."""
 
     urls: int = 0
     next: float = 0.0
@@ -50,7 +50,7 @@ class HostLine(NamedTuple):
     delay: float | None
     next: float
     pace: str = ""
-    """The host's pace as it is stored (`politeness.pace`)."""
+    """The host's pace in the stored format (`politeness.pace`)."""
     fixed_delay: float | None = None
     """The delay that an operator set (`host rate`)."""
     crawl_delay: float = 0.0
@@ -140,7 +140,7 @@ class CrawlStatistics:
         )
 
     async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
-        """Returns the first `limit` hosts of the crawl in the order `sort` (one of SORTS)."""
+        """Sorts the hosts of the crawl by `sort`, which is one of SORTS. Returns the first `limit` hosts."""
         found: list[HostLine] = await self._now_and_then(
             (name, limit, sort), lambda: self._hosts(name, limit, sort)
         )
@@ -237,7 +237,8 @@ class CrawlStatistics:
                         yield letter
 
     async def retries(self, name: str, hosts: Sequence[str]) -> Retries:
-        """Returns how many URLs of the given hosts wait for a retry, and when they are due."""
+        """Returns the number of URLs of the given hosts that wait for a retry, and the times of the first and
+        the last retry."""
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
             key = f"{keys.tag(keys.bucket_of(host, self.store.buckets))}{name}:t:{host}"
@@ -264,8 +265,8 @@ class CrawlStatistics:
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """Caches the result of a slow scan for 100 times as long as the scan took, so that a live view costs
-        the store at most 1% of its time."""
+        """Caches the result of a slow scan. The result stays in the cache 100 times as long as the scan took.
+        A live view therefore uses at most 1% of the store's time."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:

@@ -95,8 +95,9 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
 def _fates(n: Counter[str]) -> dict[str, Any]:
     """Returns the numbers of new, changed, unchanged and gone items, and of rows that a sink refused.
 
-    If a sink keeps the history of items, it sets counts whose names begin with `fate:` at the end of a run.
-    These counts take precedence.
+    A sink that keeps the history of items stores its own counts of new, changed and gone items at the end of
+    a run. The names of these counts begin with `fate:`. If these counts exist, the function uses them instead
+    of the crawl's counts.
     """
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
@@ -139,8 +140,8 @@ async def hosts_met(store: Store, name: str) -> int:
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of URLs that the crawl has lost so far because its seen set mistook new
-    URLs for known ones."""
+    """Returns the expected number of URLs that the crawl has lost so far. A URL is lost if the seen set
+    mistakes the new URL for a known URL."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

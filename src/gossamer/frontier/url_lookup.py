@@ -22,18 +22,20 @@ PAGE_ENTRIES = 1000
 
 class UrlState(msgspec.Struct):
     """The state and the place of a URL. `state` is `unknown`, `pending`, `cold`, `leased`, `retrying`,
-    `parked`, `dead` or `done`. The other fields are set only if they have a meaning in that state."""
+    `parked`, `dead` or `done`. Each of the other fields is set only if it has a meaning for this `state`."""
 
     state: str
     host: str
     level: int | None = None
-    """The priority level. For a parked URL, it is set only if the host reached its byte or time limit."""
+    """The priority level. A parked URL has a level only if the byte or time limit of its host parked the
+    URL."""
     position: int | None = None
-    """The URL's position in its level. Position 0 is claimed next. For a cold URL, the position is
-    approximate, or None if the cold store was not read."""
+    """The URL's position in its level. Position 0 is claimed next. The position of a cold URL is approximate.
+    If the search did not find the URL in the cold store, the position is None."""
     token: int | None = None
     due: float | None = None
-    """Seconds from now until the lease expires or the retry is due."""
+    """For a leased URL, the seconds from now until the lease expires. For a retrying URL, the seconds from
+    now until the retry."""
     attempt: int | None = None
     reason: str | None = None
     detail: str | None = None
@@ -58,8 +60,9 @@ class UrlLookup:
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> UrlState:
-        """Returns the state of a URL. `url` is the form in which the URL is fetched. `fingerprint` is the
-        fingerprint of its canonical form, computed with the store's seed."""
+        """Returns the state of a URL. `url` is the URL in the form in which the crawl fetches it.
+        `fingerprint` is the fingerprint of the URL's canonical form. The fingerprint is computed with the
+        store's seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
@@ -73,8 +76,8 @@ class UrlLookup:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # The searches follow the order in which URLs move, and run twice. Otherwise they could miss a URL
-        # that moves meanwhile.
+        # The searches are in the order in which URLs move. The whole sequence runs twice, because a single
+        # sequence could miss a URL that moves during the search.
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -113,10 +116,10 @@ class UrlLookup:
         return None
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
-        """Searches the cold store, and the outbox of URLs that are on their way to it.
-
-        If the cold store is not available, any URL that was not found elsewhere is reported as cold, without
-        a position.
+        """Searches the cold store, and the outbox of URLs that wait to be moved to the cold store. If the
+        host has cold URLs but the cold store is not available, the result is `cold` without a position. This
+        result may be wrong, because only the queue was searched before. The URL may also be leased, retrying,
+        dead or done.
         """
         tails = {
             k.decode(): int(v)

@@ -17,8 +17,8 @@ from gossamer.model.request import Request
 class AccountIdentity:
     """The identity of an account. `browser`: the browser that the account appears to use. None: gossamer's
     own headers are sent. `given`: returns the headers that the user configured for a request. `domain`:
-    returns a host's registered domain. `session`: the name under which the account's connections are kept, so
-    that no other visitor uses them."""
+    returns a host's registered domain. `session`: the name under which the account's connections are kept. No
+    other visitor uses these connections."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class AccountIdentity:
             self.jar.take(*self.news[-1])
 
     def forget(self, domain: str) -> None:
-        """Does nothing: the account stays logged in when another session at the domain ends."""
+        """Does nothing. The account stays logged in when another session at the domain ends."""
 
     def state(self) -> dict[str, Any]:
         """Returns the account's state as a JSON-compatible value."""
@@ -79,8 +79,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers from `state`. Cookies that responses have set since that state was
-        stored are applied on top."""
+        """Restores the cookies and headers from `state`. Then applies the cookies that responses have set
+        since `state` was stored."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

@@ -1,5 +1,5 @@
-"""The identities of sessions and accounts whose requests a real browser makes. The browser sends most headers
-itself, so only the other headers and the cookies are passed to it."""
+"""The identities of sessions and accounts that use a real browser. The browser creates most headers itself.
+Therefore only the cookies and the remaining headers are passed to the browser."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ class SessionOwner(Protocol):
 
 
 class BrowserIdentity:
-    """Provides the headers and cookies that a browser does not send itself. `given`: returns the headers that
-    the user configured for a request."""
+    """Provides the cookies, and the headers that the browser does not create itself. `given`: returns the
+    headers that the user configured for a request."""
 
     def __init__(self, sessions: SessionOwner, given: Callable[[Request], Mapping[str, str]]) -> None:
         self._sessions, self._given = sessions, given
         self.took, self.forget = sessions.took, sessions.forget
 
     def lend(self, request: Request) -> Lent:
-        """Returns the cookies, and those configured headers that do not contradict the browser's identity."""
+        """Returns the cookies and the configured headers. Leaves out configured headers that would contradict
+        the browser's identity (`headers.OWN`)."""
         lent = self._sessions.lend(request)
         own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)

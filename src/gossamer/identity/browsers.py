@@ -1,9 +1,9 @@
 """A table of browsers by name. For each browser, the table describes the TLS fingerprint, the HTTP/2
 settings, and the headers with their order.
 
-curl_cffi imitates the TLS and HTTP/2 part (`target` is the browser's name in curl_cffi). The headers below
-are copied from captures of real browsers. Tests compare the headers of navigations with captures, and the
-headers of script requests with a live Chromium.
+curl_cffi imitates the TLS fingerprint and the HTTP/2 settings. `target` is the browser's name in curl_cffi.
+The headers in this file are copied from captures of real browsers. Tests compare the headers of navigations
+with captures, and the headers of script requests with a live Chromium.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns a version of Chrome or, if `edge` is set, the version `edge` of Edge. `full`: the version in
-    the user agent. By default, this is the major version followed by zeros (`124.0.0.0`), as recent browsers
-    send it."""
+    """Returns a version of Chrome. If `edge` is set, returns this version of Edge instead. `full`: the
+    version in the user agent. The default is the major version followed by zeros (`124.0.0.0`), which recent
+    browsers send."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -168,16 +168,16 @@ CURRENT = {
     "chrome_android": "chrome131_android",
     "tor": "tor145",
 }
-"""The newest version of each family. A family's name without a version means this version."""
+"""The newest version of each family. A family's name without a version stands for this newest version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""The browsers that `any` chooses from, repeated by about their share of desktop use. The list contains no
-browsers of phones, because sites may show other pages to phones."""
+"""The browsers from which `any` chooses. A browser occurs several times, roughly in proportion to its share
+of desktop use. The list contains no phone browsers, because sites may show other pages to phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 
 def browsers_named(name: str) -> tuple[Browser, ...]:
-    """Returns the browsers that a name covers, repeated by their frequency. Raises ValueError for an unknown
-    name."""
+    """Returns the browsers that a name covers. For `any`, a common browser occurs several times (see ANY).
+    Raises ValueError for an unknown name."""
     if name == "any":
         return tuple(BROWSERS[CURRENT[family]] for family in ANY)
     found = BROWSERS.get(CURRENT.get(name, name))
@@ -197,8 +197,8 @@ def drivable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def browser_for(names: Sequence[str], seed: str) -> Browser:
-    """Returns one of these browsers, always the same for the same seed. Raises ValueError for an unknown
-    name.
+    """Chooses one of these browsers. The same seed always chooses the same browser. Raises ValueError for an
+    unknown name.
 
     >>> browser_for(["chrome150"], "x").name, browser_for(["any"], "x") == browser_for(["any"], "x")
     ('chrome150', True)

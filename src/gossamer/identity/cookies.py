@@ -2,9 +2,9 @@
 precedence. The number and the size of cookies are limited.
 
 A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
-`Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored: it
-protects against foreign pages, which do not exist for a crawler. `HttpOnly` is stored, so that a browser
-hides the cookie from scripts. A cookie without a name is not stored.
+`Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored. This
+attribute protects against requests from pages of other sites. No such pages exist for a crawler. `HttpOnly`
+is stored, so that a browser hides the cookie from scripts. A cookie without a name is not stored.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Jar:
         self._count = 0
 
     def take(self, url: str | None, set_cookie: bytes | str | None) -> None:
-        """Stores, replaces or removes a cookie according to the value of a Set-Cookie header in the response
-        to `url`."""
+        """Stores, replaces or removes a cookie. `set_cookie`: the value of a Set-Cookie header. `url`: the
+        URL whose response contains the header."""
         set_cookie = (
             set_cookie.encode("utf-8", "replace") if isinstance(set_cookie, str) else bytes(set_cookie or b"")
         )
@@ -279,8 +279,9 @@ def path_matches(path: str, cookie_path: str) -> bool:
 
 
 def _where(url: str | None) -> tuple[bool, str, str] | None:
-    """Splits a URL. Returns whether its scheme is https, its host without the port, and its path. Returns
-    None if the URL is not an http(s) URL."""
+    """Splits a URL into three values. The first value states whether the scheme is https. The second value is
+    the host without the port, and the third value is the path. Returns None if the URL is not an http(s)
+    URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):
         return None
@@ -320,7 +321,8 @@ def _text(latin: str) -> str:
 
 
 def _shadows(cookie: Cookie, old: Cookie) -> bool:
-    """Returns whether a cookie from http would hide a secure one ("leave secure cookies alone")."""
+    """Returns whether a cookie that was set over http would hide a secure cookie. This rule is called "leave
+    secure cookies alone"."""
     if not old.secure or cookie.name != old.name:
         return False
     a, b = cookie.domain, old.domain

@@ -75,8 +75,9 @@ class Encryption:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Returns four hex digits that show whether credentials changed. An attacker without the key cannot
-        use them to guess a password, because they are too few and too slow to compute."""
+        """Returns four hex digits that change when the credentials change. An attacker without the key cannot
+        guess a password from these digits. The digits contain too little information. If no key is
+        configured, the digits are also slow to compute for each guess."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

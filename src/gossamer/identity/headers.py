@@ -1,9 +1,9 @@
 """Computes the headers that a browser sends with a request, with their values and their order. No side
 effects.
 
-A navigation has other headers than a request of a script. An https request has other headers than an http
-request, because browsers send no client hints and no fetch metadata to http sites. Sources: the captures
-named in `browsers`, and W3C Fetch Metadata.
+The headers of a navigation differ from the headers of a request that a script makes. The headers of an https
+request differ from the headers of an http request, because browsers send no client hints and no fetch
+metadata to http sites. Sources: the captures named in `browsers`, and W3C Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -135,10 +135,11 @@ def browser_headers(
 ) -> dict[str, str]:
     """Returns names and values in the browser's order.
 
-    `referrer`: the page with the link, None if the URL was typed. `passed`: the URLs that redirected here.
-    `domain`: maps a host to its registered domain. `given`: the user's own headers. If the user's headers
-    contain an `Accept` without `text/html`, the request looks like a request of a script. Headers that would
-    contradict the browser (`OWN`) are left out.
+    `referrer`: the URL of the page with the link, or None if the user typed the URL. `passed`: the earlier
+    URLs of the redirect chain that led to `url`. `domain`: maps a host to its registered domain. `given`: the
+    user's own headers. If the user's headers contain an `Accept` without `text/html`, the function returns
+    the headers of a request that a script makes. Headers that would contradict the browser (`OWN`) are left
+    out.
     """
     extra = {name.lower(): (name, value) for name, value in (given or {}).items() if name.lower() not in OWN}
     accept = extra.pop("accept", ("", ""))[1]
@@ -172,8 +173,8 @@ def browser_headers(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Returns the headers that belong to a form submission and have a place in the browser's order. Removes
-    them from `extra`."""
+    """Returns the headers `cache-control`, `content-type` and `origin` of a form submission, if the browser's
+    order (`places`) contains them. Removes the returned headers from `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {
@@ -193,8 +194,9 @@ def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation between
-    the referrer and the URL that is farthest from it.
+    """Returns the `sec-fetch-site` value of a request. `chain` contains the URLs of the redirects and, as the
+    last element, the URL of the request. The value describes the most distant relation between the referrer
+    and any URL of `chain`.
 
     >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')

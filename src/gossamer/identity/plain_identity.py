@@ -22,8 +22,8 @@ class PlainIdentity:
     """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: the URLs
     of the seeds. The crawl's secret headers may be sent to the origins of these URLs, with or without `www.`.
     A seed with http also covers https, but a seed with https does not cover http. `domain`: maps a host to
-    its registered domain. `of_host`: returns the headers that a host's site configures. Headers of the crawl
-    and of the request take precedence over the headers of the site."""
+    its registered domain. `of_host`: returns the headers that the configuration of a host's site contains.
+    Headers of the crawl and of the request take precedence over the headers of the site."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class PlainIdentity:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Returns the headers that are added to the collector's own headers: the configured headers, and the
-        host's cookies."""
+        """Returns the configured headers and the host's cookies. They are sent in addition to the collector's
+        own headers."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}
@@ -110,7 +110,7 @@ def _places(scheme: str, host: str) -> list[tuple[str, str]]:
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Merges two sets of headers. Names are compared case-insensitively. If a name is in both, the value of
-    `over` is used."""
+    """Merges two sets of headers, `under` and `over`. Names are compared case-insensitively. If both sets
+    contain a name, the result contains the value from `over`."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

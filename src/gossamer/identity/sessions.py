@@ -20,9 +20,9 @@ MAX_JARS = 2000
 
 
 class Sessions:
-    """Provides a browser identity for each request. `wanted`: returns the names of the browsers from which
-    the browser for a host is chosen. `seed`: a text on which the choice of the browser depends. `length`: the
-    duration of a session in seconds. `given`: returns the headers that the user configured for a request.
+    """Provides a browser identity for each request. `wanted`: returns the names of the browsers that may be
+    chosen for a host. `seed`: a text. This text, the domain and the session determine the browser. `length`:
+    the duration of a session in seconds. `given`: returns the headers that the user configured for a request.
     `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Sessions:
         host = split(request.url)[1]
         domain = self._domain(host)
         drawn = hashlib.blake2b(f"{self._seed} {domain}".encode(), digest_size=8).digest()
-        # an offset per domain: otherwise the sessions at all sites would change at the same time
+        # an offset per domain, because otherwise the sessions of all sites would change at the same time
         began = int.from_bytes(drawn, "big") % 997 / 997
         session = str(int(self._now() / self._length + began))
         browser = browser_for(self._wanted(host), f"{self._seed} {domain} {session}")

@@ -33,7 +33,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
     site: str = ""
     """The name of the site whose item first referred to the file. The file belongs to that site."""
     types: tuple[str, ...] = ()
-    """Accepted media types, such as `image/*`. An empty tuple accepts any."""
+    """Accepted media types, such as `image/*`. An empty tuple accepts any media type."""
     size: int | None = None
     """Maximum size in bytes. None: the limit for pages (`max_size`)."""
     width: int = 0
@@ -45,8 +45,9 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fields(self) -> list[Any]:
-        """The rule as a list, in the form that is stored in a request. A rule without thumbnails has the form
-        that versions of gossamer without thumbnails used, so that the keys of its files do not change."""
+        """The rule as a list. A request contains the rule in this form. The list omits `thumbnails` if the
+        rule has none. Versions of gossamer without thumbnails stored the same list, so the keys of such files
+        do not change."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]
 
@@ -77,7 +78,7 @@ class File:
     - `text`: also stores the text if the file is a PDF.
     - `thumbnails`: also stores thumbnails if the file is an image. The value maps the name of each thumbnail
       to the largest width and height in pixels: `{"small": (100, 100)}`. A thumbnail is a JPEG file with the
-      proportions of the image.
+      same aspect ratio as the original image.
 
     Raises ValueError.
     """
@@ -153,8 +154,8 @@ class Ref:
 
 class Named(NamedTuple):
     """A file or an item that another item refers to. `field` is the name of the referring field. `position`
-    is the index in the field's list, starting at 0. `kind` and `key` identify the target. `url` is the URL of
-    a file in the form that is fetched, or '' if the value is not an http(s) URL."""
+    is the index in the field's list, starting at 0. `kind` and `key` identify the target. `url` is the URL
+    from which a file is fetched, or '' if the value is not an http(s) URL."""
 
     field: str
     position: int
@@ -184,7 +185,7 @@ class Reference(msgspec.Struct, kw_only=True):
 
 class StoredFile(msgspec.Struct, kw_only=True):
     """The output row of a file: the file's properties, and the place where it is stored or the reason why it
-    is not stored. `url` is the URL in the form that items use."""
+    is not stored. `url` is the canonical form of the first requested URL, before any redirect."""
 
     url: str
     limits: str
@@ -197,7 +198,7 @@ class StoredFile(msgspec.Struct, kw_only=True):
     bytes: int | None = None
     sha256: str | None = None
     path: str | None = None
-    """The path relative to the place where files are stored."""
+    """The file's path within the file storage."""
     width: int | None = None
     height: int | None = None
     text: str | None = None
@@ -210,8 +211,8 @@ class FileWithThumbnails(StoredFile, kw_only=True):
     """The output row of a file whose rule has thumbnails."""
 
     thumbnails: dict[str, str] | None = None
-    """Maps the name of each thumbnail to the thumbnail's path relative to the place where files are stored.
-    None if there are no thumbnails."""
+    """Maps the name of each thumbnail to the thumbnail's path within the file storage. None if there are no
+    thumbnails."""
     thumbnail_error: str | None = None
     """The reason why a stored file has no thumbnails."""
 
@@ -248,9 +249,9 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
 
 
 def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
-    """Returns a text that distinguishes a request for a file from other requests for the same URL. The text
-    contains the file's rule and, after a redirect, the URL that was requested first. Returns '' for a request
-    for a page."""
+    """Returns a text that distinguishes a file request from other requests for the same URL. The text
+    contains the file's rule. After a redirect, the text also contains the key of the first requested URL.
+    Returns '' for a request for a page."""
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""

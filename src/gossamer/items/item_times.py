@@ -1,8 +1,8 @@
 """Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Datetimes without a time zone
 are in UTC.
 
-The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer, so an unchanged
-item still has the same hash and is not written again.
+The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer. Therefore, an
+unchanged item keeps its hash and is not written again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import msgspec
 from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
-"""Describes the places of datetimes in a value. True: the value itself is a datetime. A mapping: the value
-has parts (fields, dict values or list elements). The mapping contains, for the name or index of each part,
-the places of datetimes in that part. The key None stands for every part."""
+"""The positions of datetimes in a value. True means that the value itself is a datetime. A mapping describes
+a value with parts, which are fields, dict values or list elements. The mapping's keys are the names or
+indexes of the parts, and its values are the positions of datetimes within the parts. The key None stands for
+every part."""
 _NONE: Mapping[Any, Any] = {}
 
 
 def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
-    """Returns the places of datetimes in values of an annotated type. `inside`: the enclosing classes, which
-    are not searched again, so that the search in a recursive class ends.
+    """Returns the positions of datetimes in values of an annotated type. `inside`: the enclosing classes,
+    which are not searched again, so that the search in a recursive class ends.
 
     >>> declared_times(list[datetime] | None)
     {None: True}
@@ -48,8 +49,8 @@ def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
 
 
 def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
-    """Returns the places of datetimes in items of a class. Maps the name of each field that contains
-    datetimes to the places of datetimes in that field."""
+    """Returns the positions of datetimes in items of a class. The result maps the name of each field that
+    contains datetimes to the positions of datetimes within the field."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code and may raise anything
@@ -63,7 +64,7 @@ def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
 
 
 def naive_times(value: Any) -> Places:
-    """Returns the places of datetimes without a time zone in a value of an untyped dict."""
+    """Returns the positions of datetimes without a time zone in a value of an untyped dict."""
     if isinstance(value, datetime):
         return value.tzinfo is None
     if isinstance(value, dict):

@@ -16,8 +16,8 @@ from gossamer.model.item import plain_fields, printable_fields, to_json_value
 
 
 class Fault(NamedTuple):
-    """An error in an item. `field` is the name of the field, or None for the whole item. `value` is the value
-    of the field."""
+    """An error that validation found in an item. `field` is the name of the field, or None for the whole
+    item. `value` is the value of the field."""
 
     field: str | None
     value: Any
@@ -83,8 +83,8 @@ class Model:
         return found + self._judged(((name, *both) for name, both in values.items()), now)
 
     def _judged(self, values: Iterable[tuple[str, Any, Any]], now: float) -> list[Fault]:
-        """Runs the checks on (field, value, value for the message) triples and returns at most one fault per
-        field."""
+        """Runs the checks, and returns at most one fault per field. Each triple in `values` contains a
+        field's name, the value to check, and the value to show in the error message."""
         found = dict[str, Fault]()
         known = {name: (value, shown) for name, value, shown in values if value is not None}
         for name, check in self._checks:

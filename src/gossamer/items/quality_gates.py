@@ -1,6 +1,6 @@
-"""Quality gates (`--fail-on`, `gates=`): their grammar, and the window of last pages against which they are
-tested while a crawl runs. No function does I/O. A gate is a condition on the numbers of a crawl. Gates have a
-grammar of their own, and are never evaluated as Python code.
+"""Parses quality gates (`--fail-on`, `gates=`), and tests them against a window of recent pages while a crawl
+runs. No function does I/O. A gate is a condition on the numbers of a crawl. Gates have a grammar of their
+own, and are never evaluated as Python code.
 
     gate = [("warn" | "pause" | "stop") "if"] expression
     expression = term ("or" term)*;  term = comparison ("and" comparison)*
@@ -13,13 +13,14 @@ A comparison can use these names:
 - `skipped` and `errors`: sums over all reasons, or one reason such as `skipped.robots` or `errors.dns`
 - `quality`: the lowest quality score of any site
 - `yield`: the lowest number of items per page of any site
-- `coverage.price` or `coverage.book.price`: the lowest share of items with this field, of any site
-- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the largest fall below the last good runs, of any
-site
+- `coverage.price` or `coverage.book.price`: the share of items that have this field, at the site where the
+  share is lowest
+- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the fall below the last good runs, at the site where
+  the fall is largest
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
-also tested while the crawl runs. If the gate names shares (LATELY), it is tested over the last pages
-(`Window`). If the gate names counts, it is tested over the whole crawl so far.
+also tested while the crawl runs. If a gate uses shares (LATELY), the gate is tested over the last pages
+(`Window`). If a gate uses counts, the gate is tested over the whole crawl so far.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 WINDOW_PAGES = 100
-"""Number of pages in the window. Gates are tested once the window has half of this number."""
+"""Number of pages in the window. Gates are tested as soon as the window contains half as many pages."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
-"""Maximum number of pages that a process counts before it reports them, and maximum number of unreported
-pages over all processes."""
+"""`MAX_LOCAL_PAGES` is the maximum number of pages that a process counts before it reports them.
+`MAX_UNREPORTED_PAGES` is the maximum number of unreported pages over all processes."""
 
 
 class GateFailure(NamedTuple):
-    """A quality gate that is not met. `name`: the site's name and the gate as it was written. `reason`: a
-    message of one line."""
+    """A quality gate that is not met. `name`: the name of the tested site, if any, and the text of the gate.
+    `reason`: a message of one line."""
 
     gate: QualityGate
     name: str
@@ -56,8 +57,8 @@ class GateFailure(NamedTuple):
 class Window:
     """A sliding window over the last pages of a crawl, against which the gates with an action are tested.
 
-    `gates`: the gates by the site that they test, where "" is the whole crawl. `runs`: the last good runs of
-    each site.
+    `gates`: maps the name of each site to the gates for the site. The name "" stands for the whole crawl.
+    `runs`: the last good runs of each site.
     """
 
     def __init__(
@@ -84,8 +85,8 @@ class Window:
         )
 
     def saw(self, parts: Iterable[SitePart]) -> list[GateFailure]:
-        """Adds the counts of more pages, and returns the gates that these last pages do not meet. Each gate
-        is returned only once."""
+        """Adds the counts of more pages to the window. Returns the gates that the pages in the window do not
+        meet. Each gate is returned only once."""
         for part in parts:
             self._parts.append(part)
             self._add(part, 1)
@@ -148,8 +149,9 @@ class Window:
 
 
 def quality_text(summary: Summary) -> str:
-    """Returns a short text with the quality of each site and its three fields with the lowest coverage, or
-    ''."""
+    """Returns a short text with the quality of each site. For each site, the text also contains the three
+    fields with the lowest coverage, if their coverage is less than 100 %. Returns '' if there are no
+    sites."""
     words = []
     for name, one in summary.sites.items():
         low = sorted((share, field) for field, share in one.coverage.items() if share < 1.0)[:3]
@@ -230,7 +232,7 @@ class QualityGate(NamedTuple):
     fields: tuple[str, ...] = ()
     """The fields whose coverage the gate tests."""
     counts: bool = False
-    """Whether the gate names counts of the whole crawl."""
+    """Whether the gate uses counts of the whole crawl."""
 
 
 def parse(text: str) -> QualityGate:
@@ -264,8 +266,8 @@ def parse(text: str) -> QualityGate:
 
 
 def number_value(summary: Summary, name: str) -> float:
-    """Returns the value of a named number. If there is too little data, returns NaN, for which every
-    comparison except `!=` is false."""
+    """Returns the value of the number `name`, for example `dead` or `coverage.price`. If there is too little
+    data, returns NaN, for which every comparison except `!=` is false."""
     group, _, rest = name.partition(".")
     sites = summary.sites.values()
     if group in ("coverage", "drift"):
@@ -284,8 +286,9 @@ def number_value(summary: Summary, name: str) -> float:
 
 
 def _of_fields(sites: list[Quality], group: str, wanted: str) -> float:
-    """Returns the worst value of the field `wanted` over all sites and kinds. If `wanted` is '', returns the
-    worst value of any field. The coverage of a field that no item has is 0."""
+    """Returns the worst value of the field `wanted` over all sites and kinds. The worst value is the lowest
+    coverage or the largest drift. If `wanted` is '', compares the values of all fields. The coverage of a
+    field that no item has is 0."""
     found = [
         share
         for one in sites

@@ -79,7 +79,7 @@ class Stop(Exception):
 
 
 class Bad(Exception):
-    """Raised by `validate`. Contains the faults of the item."""
+    """Raised by `validate`. `faults` contains the errors in the item."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("; ".join(f"{fault.field}: {fault.reason}" for fault in faults))
@@ -115,7 +115,8 @@ def clean(item: Fields, page: Any = None) -> None:
 
 
 def _dirty(text: str) -> bool:
-    """Returns whether a text may need cleaning. The check is cheap, and may be True for a clean text."""
+    """Returns whether a text may need cleaning. The check is fast. It also returns True for some texts that
+    need no cleaning."""
     return (
         not text
         or text[0] <= " "
@@ -143,8 +144,9 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     - `fields`: the fields to compare, in this order. Default: all fields.
     - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
       words or more.
-    - `head`: a field, such as a name, that has different words for different things. Items are nearly equal
-      only if this field is also similar. If `head` is not given, only all words of the items are compared.
+    - `head`: a field whose words differ between different things, for example the name. Items are nearly
+      equal only if this field is also similar. If `head` is not given, only the words of all compared fields
+      decide.
     - `drop`: stores only the first item of each group.
     """
 
@@ -185,7 +187,7 @@ class Deduplicate:
         self._old: dict[int, int] = {}
 
     def begin(self) -> Deduplicate:
-        """Returns a new instance for a crawl, which remembers no items."""
+        """Returns a new instance for a crawl. The new instance has seen no items."""
         return Deduplicate(self._most)
 
     def __call__(self, item: Fields, page: Any = None) -> None:
@@ -206,8 +208,8 @@ deduplicate = Deduplicate()
 
 
 def prepare_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Returns the steps of a site for one crawl. Steps with memory start empty, and `validate` is added if it
-    is missing."""
+    """Returns the steps of a site for one crawl. If a step keeps state, the step starts without state. If
+    `validate` is missing, it is appended."""
     made = [step() if inspect.isclass(step) else step for step in steps]
     begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in made)
     return begun if validate in begun else (*begun, validate)
@@ -297,7 +299,7 @@ def content_bytes(value: Any) -> bytes:
 
 
 def name_of(step: Step) -> str:
-    """Returns the name of a step for messages."""
+    """Returns a step's name for use in messages."""
     return str(getattr(step, "__name__", type(step).__name__.lower()))
 
 

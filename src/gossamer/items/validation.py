@@ -123,7 +123,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
-    """Returns the optional fields, with a function that makes the default of each."""
+    """Maps the name of each optional field to a function that makes the field's default value."""
     found: dict[str, Callable[[], Any]] = {}
     if issubclass(cls, msgspec.Struct):  # `structs.fields` would evaluate the annotations, which may fail
         given = cls.__struct_defaults__
@@ -160,7 +160,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
     """Splits a field's annotation into a type that msgspec validates, and a list of checks that msgspec does
-    not support. These checks are bounds of Decimals, freshness, and the marks of `annotated_types`.
+    not support. These checks are the bounds of Decimals, freshness, and the constraints of the package
+    `annotated_types`.
 
     `alone`: whether the class is a pydantic model, which itself checks everything except the marks of
     gossamer and msgspec.
@@ -204,8 +205,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of several
-    marks."""
+    """Yields the marks in `given`, and replaces each group of marks by its members. Some marks of
+    `annotated_types` and pydantic's `Field` are groups of several marks."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)

@@ -1,8 +1,8 @@
 """Decides what follows if a run does not find an item, or a value of an item, that earlier runs found. The
 functions are pure. docs/absence.md describes the rules.
 
-A bad run marks nothing as gone. An item is gone, or has lost a value, only if the pages that would show it
-were as expected.
+A bad run marks nothing as gone. An item counts as gone only if the pages that would show the item were as
+expected. The same is true for a value that an item lost.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from gossamer.model.visit import Row
 MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
 USUAL_COVERAGE = 0.9
-"""A field is usual if its median coverage in the last good runs is at least this. An item that lacks a usual
-field is checked."""
+"""A field is usual if its median coverage in the last good runs is at least this share. If an item lacks a
+value in a usual field, `judge` decides whether the item is stored."""
 COVERAGE_FALL = 0.2
-"""If a usual field's coverage falls by at least this much, missing values are blamed on the pages and not on
-the items."""
+"""If a usual field's coverage falls by more than this, the pages are assumed to have caused the missing
+values, and not the items."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
 """Maps (site, kind) to its usual fields and their median coverage in the last good runs."""
 
 
 class CompleteSite(NamedTuple):
-    """A site with `complete=True`, after a run. `doubt`: the reason why the run may not mark the items that
-    it did not see as gone, or '' if it may."""
+    """A site with `complete=True` whose run has ended. `doubt`: the reason why the run must not mark unseen
+    items as gone, or '' if the run may mark them."""
 
     site: str
     run: str
@@ -77,8 +77,8 @@ def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Returns the reason why a value is not really an item, or '' if it is one. A value is not an item if it
-    lacks all usual fields."""
+    """Returns the reason why a value does not count as an item, or '' if the value is an item. If a kind has
+    at least two usual fields, a value that lacks all of them is not an item."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
@@ -87,9 +87,10 @@ def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
 def why_incomplete(
     one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]
 ) -> str:
-    """Returns the reason why a finished run did not see a site completely, or '' if it did. `one`: the site's
-    quality. `shut`: the number of pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed
-    gates of the crawl and of the site. `runs`: the site's last good runs, newest first."""
+    """Returns the reason why a finished run did not see all items of a site, or '' if the run saw all items.
+    `one`: the site's quality in this run. `shut`: the number of pages of the crawl that answered 4xx, except
+    404 and 410. `unmet`: failed gates of the crawl and of the site. `runs`: the site's last good runs, newest
+    first."""
     if one is None or not one.items:
         return "the run found no items"
     if unmet:
@@ -122,9 +123,10 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
-    """Decides on the items that lack usual values, after the run has finished. An item really lost a value if
-    the other items have values in this field as often as usual. If the field's coverage fell, or if several
-    items are equal except for their keys, the pages are at fault."""
+    """After a run has finished, decides whether the items that lack usual values are stored. An item has lost
+    a value, and is stored, if the other items have values in this field as often as usual. An item is
+    rejected if the field's coverage fell, or if another item of the same site and kind has the same values in
+    the remaining usual fields. In these cases, the pages have probably caused the missing values."""
     last = {(row.kind, row.key): row for row in rows}  # after a kill, a row may have been held back twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():
@@ -148,7 +150,8 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
 
 
 def _left(row: Row, expected: Usual) -> tuple[str, str, str]:
-    """Returns the values of an item that are left in the usual fields, for comparison with other items."""
+    """Returns an item's site and kind, and the values that the item has in the usual fields. If the item has
+    none of these values, returns the item's key in their place."""
     data: Mapping[str, Any] = row.data  # type: ignore[assignment]
     fields = expected.get((data["_site"], row.kind), {})
     left = sorted((name, str(data[name])) for name in fields if has_value(data.get(name)))

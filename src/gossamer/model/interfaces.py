@@ -99,8 +99,8 @@ class ClaimLedger(Protocol):
 
 
 class Collector(Protocol):
-    """One way to fetch a page. Expected failures are returned as values. After an exception, which is
-    unexpected, the claim is not settled."""
+    """One way to fetch a page. Expected failures are returned as values. After an exception, the claim is not
+    settled, because an exception is unexpected."""
 
     name: str
 
@@ -115,31 +115,31 @@ class Collector(Protocol):
 
 
 Given = Callable[[Request], Mapping[str, str]]
-"""The type of a function that returns the headers which the user configured for a request."""
+"""The type of a function that returns the user's configured headers for a request."""
 
 
 class FileSink(Protocol):
-    """A plain file that contains each row exactly once, because the store commits its length together with
-    the settled claims. All calls are made under the crawl's output lock, in one thread. Several processes may
-    share the file."""
+    """A plain file that contains each row exactly once, because the store commits the file's length together
+    with the settled claims. All calls are made under the crawl's output lock, in one thread. Several
+    processes may share the file."""
 
     def target(self) -> str:
         """Returns the absolute path of the output, under which the store keeps its committed length."""
 
     def prepare(self) -> int:
         """Prepares the file for a new crawl. Returns the file's first committed length, which must be stored
-        before the first `append`. The worker calls this method if the store has no length for `target()`.
-        Raises UsageError, SinkError, DiskFull."""
+        before the first `append`. The worker calls this method if the store contains no committed length for
+        `target()`. Raises UsageError, SinkError, DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
-        in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
-        program, DiskFull if it cannot grow. If `rows` is empty, only cuts the file, which is done once when a
-        crawl resumes."""
+        in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another program.
+        Raises DiskFull if the file cannot grow. If `rows` is empty, the method only cuts the file. This
+        happens once, when a crawl resumes."""
 
     def close(self, committed: int) -> None:
-        """Completes the output at `committed` bytes, for example by closing the last Parquet part. The worker
-        calls this method once per process, under the output lock."""
+        """Completes the output, for example by closing the last Parquet part. `committed` is the committed
+        length in bytes. The worker calls this method once per process, under the output lock."""
 
 
 @runtime_checkable
@@ -147,12 +147,12 @@ class Movable(FileSink, Protocol):
     """A FileSink that recognizes its output after it was moved."""
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns the former path of the output that is now at `target()`, or None if it was not moved.
-        `lengths` maps the former paths of the crawl's outputs to their committed lengths. Raises SinkError if
-        the output is an older copy."""
+        """Returns the former path of an output that was moved to `target()`. Returns None if the output was
+        not moved. `lengths` maps the former paths of the crawl's outputs to their committed lengths. Raises
+        SinkError if the output is an older copy."""
 
     def adopt(self, was: str) -> None:
-        """Continues the output that was at the path `was` before it was moved to `target()`."""
+        """Continues an output that was moved from the path `was` to `target()`."""
 
 
 @runtime_checkable
@@ -171,7 +171,7 @@ class Ships(FileSink, Protocol):
         """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Returns whether no more rows should be appended, because too many rows are waiting to be sent."""
+        """Returns whether too many rows are waiting to be sent. If so, no rows should be appended."""
 
     def drop(self) -> None:
         """Closes the connection and changes nothing else."""
@@ -210,15 +210,15 @@ class TableSink(Protocol):
     once."""
 
     def target(self) -> str:
-        """Returns the output's name, under which the store records that it was prepared."""
+        """Returns the output's name. The store uses this name to record that the output was prepared."""
 
     def prepare(self) -> int:
         """Prepares the tables for a new crawl. Always returns 0. Raises UsageError, SinkError or DiskFull.
-        After SinkAway, it is called again."""
+        After SinkAway, this method is called again."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Makes the rows durable, preferably in one transaction. Raises SinkAway, after which it is called
-        again with the same rows."""
+        """Makes the rows durable, preferably in one transaction. Raises SinkAway. After SinkAway, this method
+        is called again with the same rows."""
 
     def close(self) -> None:
         """Closes the connection."""
@@ -229,8 +229,8 @@ class HistorySink(TableSink, Protocol):
     """A database that keeps one row per item with its history (`sinks.history`)."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """Marks the items of some pages as deleted, because the pages are gone. Each page is given as its URL
-        and a time (RFC 3339)."""
+        """Marks the items of some pages as deleted, because the pages are gone. Each element of `pages`
+        contains a page's URL and a time (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """Returns two numbers for a site: the items that a complete run did not see, and the stored items
@@ -240,5 +240,5 @@ class HistorySink(TableSink, Protocol):
         """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks as deleted the items of a site that a complete run did not see (`Row.run`). Returns their
+        """Marks the items of a site as deleted if a complete run did not see them (`Row.run`). Returns their
         number."""

@@ -72,7 +72,8 @@ class Fresh:
         self.said, self.age = age, value_parsers.seconds(age)
 
     def wrong(self, value: Any, now: float) -> str | None:
-        """Returns what is wrong with a value, or None. `now`: seconds since the epoch, 0 if unknown.
+        """Returns the error text for an invalid value, or None for a valid value. `now`: seconds since the
+        epoch, 0 if unknown.
 
         >>> Fresh("2d").wrong("2026-01-01", 1767500000.0)
         'it is older than 2d'
@@ -146,7 +147,7 @@ def plain_fields(item: Any) -> dict[str, Any]:
 
 def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Returns the fields as `plain_fields` does, but with the `repr` of each value that cannot be converted.
-    Also returns the error for each such field."""
+    Also returns a dict that maps the name of each such field to its error."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
@@ -169,7 +170,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def display_value(value: Any) -> Any:
-    """Returns a value for display. This is the JSON-ready value or, if there is none, the `repr` of the
+    """Returns a value for display. The result is the JSON-ready value or, if there is none, the `repr` of the
     value. If `repr` fails, returns the name of the value's class."""
     for form in (to_json_value, repr):
         try:

@@ -26,8 +26,9 @@ _ATTRIBUTES = tuple(name for name in dir(re.Pattern) if not name.startswith("__"
 
 
 def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Returns a pattern that is compiled when it is first used. An error in the pattern is raised then, too.
-    The returned object is not an instance of `re.Pattern`, so it cannot be passed to functions of `re`.
+    """Returns a pattern that is compiled when it is first used. If the pattern is invalid, the first use
+    raises the error. The returned object is not an instance of `re.Pattern`, so it cannot be passed to
+    functions of `re`.
 
     >>> late_pattern("[0-9]+").findall("10 of 12")
     ['10', '12']

@@ -31,8 +31,8 @@ MAX_ACCOUNTS = 1000
 """The maximum number of accounts of a site."""
 
 Sign = int | str | re.Pattern[str]
-"""A sign on a page or response: a status, `/login` (a redirect to this path), a CSS selector, a pattern of
-page text."""
+"""A sign that a page or response shows. It is a status, a path such as `/login` to which the site redirects,
+a CSS selector, or a pattern of page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
 """A log-in as a generator function. The function is called with the fields of an account, yields requests (or
 URLs), and receives the page of each request."""
@@ -56,12 +56,12 @@ class Login:
     - `form`: a selector of the form, if it is not the first form on the page that asks for a password.
       `submit`: a selector of its button.
     - `shows`: selectors or patterns of page text. While the account is logged in, every page matches at least
-      one of these.
+      one of these selectors or patterns.
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
-      a pattern. By default, the signs are 401, a redirect to the form's page, a log-in wall and, if `shows`
-      is given, any page that matches nothing in `shows`.
-    - `check`: the URL of a page that shows whether the account is logged in. The page is requested before the
-      account logs in again and, if `shows` is given, after each log-in.
+      a pattern. By default, the signs are the status 401, a redirect to the form's page, and a log-in wall.
+      If `shows` is given, a page that matches nothing in `shows` is also a sign.
+    - `check`: the URL of a page that shows whether the account is logged in. This page is requested before
+      the account logs in again. If `shows` is given, this page is also requested after each log-in.
     - `every`: seconds between the starts of two requests of an account.
     - `avoid`: a pattern of URLs that are not requested, because they would end the session.
     """
@@ -122,10 +122,11 @@ class Login:
         return [value for field, value in account.fields.items() if has_reference(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
-        """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills it in,
-        submits it at least `pause` seconds after the page was requested, and waits for the sign of success
-        (the second to last step). The sign is the selector in `shows`, or else the disappearance of the
-        form."""
+        """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills in the
+        form, and submits the form at least `pause` seconds after the page was requested. Then the browser
+        waits for the sign of success, which is the second to last step. If `shows` contains only CSS
+        selectors, the sign is an element that one of them matches. Otherwise, the sign is the disappearance
+        of the form."""
         form = f":is({self.form or 'form:has(input[type=password i])'})"
         button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
         if self.submit:
@@ -153,14 +154,15 @@ class Login:
         )
 
     def by_form(self, fields: Mapping[str, str]) -> Generator[Any, Any, Any]:
-        """Yields the steps of a form log-in: its page, then the filled-in form."""
+        """Yields the requests of a form log-in. The first request is for the page with the form. The second
+        request sends the filled-in form."""
         assert self.url is not None
         page = yield Request(self.url)
         yield page.form(self.form).fill(fields, submit=self.submit)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replaces these values in a text by `***`, both in literal and in percent-encoded form. Values of one or
+    """Replaces each secret in a text by `***`, both in literal and in percent-encoded form. Values of one or
     two characters are not replaced.
 
     >>> redact("https://e.com/?pw=a%2Bb c a+b", ["a+b"])

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 Body = bytes | bytearray | memoryview | str | None
-"""A body in any form that callers may have."""
+"""Any type of body that callers may pass."""
 HEAD_BYTES = 4096
 """The number of bytes from which a type is detected."""
 UNKNOWN = "application/octet-stream"
@@ -73,7 +73,7 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
 """Maps each container format to the media types that have the same first bytes. Only a Content-Type header
-can tell these types apart, so the header is believed."""
+can distinguish these types, so the header decides."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -93,8 +93,9 @@ def to_bytes(body: Body) -> bytes:
 
 
 def media_type(head: bytes, declared: str | None = None) -> str:
-    """Returns the media type that the first bytes of a file show. `declared` (the Content-Type) is used only
-    if the bytes cannot show the type. Accepts any bytes. An unknown type is `application/octet-stream`.
+    """Returns the media type of a file, detected from its first bytes. `declared` (the Content-Type) is used
+    only if the bytes do not determine the type. Accepts any bytes. An unknown type is
+    `application/octet-stream`.
 
     >>> media_type(b"%PDF-1.7", "text/html"), media_type(b'{"a": 1}', "application/geo+json"), media_type(b"<html>", "image/png")
     ('application/pdf', 'application/geo+json', 'text/html')
@@ -122,7 +123,7 @@ def _named(said: str, shown: str) -> str:
 
 
 def _shown(head: bytes) -> str:
-    """Returns the media type that is recognized from the bytes, or '' if none is."""
+    """Returns the media type that the bytes indicate, or '' if the bytes indicate none."""
     for at, sign, name in _SIGNS:
         if head[at : at + len(sign)] == sign and (at not in _RIFF or head[:4] == b"RIFF"):
             return name

@@ -1,13 +1,13 @@
-"""Computes sketches of texts. A sketch consists of 8 bytes that are equal for equal texts, and of 64 bytes
-from which the likeness of two texts is estimated. Every process and version computes the same sketch for a
-text.
+"""Computes sketches of texts. A sketch consists of 8 bytes and of 64 bytes. The 8 bytes are equal for equal
+texts. A comparison of the 64 bytes of two texts estimates the likeness of the texts. Every process and
+version computes the same sketch for a text.
 
 The 64 bytes contain:
 
-- Bytes 0 to 4: the heading of the text. Five minimum hashes of its words have half a byte each, and the
-  numbers in the heading have 12 bits.
-- Bytes 4 to 36: eight bands of four bytes. Each byte is a minimum hash of word triples. Similar texts have a
-  band in common.
+- Bytes 0 to 4: the heading of the text. They contain five minimum hashes of the heading's words, with 4 bits
+  each, and a hash of the heading's numbers, with 12 bits.
+- Bytes 4 to 36: eight bands of four bytes. The word triples are divided into 32 groups by their hashes, and
+  each byte comes from the minimum hash of one group. Similar texts have a band in common.
 - Bytes 36 to 64: one bit for each of 223 more minimum hashes. The last bit is zero.
 """
 
@@ -27,10 +27,10 @@ MIN_LIKENESS: Final = 0.7
 FEW_WORDS: Final = 24
 """Texts with fewer words than this are only compared for equality."""
 MAX_CHARS: Final = 100_000
-"""A text is compared by at most this many characters."""
+"""Maximum number of characters of a text that are compared."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""Two headings have enough words in common if at least this many of their half bytes are equal."""
+"""Two headings have enough words in common if at least this many of their five word hashes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """Matches a word, or one character in scripts without spaces between words."""
@@ -40,21 +40,22 @@ _DATE: Final = late_pattern(
 """Matches dates and times in digits. Dates are removed before texts are compared, because the same page made
 on another day has another date."""
 _OUTLINE: Final = late_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
-"""Matches the number of a heading. The number is removed, so that an inserted chapter makes no difference."""
+"""Matches the number of a heading. The number is removed, so that an inserted chapter does not change the
+text of later headings."""
 _EMPTY: Final = 1 << 64
 
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """Returns for each bin a list of other bins, in a fixed order. If a bin is empty, it copies the value of
-    the first nonempty bin in its list."""
+    """For each bin, returns a list of other bins in a fixed order. An empty bin copies the value of the first
+    nonempty bin in its list."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
 
 class Sketch(NamedTuple):
-    """The sketch of a text. `same`: 8 bytes, equal for equal texts. `near`: 64 bytes, or empty if the text is
-    only compared for equality."""
+    """The sketch of a text. `same`: 8 bytes, which are equal for equal texts. `near`: 64 bytes, or empty if
+    the text is only compared for equality."""
 
     same: bytes
     near: bytes = b""
@@ -77,12 +78,12 @@ class Placed(NamedTuple):
     copy: str | None = None
     likeness: float | None = None
     kept: bool = True
-    """False if the text begins a group that could not be stored, because the index is full."""
+    """False if the text is the first of a group that could not be stored because the index is full."""
 
 
 def make_sketch(text: str, head: str = "") -> bytes:
-    """Returns the 64 bytes of a text and its heading (`head`, '' if it has none). Returns b"" if the text has
-    too few words. Takes about 0.5 ms for 1,000 words."""
+    """Returns the 64 bytes for a text and its heading. `head` is the heading, or '' if the text has none.
+    Returns b"" if the text has too few words. Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:MAX_CHARS])
     if len(words) < FEW_WORDS:
         return b""
@@ -152,8 +153,8 @@ def _headed(head: str) -> bytes:
 
 
 def _one_head(one: bytes, other: bytes) -> bool:
-    """Returns whether two headings have the same numbers and enough words in common, or one of them is
-    missing."""
+    """Returns whether two headings match. Headings match if they have the same numbers and enough words in
+    common. A missing heading matches every heading."""
     if one == other or not any(one) or not any(other):
         return True
     apart = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")

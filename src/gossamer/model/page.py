@@ -26,16 +26,16 @@ class Captured(NamedTuple):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and its response as sent over the wire. If TLS or HTTP/2 was used, the messages are written
-    as HTTP/1.1 without encryption would have sent them."""
+    """A request and its response as sent over the wire. The messages are written as HTTP/1.1 without
+    encryption, even if TLS or HTTP/2 was used."""
 
     sent: bytes
     """The request's head and body, with secrets masked."""
     head: bytes
-    """The final head of the response, up to its empty line."""
+    """The head of the final response, up to the empty line after the headers."""
     body: bytes
-    """The body, with its transfer coding removed but its content coding kept. If the page's body was cut,
-    this body is cut at the same place."""
+    """The body, with its transfer coding removed but its content coding kept. If the body of the `Page` was
+    cut, this body is cut at the same position."""
 
 
 class Spooled(NamedTuple):
@@ -73,13 +73,13 @@ class Page(msgspec.Struct):
     """Number of requests sent for this page. The number is 2 if the server closed a reused connection, so
     that the GET had to be sent again."""
     lag: float = 0.0
-    """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
-    from the moment when the request was sent."""
+    """Seconds from the start until the request was sent (name lookup, connection). The host's delay begins
+    when the request is sent."""
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
-    """If the page is a block: its vendor, kind and signs in one line (`gossamer.blocks`). None for a normal
-    page."""
+    """If the page is a block page, its vendor, kind and signs in one line (`gossamer.blocks`). None for a
+    normal page."""
     session: str | None = None
     """The session that fetched the page, such as `chrome150/494103`."""
     credits: int | None = None
@@ -87,7 +87,7 @@ class Page(msgspec.Struct):
     proxy: str | None = None
     """The id of the proxy that was used."""
     before: tuple[Page | Failure, ...] = ()
-    """Earlier tries during the same visit: through other proxies, or (for robots.txt) on lower rungs."""
+    """Earlier tries during the same visit. They used other proxies or, for robots.txt, lower rungs."""
     late: str = ""
     """Content for which a browser waited and which did not appear before the timeout, or '' if nothing is
     missing."""
@@ -103,15 +103,15 @@ class Page(msgspec.Struct):
     exchange: Exchange | None = None
     """The request and response as sent over the wire, if the collector keeps them."""
     spooled: Spooled | None = None
-    """The whole body, if it is a file that is not held in memory. `body` then contains only the first
-    bytes."""
+    """The whole body, if it is a file that is not held in memory. In this case, the field `body` contains
+    only the first bytes."""
     text: str | None = None
     """The page's text, if it was already extracted from the body (for a PDF)."""
     router: bool = False
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
-    """The reason why the page needs a browser, which is that it is empty until its scripts have run. '' if
-    the page needs no browser. None if this was not determined."""
+    """The reason why the page needs a browser. Such a page is empty until its scripts have run. '' if the
+    page needs no browser. None if the need for a browser was not determined."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
@@ -170,8 +170,8 @@ class Failure(msgspec.Struct, frozen=True):
     credits: int | None = None
     """The credits that an unlocker charged or, if that is unknown, may have charged."""
     later: float | None = None
-    """If set, the request was not made yet and does not count as tried. The request may be made after this
-    many seconds.
+    """If this field is set, the request was not made, and does not count as a try. The request may be made
+    after this many seconds.
     """
     proxy: str | None = None
     """See Page."""
@@ -180,8 +180,8 @@ class Failure(msgspec.Struct, frozen=True):
     noted: bool = False
     """Whether the failed request belongs to a log-in and is already in the attempts log."""
     short: str = ""
-    """The resource of which this process ran short (`errors.OWN_LIMITS`), or '' if the request failed for
+    """The resource that was exhausted in this process (`errors.OWN_LIMITS`), or '' if the request failed for
     another reason."""
     blame: str = ""
-    """Only for a request through a proxy: `proxy` if the proxy failed, `path` if either the proxy or the host
-    failed."""
+    """Set only for a request through a proxy. The value is `proxy` if the proxy failed, and `path` if either
+    the proxy or the host failed."""

@@ -75,8 +75,8 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The requirements for proxies: the accepted kinds, countries and providers (empty: any), and for how
-    long the same proxy is used."""
+    """The requirements for proxies. They contain the accepted kinds, countries and providers, and an empty
+    tuple accepts all of them. `rotation` determines for how long the same proxy is used."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
@@ -86,8 +86,9 @@ class Wanted(msgspec.Struct, frozen=True):
     `host`: one proxy per host. '': the crawl's setting."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Returns whether a proxy meets the requirements. A gateway with `{country}` and without a list of
-        countries is suitable for any country, but only if a country is required."""
+        """Returns whether a proxy meets the requirements. If a gateway has `{country}` but no list of
+        countries, it can provide any country. However, such a gateway is suitable only if a country is
+        required."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:
@@ -102,8 +103,8 @@ class Wanted(msgspec.Struct, frozen=True):
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns these requirements, with the country and the kind replaced by those that one request
-        requires."""
+        """Returns a copy of these requirements for one request. If `country` is given, it replaces the
+        countries. If `kind` is given, it replaces the kinds."""
         if not country and not kind:
             return self
         return Wanted(
@@ -124,7 +125,7 @@ def kind(text: Any) -> str:
 
 
 def country(text: Any) -> str:
-    """Parses an ISO 3166 country code of two letters, to lower case. Raises ValueError.
+    """Parses an ISO 3166 country code of two letters, and converts the code to lower case. Raises ValueError.
 
     >>> country("DE")
     'de'
@@ -146,8 +147,8 @@ _WORDS = {"type": ("kinds", kind), "country": ("countries", country), "provider"
 
 
 def parse_wanted(given: Any) -> Wanted:
-    """Parses the requirements of a site: a text of words, or a mapping with the same names. Raises
-    ValueError.
+    """Parses the proxy requirements of a site. `given` is a text such as `residential country=de`, or a
+    mapping with the same names. Raises ValueError.
 
     >>> parse_wanted("residential country=de,fr rotation=session")
     Wanted(kinds=('residential',), countries=('de', 'fr'), providers=(), rotation='session')

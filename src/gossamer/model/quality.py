@@ -2,12 +2,13 @@
 quality is computed from counts that are committed together with the pages.
 
 The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
-with a `|` are not counted. Items that steps dropped are not counted either. These are the names after `q|`:
+with a `|` are not counted. Items that steps dropped are not counted. After `q|`, the name of a count has one
+of these forms:
 
 - `SITE|p`: pages that were read
 - `SITE|e`: pages that were read and contained neither items nor links
 - `SITE|u`: pages that could not be read
-- `SITE|h`: items that were held back (`absence`)
+- `SITE|h`: items that were held back, and rejected at the end of the run (`absence`)
 - `SITE|i|KIND`: items
 - `SITE|b|KIND`: rejected items
 - `SITE|f|KIND|FIELD`: items in which the field has a value
@@ -47,17 +48,17 @@ class Quality(msgspec.Struct):
     empty: int = 0
     """Pages that were read and contained neither items nor links."""
     held: int = 0
-    """Items that were not stored because they lack usual values, in a run whose items lack these values in
-    general."""
+    """Items that were held back because they lack usual values, and that were rejected at the end of the run
+    (`model.absence`)."""
     quality: float = 1.0
     """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
     """Share of items that have a value in a field. The keys are `KIND.FIELD`. Rejected items are included.
     The share is NaN if there are fewer than `least` items."""
     drift: dict[str, float] = {}
-    """How far each measure fell below its median in the last good runs. The keys are `KIND.FIELD` for a
-    field's coverage, `quality`, and `yield` for the items per page. For `yield`, the fall is relative to the
-    median."""
+    """Maps each measure that fell to the difference from its median in the last good runs. The keys are
+    `KIND.FIELD` for a field's coverage, `quality`, and `yield` for the items per page. For `yield`, the fall
+    is relative to the median."""
 
     @property
     def per_page(self) -> float:
@@ -78,9 +79,9 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """Summed counts of pages that one process (`who`) handled: the counts that the module docstring lists,
-    and `pages`, `succeeded` and `dead`. If `pages` is 0, the part only records that the process paused the
-    crawl."""
+    """The sums of the counts of pages that one process (`who`) handled. They contain the counts that the
+    module docstring lists, and `pages`, `succeeded` and `dead`. If `pages` is 0, this object only records
+    that the process paused the crawl."""
 
     who: str
     pages: int
@@ -95,8 +96,8 @@ class SiteCounts:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
 
     def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
-        """Counts a page that was read or could not be read. `empty`: whether it contained neither items nor
-        links."""
+        """Counts one page. `read`: whether the page could be read. `empty`: whether the page contained
+        neither items nor links."""
         counts[self._site + ("p" if read else "u")] = 1
         if empty:
             counts[self._site + "e"] = 1
@@ -171,7 +172,7 @@ def of_counts(
 
 
 def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
-    """Returns the quality data of a site's run in the form that is stored."""
+    """Converts the quality of a site's run to the form that is stored."""
     return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 

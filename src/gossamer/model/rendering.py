@@ -19,9 +19,9 @@ _TEXTS = ("fill", "type")
 
 
 class Step(NamedTuple):
-    """A step on a page. `act`: a word of ACTS. `what`: a CSS selector, except for three acts: `press` has a
-    key (`Enter`), `until` a JavaScript expression, and `pause` a number of seconds. `wait` may also have
-    `idle`. `text`: the text to fill in or type."""
+    """A step on a page. `act`: a word of ACTS. `what`: a CSS selector for most acts. For `press`, `what` is a
+    key such as `Enter`. For `until`, `what` is a JavaScript expression. For `pause`, `what` is a number of
+    seconds. For `wait`, `what` is a CSS selector or `idle`. `text`: the text to fill in or type."""
 
     act: str
     what: str = ""

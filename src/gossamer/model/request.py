@@ -18,8 +18,8 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""The `use` of a request for a file that is stored unchanged. Other names that begin with `@` mark requests
-for something other than a page, for example a sitemap."""
+"""The value of `use` in a request for a file. The file is stored unchanged. Other names that begin with `@`
+mark requests for something other than a page, for example a sitemap."""
 MAX_KEY_CHARS = 500
 """Maximum length of a request's `key`. Keys that gossamer makes begin with `@`."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -27,7 +27,7 @@ _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stored data of a URL's last visit, for a pass that revisits the URL."""
+    """The stored data of a URL's last visit. A later pass uses this data when it revisits the URL."""
 
     status: int = 0
     """The HTTP status. 0: there was no response, or no request was made."""
@@ -37,7 +37,8 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     body: str = ""
     """The XXH3-64 hash of the body, in hex."""
     said: str = ""
-    """The XXH3-64 hash, in hex, of the page's content as far as its page record describes it."""
+    """The XXH3-64 hash of the page's content, in hex. The hash covers only the content that the page record
+    describes."""
     error: str = ""
     end: str = ""
     """The URL to which the page redirected."""
@@ -46,8 +47,9 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A URL to visit. `url` is the fetch form: WHATWG-serialized, no credentials, no fragment except a route of
-    a single-page application (`url.routes`)."""
+    """A URL to visit. `url` is in fetch form, which means that it is serialized as the WHATWG URL Standard
+    defines and has no credentials. It has no fragment, except a route of a single-page application
+    (`url.routes`)."""
 
     url: str
     depth: int = 0
@@ -55,7 +57,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Higher values are claimed first."""
     referrer: str | None = None
     hops: tuple[str, ...] = ()
-    """The URLs of the redirects that led here, the first requested URL first."""
+    """The earlier URLs of the redirect chain, beginning with the first requested URL."""
     method: str = "GET"
     headers: dict[str, str] | None = None
     body: str | None = None
@@ -75,11 +77,11 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     rule: Any = None
     """For a request for a file: the rule that the file must satisfy (`assets.FileRule`)."""
     key: str | None = None
-    """A key that identifies the request on its host instead of its method, URL and body. If several requests
-    have the same key, only one of them is made."""
+    """A key that identifies the request on its host. Without a key, the method, the URL and the body identify
+    the request. If several requests have the same key, only one of them is made."""
     temporary: bool | None = None
-    """True if one of the redirects that led here was temporary (302, 303 or 307). Known only for a request with a
-    `key`."""
+    """True if one of the redirects that led here was temporary (302, 303 or 307). The field is set only for a
+    request with a `key`."""
 
 
 EXTRA = (

@@ -119,9 +119,10 @@ class Site:
     - `complete`: a full crawl sees all items of the site. In stores that keep one row per item, items that
       the crawl does not see are marked as gone. One run marks at most 20 % of the items. Another share:
       `complete=0.5`.
-    - `revisit`: the interval at which known pages are visited again, without end: `auto`, or a time such as
-      `24h`. `revisit_budget`, `max_age`, `min_age`: as the settings. `importance`: patterns of URLs with the
-      weight of their pages, `{"/product/": 5}`, or texts: `["inlinks", "/product/=5"]`.
+    - `revisit`: visits known pages again and again. The value is `auto`, or an interval such as `24h`.
+      `revisit_budget`, `max_age`, `min_age`: the settings with these names, for this site. `importance`: maps
+      patterns of URLs to the weights of their pages, as in `{"/product/": 5}`. A list of texts is also
+      accepted, as in `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
     - `collector`: fetches the site's pages in place of gossamer's own collectors. It is a function of the
       request, or an object with a method `collect(request)`. The function or method may be async. It returns
@@ -129,8 +130,8 @@ class Site:
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
-    - `fragments`: `routes` if `#/route` URLs are pages of their own, which need the browser rung. `drop` if they
-      are not. By default the setting `fragments` applies.
+    - `fragments`: `routes` if `#/route` URLs are separate pages, which need the browser rung. `drop` if they
+      are not separate pages. By default the setting `fragments` applies.
     - `unlocker`: options of the unlocker, for example `render=true&wait_for=.price`.
     - `proxies`: which of the crawl's proxies are used, for example `residential country=de,fr provider=acme
       rotation=session`.
@@ -284,7 +285,8 @@ class Site:
         super().__setattr__(name, value)
 
     def freeze(self, args: Mapping[str, str]) -> None:
-        """Sets the arguments (those given, otherwise the defaults), and makes the site immutable."""
+        """Sets the site's arguments, and makes the site immutable. An argument that `args` does not contain
+        gets its default value."""
         self.__dict__["args"] = MappingProxyType(
             {name: args.get(name, own) for name, own in self.defaults.items()}
         )
@@ -308,8 +310,9 @@ class Site:
         """Registers a page function for pages whose URL (path and query) matches the pattern. If several
         functions match, the first in the file gets the page. A function without a pattern gets all other
         pages. Page functions yield items, requests, or URLs as text. `item`: the class of the function's
-        items. A dict that the function yields is checked and written as that class. `status`: the function
-        reads pages with these error statuses (`status=[404, 410]`), which no other function gets."""
+        items. If the function yields a dict, the dict is validated and stored as an item of that class.
+        `status`: the error statuses of the pages that the function reads, for example `status=[404, 410]`. A
+        function that does not list an error status never gets pages with this status."""
         if callable(pattern):
             raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
         try:
@@ -361,9 +364,9 @@ class Site:
         return call
 
     def failed(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Registers the function that is called for each URL that failed permanently, either after its last
-        retry or with an error status that no function of the site reads. The function gets a `FailedVisit`,
-        and yields items and requests like a page function."""
+        """Registers the function that is called for each URL that failed permanently. A URL fails permanently
+        after its last retry, or if no function of the site reads its error status. The function gets a
+        `FailedVisit`, and yields items and requests like a page function."""
         self.failed_function = self._only("failed", call, self.failed_function)
         return call
 
@@ -387,8 +390,9 @@ class Site:
         return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
 
     def function(self, url: str, use: str | None = None, status: int = 200) -> Function | None:
-        """Returns the function that parses a page: the one that the request names, or else the first one with
-        a matching pattern. A page with an error status goes to a function for this status."""
+        """Returns the function that parses a page. If the request names a function, this function is
+        returned. Otherwise, the first function with a matching pattern is returned. A page with an error
+        status goes to a function for this status."""
         if use is not None and status < 400:
             return next((function for function in self.functions if function.name == use), None)
         path = _path(url)
@@ -410,9 +414,9 @@ class Site:
         return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
 
     def claims(self, host: str) -> int:
-        """Returns how specifically the site names a host, or 0 if it does not name it. An exact host counts
-        more than `*.`, and a longer name counts more than a shorter one. A host without a port matches any
-        port."""
+        """Returns how specifically the site names a host. The number is 0 if the site does not name the host.
+        An exact host counts more than `*.`, and a longer name counts more than a shorter one. A host without
+        a port matches any port."""
         if host in self.hosts:
             return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
@@ -438,8 +442,8 @@ def _several(values: Any) -> tuple[str, ...]:
 
 
 def _complete(value: object) -> float:
-    """Returns the share of the stored items that one run may mark as gone. 0: no items are marked, because a
-    run may not see all items."""
+    """Returns the share of the stored items that one run may mark as gone. The share is 0 if a run may not
+    see all items, and then no items are marked."""
     text = str(value)
     try:
         return MAX_GONE_SHARE if value_parsers.flag(text) else 0.0
@@ -593,7 +597,8 @@ def _session(session: Any) -> Login | None:
 
 
 def _takes_a_page(call: Callable[..., Any]) -> bool:
-    """Returns whether a callable accepts one argument. Returns True if that cannot be determined."""
+    """Returns whether a callable accepts one argument. Returns True if the callable's signature is not
+    known."""
     try:
         inspect.signature(call).bind(None)
     except TypeError:

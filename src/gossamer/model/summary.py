@@ -9,7 +9,7 @@ import msgspec
 from gossamer.model.quality import Quality
 
 OTHER_HOSTS = "*"
-"""In counts by host, the key under which all further hosts are counted."""
+"""In counts by host, the key of the sum over all hosts that have no key of their own."""
 STATES = (
     "running",
     "paused",
@@ -41,7 +41,7 @@ class Summary(msgspec.Struct):
     succeeded: int
     """Pages with status 2xx or 304."""
     failed: int
-    """URLs that failed permanently and are not dead letters, because they were dropped or canceled."""
+    """URLs that failed permanently and were then dropped or canceled, so they are not dead letters."""
     skipped: dict[str, int]
     retried: int
     dead: int
@@ -54,15 +54,17 @@ class Summary(msgspec.Struct):
     errors: dict[str, int]
     outputs: list[str]
     new: int = 0
-    """Items that the output's database did not contain before the run. If no database keeps the items: pages
-    that no earlier pass visited (docs/absence.md)."""
+    """Items that the output's database did not contain before the run. If no database keeps the items, this
+    is the number of pages that no earlier pass visited (docs/absence.md)."""
     changed: int = 0
-    """Items whose content changed. If no database keeps the items: changed pages of a `--refresh`."""
+    """Items whose content changed. If no database keeps the items, this is the number of changed pages of a
+    `--refresh`."""
     unchanged: int = 0
     """Items with equal content, and unchanged pages of a `--refresh`. No rows were written for these items
     and pages."""
     gone: int = 0
-    """Items marked as gone. If no database keeps the items: known pages that now answer 404 or 410."""
+    """Items marked as gone. If no database keeps the items, this is the number of known pages that now return
+    404 or 410."""
     refused: int = 0
     """Rows that a store refused (refused.jsonl in the crawl's folder)."""
     files: int = 0
@@ -74,21 +76,21 @@ class Summary(msgspec.Struct):
     refused_kinds: list[str] = []
     """Kinds for which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
-    """Pages that equal another page (`exact`) or nearly equal one (`near`). `unkept`: pages that started a
-    group when the index was full."""
+    """Pages that equal another page (`exact`) or nearly equal one (`near`). `unkept`: pages that are the
+    first of a group, if the full index could not store the group."""
     counters: dict[str, int] = {}
     """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
     unfollowed_routes: dict[str, int] = {}
-    """Links to routes in fragments (`#/guide`) that were not followed, by the page's host. These links are
-    not counted in `found`."""
+    """Links to routes in fragments (`#/guide`) that were not followed. The keys are the hosts of the pages
+    that contain the links. These links are not counted in `found`."""
     unrendered: dict[str, int] = {}
     """Pages that look empty without JavaScript and were fetched without a browser, by host. `*`: other hosts.
     """
 
     def adds_up(self) -> bool:
-        """Returns whether every found URL is accounted for."""
+        """Returns whether the counts of all outcomes add up to the number of found URLs."""
         ended = self.pages + self.redirected + self.failed + self.dead
         return self.found == ended + self.pending + sum(self.skipped.values())
 
@@ -116,7 +118,7 @@ class Summary(msgspec.Struct):
         return f"<table>{''.join(rows)}</table>"
 
     def of_site(self, name: str) -> Summary:
-        """Returns a copy of the summary that contains only one of its sites."""
+        """Returns a copy of the summary in which `sites` contains only the site `name`."""
         return msgspec.structs.replace(self, sites={name: self.sites[name]})
 
 

@@ -10,13 +10,13 @@ import msgspec
 
 
 class ClaimEnd(StrEnum):
-    """The possible ends of a claim. The value is the letter that `settle.lua` receives. `word`: the outcome
-    in the attempts log of the request that ended the claim."""
+    """The ways in which a claim can end. The value is the letter that `settle.lua` receives. `word`: the
+    outcome that the attempts log records for the claim's last request."""
 
     word: str
 
     DONE = "d", "done"
-    """The URL was visited, or was skipped after a request."""
+    """The URL was visited, or was skipped after a request had been made."""
     RETRY = "r", "retry"
     """The visit failed. The URL is visited again after a wait."""
     DEAD = "x", "dead"
@@ -39,7 +39,7 @@ claim."""
 
 
 class HostHealth(StrEnum):
-    """The conclusion from a visit about its host. The value is the letter that `breaker.lua` receives after
+    """The health of a host, as one visit shows it. The value is the letter that `breaker.lua` receives after
     the letter of the `ClaimEnd` (`politeness.breaker`)."""
 
     UNKNOWN = ""
@@ -47,7 +47,7 @@ class HostHealth(StrEnum):
     BLOCKED = "b"
     FAULT = "f"
     REPEATED_FAULT = "e"
-    """A fault of a URL that failed before. The fault is not counted again."""
+    """A fault during a visit of a URL that had failed before. The fault is not counted again."""
     LAST_FAULT = "d"
     """A fault that may make the crawl give up the host."""
 
@@ -97,8 +97,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The response was a redirect. `target`: the new URL in the form that is fetched. `again`: whether the
-    response redirects to the same URL after setting a cookie."""
+    """The response was a redirect. `target`: the new URL in fetch form (`model.request`). `again`: whether
+    the response sets a cookie and redirects to the same URL."""
 
     target: str
     again: bool = False
@@ -117,8 +117,8 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """The URL is never tried again. Either `skip` is set (a word of SKIPS) because the URL is not wanted, or
-    `error` (a word of ERRORS) because the request becomes a dead letter."""
+    """The URL is never tried again. If the URL is not wanted, `skip` is a word of SKIPS. If the request
+    becomes a dead letter, `error` is a word of ERRORS."""
 
     skip: str | None = None
     error: str | None = None

@@ -24,7 +24,7 @@ class Claim(msgspec.Struct):
     request: Request
     kind: str = "page"
     """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
-    robots.txt. At most one URL of a batch of gate claims is also visited."""
+    robots.txt. The gate claims of a host form a batch, and at most one URL of the batch is also visited."""
     attempt: int = 0
     """The number of failed tries of this request."""
     crashes: int = 0
@@ -35,14 +35,15 @@ class Claim(msgspec.Struct):
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
-    """Seconds between the starts of two requests to the host, as of the time of the claim."""
+    """Seconds between the starts of two requests to the host. The value is from the time of the claim."""
     floor: float = 0.0
     """The minimum delay of the host, regardless of its pace: its Crawl-delay or 1 / Request-rate, in
     seconds."""
     rate: float | None = None
     """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
-    """Number of domains in good standing that link to a discovered host. 0 for a seed's host."""
+    """Number of domains in good standing that link to a discovered host. The number is 0 for the host of a
+    seed."""
     again: bool = False
     """Whether the page was visited before and is only read again, because a shorter path to it was found
     (`worker.min_depth`).
@@ -50,8 +51,8 @@ class Claim(msgspec.Struct):
     trouble: str = ""
     """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
-    """An error message if a newer version of gossamer wrote the request, so that this version cannot make it.
-    Such a claim is requeued, and this worker stops working on the crawl."""
+    """An error message if this version cannot make the request, because a newer version of gossamer wrote the
+    request. Such a claim is requeued, and this worker stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -80,9 +81,10 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
     id: str | msgspec.UnsetType = msgspec.UNSET
-    """The id of the record's request. Absent if the request has none."""
+    """The id of the record's request. The field is absent if the request has no id."""
     added_at: str | msgspec.UnsetType = msgspec.UNSET
-    """The time when the record's request was added, RFC 3339. Absent if it is not known."""
+    """The time when the record's request was added, RFC 3339. The field is absent if the time is not
+    known."""
 
 
 ASIDE = "!aside"
@@ -128,7 +130,7 @@ class Edge(msgspec.Struct):
     """A link of a page (docs/records.md)."""
 
     source: str
-    """The page's key: the canonical form of the URL that was requested first."""
+    """The page's key, which is the canonical form of the first requested URL."""
     target: str
     """The canonical form of the link's URL."""
     url: str
@@ -141,7 +143,7 @@ class Edge(msgspec.Struct):
 
 
 LINK, LINKS = "page_link", "@link"
-"""The kinds of link rows: the first is for tables, the second for files that contain only links."""
+"""The kinds of link rows. Tables use `page_link`. Files that contain only links use `@link`."""
 
 
 class Row(msgspec.Struct):
@@ -157,12 +159,13 @@ class Row(msgspec.Struct):
     sketch: Sketch | None = None
     """The sketch of the row's content, if near-duplicates are marked."""
     once: bool = False
-    """Whether the row is dropped if another row is equal or nearly equal."""
+    """If True, the row is stored only if it is the first row in its group of equal and nearly equal rows."""
     lacks: tuple[str, ...] = ()
-    """Fields that have no value, although nearly all items of the last good runs have one. Databases that
-    keep items receive a row with such fields only at the end of the run (`model.absence`)."""
+    """Fields that have no value, although nearly all items of the last good runs have one. If a row has such
+    fields, databases that keep items receive the row only at the end of the run (`model.absence`)."""
     needs: dict[str, Any] | None = None
-    """For a page record: the fields of its request besides URL, depth and referrer (`KnownLine.needs`)."""
+    """Set only in a page record. Contains the fields of the request other than URL, depth and referrer
+    (`KnownLine.needs`)."""
     page: Page | None = None
     """The page itself, if a receiver in the same process wants it. Never stored."""
 
@@ -184,7 +187,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     collector: str
     status: int | None
     outcome: str
-    """The word of a `ClaimEnd`, or an outcome of a request that does not end its claim (`model.verdict`)."""
+    """The word of a `ClaimEnd`. If the request does not end its claim, this is another outcome
+    (`model.verdict`)."""
     seconds: float
     bytes_wire: int
     bytes_decoded: int
@@ -203,7 +207,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     added_at: str | None = None
     """The time when the request was added, RFC 3339."""
     location: str | None = None
-    """The URL that a redirect leads to. None if the response is no redirect, or if it leads to no http(s) URL."""
+    """The URL that a redirect leads to. None if the response is not a redirect, or if the redirect does not
+    lead to an http(s) URL."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
@@ -218,10 +223,10 @@ class KnownLine(msgspec.Struct, omit_defaults=True):
     depth: int = 0
     referrer: str | None = None
     needs: dict[str, Any] = {}
-    """The fields of its request besides URL, depth and referrer."""
+    """The fields of the request other than URL, depth and referrer."""
     links: list[int] = []
-    """The fingerprints of the crawl's URLs to which the page links, if pages are weighted by their inlinks and
-    this is the page's first visit."""
+    """The fingerprints of the crawl's URLs to which the page links. The list is set only if pages are
+    weighted by their inlinks, and only on the page's first visit."""
 
 
 Group = tuple[int, str, int, str, str, str]
@@ -242,32 +247,33 @@ class Claimed(msgspec.Struct):
     claims: list[Claim]
     bucket: int = 0
     sure: bool = True
-    """False: no replica of the store has the claims, so they must not be visited."""
+    """False if no replica of the store has confirmed the claims. Such claims must not be visited."""
     rank: int = 0
     """The rank of the next host (`host_order.lua`): a higher rank means a more urgent URL."""
 
 
 class DueBucket(NamedTuple):
-    """A bucket in which hosts wait: seconds until the first may start, and the rank of the host that a claim
-    then gets first (`host_order.lua`)."""
+    """A bucket in which hosts wait. `wait`: the seconds until the first host may start. `rank`: the rank of
+    the host that a claim then gets first (`host_order.lua`)."""
 
     wait: float
     rank: int
 
 
 class ClaimOrder(NamedTuple):
-    """The order in which a claim takes the hosts of a bucket that are due: those of the highest rank first.
+    """The order in which a claim takes the due hosts of a bucket. Hosts with the highest rank come first.
 
-    `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the one that has been due
-    longest, whatever its rank. If `turn` is None, the rank is never ignored. `floor`: hosts of a lower rank
-    are not taken, except as every 8th host. If `floor` is None, all hosts may be taken.
+    `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the host that has been due
+    for longest, regardless of its rank. If `turn` is None, this exception does not apply. `floor`: the
+    minimum rank of the claimed hosts. The minimum does not apply to every 8th host. If `floor` is None, there
+    is no minimum.
     """
 
     turn: int | None = 0
     floor: int | None = None
 
     def __str__(self) -> str:
-        """Returns the order as `ready_heaps.lua` reads it."""
+        """Returns the order as text for `claim_order.lua`."""
         turn = "-" if self.turn is None else self.turn % 8
         return f"{turn} {'-' if self.floor is None else self.floor}"
 
@@ -287,18 +293,18 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: HostHealth = HostHealth.UNKNOWN
-    """The conclusion from the visit about the host (`politeness.breaker`)."""
+    """The health of the host, as the visit shows it (`politeness.breaker`)."""
     final: bool = False
-    """Whether the visit failed because, according to a DNS server, the host name does not exist."""
+    """Whether the visit failed because a DNS server reported that the host name does not exist."""
     mark: int | None = None
     """The fingerprint of the URL, if depths are stored. `depth` is the depth at which the URL was visited."""
     depth: int = 0
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that are settled together. A commit also contains the counts of the visits, the
-    links that they found (to any bucket), and the lengths of output files as (path, committed length, new
-    length). `hosts`: the bytes received per host."""
+    """Claims of one bucket that are settled together. A commit also contains the counts of the visits, and
+    the links that the visits found. The links may belong to any bucket. `files` contains the path, the
+    committed length and the new length of each output file. `hosts`: the bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]
@@ -312,7 +318,7 @@ class Commit(NamedTuple):
 
 class Visit(msgspec.Struct):
     """The record of how one claim was processed: how the claim ends, its rows and its attempts. The visit
-    exists until it is committed."""
+    object exists until the visit is committed."""
 
     claim: Claim
     settle: Settle
@@ -342,13 +348,14 @@ class Visit(msgspec.Struct):
     """The time (RFC 3339) at which the page turned out to be gone (404, 410). If this time is set, the items
     of the page are marked as deleted."""
     later: Callable[[Visit], None] | None = None
-    """Called when it is known which items remain among the visit's rows. Adds the files of these items."""
+    """A function that is called after the visit's copies of other items have been removed. The function adds
+    the files of the remaining items."""
     stop: str = ""
     """The reason why the visit stops the crawl, or '' if it does not."""
 
     def ends(self, now: float) -> Settle:
-        """Returns the settle record of this visit. Sets the record's `since` to the time from the start of
-        the request until `now` (monotonic)."""
+        """Returns the settle record of this visit. Sets the record's `since` to the time between the start of
+        the request and `now` (monotonic)."""
         if self.began:
             self.settle.since = max(0, round((now - self.began) * 1000))
         return self.settle

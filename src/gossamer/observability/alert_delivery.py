@@ -30,7 +30,7 @@ RUNBOOKS = "https://gossamer.readthedocs.io/operations/#"
 
 
 class Receiver(Protocol):
-    """One receiver of notifications. `name` is its address without secrets."""
+    """One receiver of notifications. `name` is the receiver's address without secrets."""
 
     name: str
 
@@ -156,8 +156,8 @@ async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tupl
 
 
 class WebhookReceiver:
-    """A webhook. The parameter `secret` of its URL signs the requests according to Standard Webhooks, and is
-    not sent."""
+    """A webhook. The parameter `secret` of its URL is the key that signs the requests according to Standard
+    Webhooks. This parameter is removed from the URL of the requests."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         base, _, query = url.partition("?")

@@ -2,8 +2,9 @@
 equivalent rule in PromQL.
 
 A reading is bad when it is high. A rule fires when a reading has been above `fire` for `for_s` seconds, and
-clears when the reading is at most `clear`. Because of these two limits, a reading near the limit does not
-fire again and again. The readings of some rules are the growth of totals within the last `window_s` seconds.
+clears when the reading is at most `clear`. If a reading varies near one limit, the distance between the two
+limits keeps the rule from firing again and again. The readings of some rules are the growth of totals within
+the last `window_s` seconds.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
-    """Sums the totals that are named `WHAT|LABEL|RESULT`. Returns for each LABEL the sum over bad results and the
-    sum over all results."""
+    """Sums the totals that are named `WHAT|LABEL|RESULT`. Maps each LABEL to two sums, one over bad results
+    and one over all results."""
     sums: dict[str, tuple[int, int]] = {}
     for name, n in found.items():
         first, *labels = name.split("|")
@@ -407,7 +408,8 @@ _NAMES = {rule.name: rule for rule in RULES}
 
 
 def read_alert_settings(path: str | None) -> AlertSettings:
-    """Reads a file of rules (docs/alerts.md). Raises ConfigError, which contains the line of the error."""
+    """Reads a file of rules (docs/alerts.md). Raises ConfigError. If an entry is invalid, the message
+    contains its line."""
     if path is None:
         return AlertSettings()
     try:

@@ -27,7 +27,8 @@ class Alert(msgspec.Struct, kw_only=True):
     """The state: `pending`, `firing` or `resolved`. `pending` means that the reading is bad, but not for long
     enough to fire."""
     since: float
-    """When the reading became bad or, if the alert is resolved, good again."""
+    """The time when the reading became bad. If the alert is resolved, this is the time when the reading
+    became good again."""
     value: float
     text: str
     unsent: list[str] = []
@@ -120,7 +121,8 @@ def _next(
 
 
 def _resolved(alert: Alert, receivers: list[str], now: float) -> Alert:
-    """Returns the resolved alert. Only receivers that were notified when it fired are notified now."""
+    """Returns the resolved alert. Only receivers that were notified when the alert fired are notified of the
+    resolved alert."""
     told = [one for one in receivers if one in alert.knows]
     return msgspec.structs.replace(alert, state="resolved", since=now, unsent=told)
 
@@ -132,7 +134,7 @@ class AlertStates:
         self._store = store
 
     async def load(self) -> dict[str, Alert]:
-        """Returns all alerts by name. Skips those that this version cannot read."""
+        """Returns all alerts by name. Skips alerts that this version cannot read."""
         found = await self._do(self._store.client.hgetall(keys.ALERTS))
         alerts = {}
         for name, raw in found.items():
@@ -143,7 +145,7 @@ class AlertStates:
         return alerts
 
     async def save(self, changed: dict[str, Alert | None]) -> None:
-        """Writes alerts, and deletes those that are None."""
+        """Writes alerts. If a name has the value None, deletes the alert with this name."""
         pipe = self._store.client.pipeline(transaction=False)
         for name, alert in changed.items():
             if alert is None:

@@ -69,7 +69,7 @@ class AttemptsLog:
             self._fd = -1
 
     def _lock(self) -> None:
-        """Opens the file and locks it. Opens it again if another process has replaced it."""
+        """Opens the file and locks it. If another process has replaced the file, opens the new file."""
         while True:
             if self._fd < 0:
                 self._fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, self._mode)
@@ -80,8 +80,8 @@ class AttemptsLog:
 
     def _drop_older_half(self) -> None:
         """Replaces the file with one that contains the newer half of its lines. A reader that has the file
-        open still sees all lines. A kill leaves the old file or the new one. The lock of the old file is
-        held meanwhile, so no line is lost."""
+        open still sees all lines. If the process is killed, either the old file or the new file remains. The
+        old file stays locked during the replacement, so that no line is lost."""
         size = os.fstat(self._fd).st_size
         start = size // 2
         while start < size:
@@ -114,7 +114,7 @@ class AttemptsLog:
 
 
 def _is_file_at(fd: int, path: Path) -> bool:
-    """Returns whether an open file is the one at a path."""
+    """Returns whether the open file `fd` is the file that `path` leads to."""
     try:
         return os.path.samestat(os.fstat(fd), path.stat())
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""Computes the current figures of a crawl: its rates in the last minutes, the age of its last page, its
-response times, and the reason if it gets no pages."""
+"""Computes the current figures of a crawl. They are the crawl's rates in the last minutes, the age of its
+last page, its response times and, if the crawl gets no pages, the reason."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Current(msgspec.Struct, frozen=True):
     response: ResponseTimes | None
     """The response times, or None before the first request."""
     idle: Idle | None
-    """The reason why the crawl got no page in the last QUIET_S seconds. None if it got one, or if it has
-    ended."""
+    """The reason why the crawl gets no pages. The reason is determined if the crawl is not in the state
+    `running`, or got no page in the last QUIET_S seconds. None if the crawl gets pages or has ended."""
     lanes: Sequence[LaneRate] = ()
-    """Pages per second by the lanes and the region of the workers. Set only for a running crawl of a fleet,
-    and without the workers that serve only the lane `http` and have no region."""
+    """Pages per second for each group of workers with the same lanes and region. The field is set only for a
+    running crawl of a fleet. Workers that serve only the lane `http` and have no region are left out."""
 
     def plain(self) -> dict[str, Any]:
         """Returns the values as `status --json` prints them."""
@@ -63,8 +63,8 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
-    """Returns the current figures of a crawl. `why`: whether to find the reason if the crawl is idle, which
-    requires reading its hosts."""
+    """Returns the current figures of a crawl. `why`: whether to determine why an idle crawl gets no pages.
+    This requires reading the crawl's hosts."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)

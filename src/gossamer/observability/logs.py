@@ -1,9 +1,9 @@
 """Writes the log of a process to stderr: one event per line, as JSON or as readable text.
 
 Everything that the process writes to stderr goes through one formatter: its events, the records of `logging`
-(of Celery, of libraries, of site files), and plain lines. Each line has the fields of FIELDS that apply.
-Secrets are masked in every text. Control characters are removed from texts, which are then cut at MAX_TEXT
-characters. Equal lines are counted instead of repeated.
+(of Celery, of libraries, of site files), and plain lines. Each line contains those fields of FIELDS that have
+a value for the event. Secrets are masked in every text. Control characters are removed from texts, which are
+then cut at MAX_TEXT characters. Equal lines are counted instead of repeated.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ FIELDS: Final = (
 """The fields of a line, in this order. Other fields of an event come after them."""
 MAX_TEXT: Final = 2048
 BURST, WINDOW_S, MAX_KEYS = 20, 60.0, 1000
-"""The number of equal lines that are written within WINDOW_S seconds, and the maximum number of different lines
-that are remembered."""
+"""BURST is the number of equal lines that are written within WINDOW_S seconds. MAX_KEYS is the maximum number
+of different lines that are remembered."""
 _ORDER = {name: place for place, name in enumerate(FIELDS)}
 # control characters, line and paragraph separators, marks that change the direction of text, lone surrogates
 _UNSAFE = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
@@ -102,8 +102,8 @@ def logs_events(event: str) -> bool:
 
 
 def safe_text(text: str) -> str:
-    """Returns a text as one line without control characters, with masked secrets, and cut to MAX_TEXT
-    characters.
+    """Converts a text to one line. Replaces control characters by spaces, masks secrets, and cuts the result
+    at MAX_TEXT characters.
 
     >>> safe_text("a\\x1b[31mb\\n  c")
     'a [31mb   c'
@@ -196,8 +196,8 @@ class LogHandler(logging.Handler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name in `logging`
-        """Writes a line which says that a record could not be formatted, instead of the usual traceback of
-        many lines."""
+        """If a record could not be formatted, writes one line that reports the fault, instead of the usual
+        traceback of many lines."""
         with contextlib.suppress(Exception):
             line = {
                 "level": "error",
@@ -213,8 +213,8 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now. These are the counts of earlier lines that are due. `record`
-        itself is included unless too many equal lines were written."""
+        """Returns the records to write now. These are `record`, unless too many equal lines were written, and
+        the due counts of earlier lines."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]
@@ -249,7 +249,7 @@ class LogHandler(logging.Handler):
 
 
 def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
-    """Returns a key that is the same for equal lines. It ignores differences between numbers in texts."""
+    """Returns a key that is the same for equal lines. The key does not depend on the numbers in texts."""
     fields = getattr(record, "fields", None)
     if fields is None:
         return record.name, record.levelno, _NUMBER.sub("0", str(record.msg))[:200]
@@ -260,8 +260,8 @@ def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
 
 
 class LineStream:
-    """A replacement for stderr that makes each line an event. If a line is already an event in JSON, written
-    by a child process, it is written unchanged except for masked secrets."""
+    """A replacement for stderr that makes each line an event. If a child process wrote the line as an event
+    in JSON, the line is kept. Only its secrets are masked."""
 
     def __init__(self, handler: LogHandler) -> None:
         self._handler, self._rest, self._lock = handler, "", threading.RLock()
@@ -320,8 +320,8 @@ class LineStream:
 
 
 def start_logs(form: str, level: str) -> LogHandler:
-    """Sends everything that this process logs or writes to stderr through one formatter, from `level` on.
-    Returns the handler."""
+    """Sends everything that this process logs or writes to stderr through one formatter. Drops everything
+    below `level`. Returns the handler."""
     stream = getattr(sys.stderr, "_handler", None)
     real = stream.stream if stream is not None else sys.stderr
     handler = LogHandler(form, cast(TextIO, real))

@@ -1,8 +1,8 @@
 """The metrics of a store: their names, types, labels and meaning, and their values in a snapshot.
 
 Names follow Prometheus: one prefix, base units, `_total` for counters. The number of series is bounded for
-every crawl. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS fields of items have
-series of their own.
+every crawl. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS item fields have
+their own series.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
 
 
 def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals whose names consist of `prefix` and a word. `known`: as in `_total`."""
+    """Reads totals whose names consist of `prefix` and a word. `known`: words whose series start at 0 before
+    anything is counted, as in `_total`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}
@@ -103,7 +104,7 @@ def _page_age(one: CrawlNow, found: Snapshot) -> float | None:
 
 
 def _fresh(read: Callable[[Freshness], float | None]) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads a figure of the crawls that visit their pages again."""
+    """Reads a value from the freshness of each crawl that visits its pages again."""
     return _crawls(lambda one, _: None if one.freshness is None else read(one.freshness))
 
 
@@ -565,8 +566,8 @@ def text_of(found: Snapshot | None) -> str:
     """Returns the page that Prometheus scrapes, in its text format 0.0.4. `found` is None if the store cannot
     be reached.
 
-    The page is built without Prometheus' client library, which takes 12 ms for 2,500 series. That is more
-    than half of the time that a scrape may take.
+    The page is built without Prometheus' client library, which takes 12 ms for 2,500 series. These 12 ms are
+    more than half of the time that a scrape may take.
     """
     lines = [
         "# HELP gossamer_up 1 if the store answers.",

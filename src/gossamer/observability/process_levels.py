@@ -1,5 +1,5 @@
-"""Reads the limits of concurrent visits from the score records of worker processes, with the reason for each
-limit."""
+"""Reads the limits of concurrent visits of worker processes, and the reason for each limit, from the
+processes' score records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gossamer.store.store import Store
 
 class ProcessLevel(NamedTuple):
     """A process that works on a crawl. `visits`: how many concurrent visits it may run, over all of its
-    crawls. `limit`: the reason that limits its visits of this crawl (`worker.concurrency_level`). Both are
-    None if the process runs an earlier version, which does not report them. `age`: seconds since its last
-    record."""
+    crawls. `limit`: the reason why the process does not run more visits of this crawl
+    (`worker.concurrency_level`). Both are None if the process runs an earlier version, which does not report
+    them. `age`: seconds since its last record."""
 
     crawl: str
     process: str

@@ -1,5 +1,5 @@
-"""Generates files for Prometheus, Alertmanager and Grafana: alert rules, example settings and dashboards.
-They are made from the rules and metrics that gossamer itself uses."""
+"""Generates files for Prometheus, Alertmanager and Grafana: alert rules, example settings and dashboards. The
+files are made from the rules and metrics that gossamer itself uses."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class CrawlNow(msgspec.Struct):
     recent: RecentRates
     sites: dict[str, Quality]
     lanes: list[LaneNow] = []
-    """The waiting hosts of the crawl by lane and region, if the crawl is under way."""
+    """The waiting hosts of the crawl by lane and region. The list is empty if the crawl is not under way."""
     freshness: Freshness | None = None
     """How fresh the crawl's copies of pages are, if it visits pages again."""
 
@@ -70,7 +70,7 @@ class CrawlNow(msgspec.Struct):
 
     @property
     def waits_for_output(self) -> bool:
-        """Whether an output does not answer, so that its rows wait in the workers."""
+        """Whether an output is unavailable, so that its rows wait in the workers."""
         return self.state in ("running", "ending") and "waiting for it" in self.reason
 
     @property
@@ -118,11 +118,12 @@ class Snapshot(msgspec.Struct):
     credits_daily: int | None = None
     """The maximum number of credits per day, or None if this process does not have that setting."""
     levels: list[ProcessLevel] = []
-    """The processes that work on the crawls under way, with their numbers of concurrent visits."""
+    """The processes that work on the crawls under way, each with its limit of concurrent visits."""
     took: float = 0.0
     """How many seconds it took to read the snapshot."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
-    """The totals that have labels, by the first part of their names. Computed at the first use."""
+    """The totals that have labels. The key is the first part of the totals' names. Computed at the first
+    use."""
 
     def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
         """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""
@@ -136,7 +137,7 @@ class Snapshot(msgspec.Struct):
 
 
 class Observer:
-    """Takes snapshots of a store. Caches the figures of ended crawls between them."""
+    """Takes snapshots of a store. Caches the figures of ended crawls for the next snapshots."""
 
     def __init__(self, store: Store, credits_daily: int | None = None) -> None:
         self._credits_daily = credits_daily
@@ -317,7 +318,7 @@ class _Sums:
         self._heaps: list[tuple[str, tuple[int, int, float]]] = []
 
     def add(self, look: _Look) -> None:
-        """Adds the reply of one server."""
+        """Adds the values in the reply of one server."""
         self.counts.update(look.n if isinstance(look.n, dict) else {})
         self.leases += look.leases
         self.at = max(self.at, look.at)

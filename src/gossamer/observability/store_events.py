@@ -1,5 +1,6 @@
 """Logs events that are visible only in the store: state changes of crawls, workers that start and end, and
-circuit breakers that open. In a fleet, one process logs them. On a laptop, the crawl itself does."""
+circuit breakers that open. In a fleet, one process logs them. On a laptop, the crawl's own process logs
+them."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ MAX_OPENINGS = 100
 
 
 class StoreEvents:
-    """Compares the store's state with its state at the last check, and logs the changes. The first check logs
-    nothing about a crawl or a worker whose earlier state is unknown. The last logged states of a fleet's
-    crawls are kept in the store. If the process that logs them is killed, the next one logs the changes since
-    then."""
+    """Compares the store's state with its state at the last check, and logs the changes. If the earlier state
+    of a crawl or a worker is unknown, the first check logs nothing about this crawl or worker. The last
+    logged states of a fleet's crawls are kept in the store. If the process that logs the events is killed,
+    the next process logs the changes since these states."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
-        """`crawl`: the only crawl whose state changes are logged. If it is None, the state changes of all
-        crawls are logged."""
+        """`crawl`: the only crawl whose state changes are logged. If `crawl` is None, the state changes of
+        all crawls are logged."""
         self._store, self._crawl = store, crawl
         self._crawls, self._workers = Crawls(store), WorkerRecords(store)
         self._states: dict[str, str] | None = None

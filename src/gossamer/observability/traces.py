@@ -142,8 +142,8 @@ class Traces:
 
 
 class VisitTraces:
-    """Called with each visit of a crawl. Traces it if its URL is sampled, if it failed, or if an earlier try of
-    the URL failed."""
+    """Called with each visit of a crawl. Traces the visit if its URL is sampled, if the visit failed, or if
+    an earlier try of the URL failed."""
 
     def __init__(self, traces: Traces, crawl: str, worker: str) -> None:
         self._traces, self._crawl, self._worker = traces, crawl, worker
@@ -193,8 +193,8 @@ def endpoint(url: str) -> str:
 
 def start_traces(url: str | None, sample: float) -> bool:
     """Starts the traces of this process, unless there is no receiver or they are already started. Returns
-    whether they were started now. Must be called after a fork, because the thread that sends spans does not
-    survive a fork."""
+    whether this call started the traces. Must be called after a fork, because the thread that sends spans
+    does not survive a fork."""
     global _started
     if url is None or _started is not None:
         return False

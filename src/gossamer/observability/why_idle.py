@@ -21,7 +21,7 @@ FULL_SHARE = 0.98
 
 
 class Idle(NamedTuple):
-    """The reason why a crawl gets no pages: a word of REASONS, and a readable line."""
+    """The reason why a crawl gets no pages. `reason` is a word of REASONS, and `text` is a readable line."""
 
     reason: str
     text: str
@@ -77,7 +77,8 @@ async def _servers(census: CrawlStatistics) -> Idle | None:
 
 
 async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
-    """Returns the reason if the workers are the cause. Only a crawl of a fleet can have such a reason."""
+    """If the workers are the reason why the crawl gets no pages, returns this reason. Only a crawl of a fleet
+    can have such a reason."""
     if not record.fleet:
         return None
     working = await WorkerRecords(census.store).at_work()
@@ -115,7 +116,7 @@ async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> I
 
 
 def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle | None:
-    """Returns the reason that follows from the state of most hosts."""
+    """Returns the reason why a crawl gets no pages, given the state of most of its hosts."""
     whose = f"{n} hosts" if n > 1 else next((one.host for one in hosts if one.state == state), "its host")
     some = "are" if n > 1 else "is"
     match state:

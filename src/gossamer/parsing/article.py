@@ -2,9 +2,9 @@
 
 The library turbohtml finds the element that holds the main text. `boilerplate` decides which parts of this
 element are dropped. This module corrects the choice. The text may begin before the element, as a summary
-below the heading. It may also continue in the elements around it, for example in modules, slides or the posts
-of a thread. If turbohtml finds no element, or one with too little text, the longest run of text on the page
-is used instead.
+below the heading. The text may also continue in the elements around that element, for example in modules,
+slides or the posts of a thread. If turbohtml finds no element, or one with too little text, the longest run
+of text on the page is used instead.
 """
 
 from __future__ import annotations
@@ -94,17 +94,19 @@ _INLINE: Final = frozenset(
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
 MAX_SUMMARY_CHARS: Final = 1_000
-"""Maximum number of characters of a summary in another part of the page."""
+"""Maximum number of characters of a summary, if the summary and the main text are in different parts of the
+page."""
 MAX_DEPTH: Final = 50
-"""Maximum number of levels that the search for the largest element goes down."""
+"""Maximum number of levels that the search for the largest element descends."""
 MAX_STEPS: Final = 200
 """Maximum number of steps of a recipe that are read."""
 _STEP_CHARS: Final = 30
 _PREPARATION: Final = "recipeInstructions"
 LONG_CHARS: Final = 200
-"""Minimum number of characters of a paragraph that a text has only once."""
+"""Minimum number of characters of a long paragraph. Only the first occurrence of a long paragraph is kept."""
 MIN_CALENDAR_CELLS: Final = 28
-"""Minimum number of successive blocks of one or two characters that are a calendar."""
+"""Minimum number of blocks in a run that counts as a calendar. Each block of the run has one or two
+characters."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -123,9 +125,9 @@ class TextBlock(NamedTuple):
 
 
 class MainText(NamedTuple):
-    """The main text of a page. `element`: the element that contains it. `inside`: the element that turbohtml
-    found, which is `element` or one of its descendants. `lead`: the blocks of the summary before `element`.
-    `blocks`: the blocks in `element`."""
+    """The main text of a page. `element`: the element that contains the main text. `inside`: the element that
+    turbohtml found, which is `element` or one of its descendants. `lead`: the blocks of the summary before
+    `element`. `blocks`: the blocks in `element`."""
 
     element: Element
     inside: Element
@@ -153,9 +155,9 @@ def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
 
 
 def _once(found: list[TextBlock]) -> list[TextBlock]:
-    """Removes long paragraphs that already occurred on the page, for example in a version for small screens. If a
-    third of the text is repeated, all repeated blocks are removed. Short repeated blocks, such as the refrain of a
-    song, are otherwise kept."""
+    """Removes long paragraphs that already occurred on the page, for example in a version for small screens.
+    If a third of the text is repeated, all repeated blocks are removed. Otherwise, short repeated blocks are
+    kept, for example the refrain of a song."""
     if len({block.text for block in found}) == len(found):
         return found
     known: set[str] = set()
@@ -181,7 +183,8 @@ def _chars(found: list[TextBlock]) -> int:
 
 
 def find_main(tree: turbohtml.Document) -> MainText | None:
-    """Returns the main text of a page with the element that contains it, or None if there is none."""
+    """Returns the main text of a page and the element that contains the main text. Returns None if the page
+    has no main text."""
     main = main_of(tree) or _largest(tree)
     if main is None:
         return None
@@ -196,8 +199,8 @@ def find_main(tree: turbohtml.Document) -> MainText | None:
 
 
 def _largest(tree: turbohtml.Document) -> Element | None:
-    """Returns the smallest element that has most of the page's paragraphs, or None for a page with few of
-    them."""
+    """Returns the smallest element that contains most of the page's paragraphs. Returns None if the page has
+    too few paragraphs."""
     node = tree.select_one("body")
     if node is None or (total := paragraphs_of(node)) < SHORT_CHARS:
         return None
@@ -245,11 +248,13 @@ def _is_good(block: TextBlock) -> bool:
 
 
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
-    """Returns how many levels above the main element the main text reaches.
+    """Returns the highest level that belongs to the main text. The main element has level 0, and the elements
+    around it have the levels 1, 2 and so on.
 
-    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. If
-    most of the new text is in several siblings that look like the element below the level, 10 % is enough.
-    Above a whole article or post, a level is added only if most of its new text is in such siblings.
+    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. 10 %
+    is enough if most of the new text is in several siblings that look like the element one level below. Above
+    an element that is a whole article or post, a level is added only if most of the level's new text is in
+    siblings that look like the element one level below.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -271,8 +276,9 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
 
 def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
-    """Returns the level that contains the preparation of a recipe, which JSON-LD repeats, or 0. The description
-    of the dish is often in another part of the page."""
+    """Returns the level of the element that contains the preparation of a recipe. The steps of the
+    preparation are known from JSON-LD. Returns 0 if there is no such element. The description of the dish is
+    often in another part of the page."""
     scripts = tree.select('script[type="application/ld+json"]') if len(chain) > 1 else ()
     if not any(_PREPARATION in one.text for one in scripts):
         return 0
@@ -298,8 +304,8 @@ def _steps(instructions: Any) -> list[str]:
 
 
 def _twins(element: Element) -> list[int]:
-    """Returns the size in characters, without links, of each sibling that has the same tag and similar
-    classes. Siblings shorter than a paragraph are left out."""
+    """Returns the sizes of similar siblings. A similar sibling has the same tag and similar classes. A size
+    is the number of characters outside links. Siblings shorter than a paragraph are left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:
@@ -318,8 +324,9 @@ def _twins(element: Element) -> list[int]:
 def _lead(
     tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int
 ) -> list[TextBlock]:
-    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, these
-    are the paragraphs before the main text in the element that also contains the heading."""
+    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, the
+    function returns paragraphs before the main text. They must be in the smallest element that contains both
+    the heading and the main text."""
     first = next((place for place, block in enumerate(found) if block.level <= reached), 0)
     heading = next((place for place in range(first - 1, -1, -1) if found[place].tag == "h1"), None)
     before = [
@@ -345,10 +352,11 @@ def main_of(tree: turbohtml.Document) -> Element | None:
     """Returns the element that holds the main text, or None.
 
     turbohtml chooses an element, and this function corrects the choice. If the page's only h1 is in another
-    article, that article is taken. If the h1 is in a box with several paragraphs, and the element is beside
-    this box, the box is taken. If the h1 begins a section that contains the element, that section is taken.
-    If the text continues in similar elements, for example around advertisements, the element that contains
-    all of them is taken. If the element is in a cookie consent dialog, the result is None.
+    article, the function returns that article. If the h1 is in a box with several paragraphs, and the element
+    is beside this box, the function returns the box. If the h1 begins a section that contains the element,
+    the function returns that section. If the text continues in similar elements, for example after an
+    advertisement, the function returns the element that contains all of them. If the element is in a cookie
+    consent dialog, the result is None.
     """
     main = tree.main_content()
     headings = tree.select("h1")
@@ -378,8 +386,8 @@ def _body(main: Element) -> Element:
 
 
 def _under(heading: Element, main: Element) -> Element | None:
-    """Returns the parent of the page's only h1 if it has several paragraphs of its own, and `main` is next to
-    it like a side column. Otherwise returns None."""
+    """Returns the parent of the page's only h1, if the parent has several paragraphs of its own and `main` is
+    beside the parent like a side column. Otherwise returns None."""
     box = heading.parent
     if (
         not isinstance(box, Element)
@@ -421,7 +429,7 @@ def _is_article(element: object) -> TypeGuard[Element]:
 def _whole(tree: turbohtml.Document, main: Element) -> Element:
     """Returns the common ancestor of an element and the similar elements that continue its text. Similar
     elements have the same tag, nearly the same classes, and are close to the element in the same article.
-    Returns the element itself if the others have too little text."""
+    Returns the element itself if the similar elements have too little text."""
     names = attribute_of(main, "class").split()
     if not names:
         return main
@@ -450,15 +458,15 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
 
 
 def _alike(one: list[str], other: list[str]) -> bool:
-    """Whether two elements have the same classes. One element may have extra classes if they are at most half
-    of its classes and none of them names boilerplate."""
+    """Whether two elements have the same classes. However, one element may have extra classes. They may be at
+    most half of its classes, and must not name boilerplate."""
     few, many = sorted((set(one), set(other)), key=len)
     return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
 
 def _summary(main: Element) -> list[TextBlock]:
-    """Returns the blocks of the summary just before the main text, or of the paragraphs between the h1 and
-    the main text."""
+    """Returns the blocks of the summary just before the main text. If an h1 is closer to the main text than a
+    summary, returns the paragraphs between the h1 and the main text."""
     node = main.previous_sibling
     before: list[TextBlock] = []
     for _ in range(12):
@@ -477,8 +485,8 @@ def _summary(main: Element) -> list[TextBlock]:
 
 
 def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
-    """Returns the summary below the page's only h1 if the heading is in another part of the page than the main
-    text, for example in a banner."""
+    """Returns the summary below the page's only h1, if the h1 and the main text are in different parts of the
+    page. For example, the h1 is in a banner."""
     headings = tree.find_all("h1", limit=2)
     if len(headings) != 1 or main in headings[0].ancestors:
         return []
@@ -499,20 +507,21 @@ def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
 
 
 def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> list[TextBlock]:
-    """Returns all blocks in an element, without boilerplate. `chain`: the elements from the main element up to
-    `top`, which decide the levels of the blocks."""
+    """Returns all blocks in an element, without boilerplate. `chain`: the main element and the elements
+    around it, up to `top`. An element's position in `chain` is the level of its blocks."""
     levels = {element: level for level, element in enumerate(chain or ())}
     level = max(0, len(levels) - 1)
     found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag, around = 0, top.tag, BEFORE
-    # The nodes that are left of an element, whether they are in a link, their level, and the tag of the block
-    # that continues after them (None if the element does not end a block).
+    # `nodes`: the remaining child nodes of the current element. `in_link`: whether they are in a link.
+    # `inner`: their level. `after`: the tag of the block that continues after the current element, or None if
+    # the element does not end a block.
     nodes: Iterator[turbohtml.Node] = iter((top,))
     in_link, inner = False, level
     after: str | None = None
     above: list[tuple[Iterator[turbohtml.Node], bool, int, str | None]] = []
-    for _ in range(2 * MAX_NODES):  # each node is entered and left
+    for _ in range(2 * MAX_NODES):  # each node needs two steps: enter and leave
         node = next(nodes, None)
         if node is None:
             if after is not None:
@@ -580,7 +589,7 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def _without_calendars(kept: list[TextBlock]) -> list[TextBlock]:
-    """Removes the days of calendars."""
+    """Removes the days of calendars, which are long runs of blocks with one or two characters."""
     if sum(len(block.text) <= 2 for block in kept) < MIN_CALENDAR_CELLS:
         return kept
     found: list[TextBlock] = []
@@ -627,7 +636,7 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
 
 def marked_down(page: Document, grows: bool) -> str:
     """Returns the main text as Markdown. Changes the page's tree. `grows`: whether the layout of the page's
-    tables would produce too much text. In that case the result has only headings and plain text."""
+    tables would make the Markdown too long. If so, the result contains only headings and plain text."""
     tree = page.tree
     if grows:
         return "\n\n".join(

@@ -11,13 +11,13 @@ from gossamer.url.routes import with_route
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
-"""Encodings of documents whose URL queries are encoded in UTF-8."""
+"""If a document has one of these encodings, the queries of its URLs are encoded in UTF-8."""
 _ODD: Final = late_pattern(r"[^\x00-\x7f]")
 
 
 _SCHEME: Final = late_pattern(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _ROOTED: Final = late_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
-"""Matches an href that needs no more than the origin of the base URL to become absolute."""
+"""Matches an href that can be made absolute with only the origin of the base URL."""
 
 
 class Base(HrefResolver):
@@ -43,8 +43,8 @@ class Base(HrefResolver):
             super().__init__(self.url)
 
     def resolve(self, href: str) -> str | None:
-        """Returns the absolute URL of an href, in the form that is fetched. Returns None if the href is
-        invalid, not http or https, or too long."""
+        """Returns the absolute URL of an href, in fetch form (`model.request`). Returns None if the href is
+        invalid, is neither http nor https, or is too long."""
         if len(href) > MAX_URL and len(href.partition("#")[0]) > MAX_URL:
             return None
         if self.is_long and not _ROOTED.match(href):
@@ -55,12 +55,13 @@ class Base(HrefResolver):
         return None if found is None or len(found) > MAX_URL else found
 
     def join(self, href: str) -> str | None:
-        """Resolves an href without limiting the length of the result. This is for the base URL itself."""
+        """Resolves an href without limiting the length of the result. Callers use this method for the base
+        URL itself."""
         return super().resolve(href)
 
     def is_too_long(self, href: str) -> bool:
-        """Whether an href is an http(s) link that is too long. Only for hrefs for which `resolve` returned
-        None.
+        """Whether an href is an http(s) link that is too long. Call this method only if `resolve` returned
+        None for the href.
 
         >>> Base("https://example.com/").is_too_long("a" * 3000), Base("https://example.com/").is_too_long("mailto:a@b")
         (True, False)
@@ -72,8 +73,9 @@ class Base(HrefResolver):
 
 
 class OldBase(Base):
-    """The base URL of a document that is not in UTF-8. The queries of its links are encoded in the document's
-    own encoding, as browsers do and as the server expects (URL Standard, "query state")."""
+    """The base URL of a document that is not in UTF-8. The queries of the document's links are encoded in the
+    document's own encoding. Browsers do the same, and servers expect this encoding (URL Standard, "query
+    state")."""
 
     __slots__ = ("_codec",)
 
@@ -99,6 +101,6 @@ class OldBase(Base):
 
 
 def base_of(url: str, encoding: str) -> Base:
-    """Returns the base of a document at `url`. `encoding`: the document's encoding, a name from the Encoding
-    Standard."""
+    """Returns the base URL of a document that was fetched from `url`. `encoding`: the document's encoding, a
+    name from the Encoding Standard."""
     return Base(url) if encoding in _AS_UTF8 else OldBase(url, encoding)

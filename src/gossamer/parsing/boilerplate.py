@@ -53,7 +53,7 @@ def is_other(line: str) -> bool:
 
 
 def is_colophon(line: str) -> bool:
-    """Whether a line is a copyright notice, as found at the end of an article.
+    """Whether a line is a copyright notice, such as the notice at the end of an article.
 
     >>> is_colophon("© 2024 The Post"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
     (True, True, False)
@@ -69,15 +69,15 @@ SHORT_CHARS: Final = 250
 """A length in characters. If the main text is shorter than this, the whole page is searched, too. Boxes
 around forms, and elements that `_SMALL` matches, are dropped only if they are shorter than this."""
 MAX_MEASURED: Final = 200
-"""Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
-unmeasured."""
+"""Maximum number of elements that one search measures. After this limit, elements with a boilerplate name are
+dropped without a measurement."""
 MAX_MEASURED_CHARS: Final = 50_000_000
 """Maximum number of characters that one search measures. Text in nested elements counts once for each of
 them."""
 MAX_LEVELS_UP: Final = 5
 """Maximum number of levels above an element that are searched."""
 MAX_LEVELS: Final = 12
-"""Maximum number of levels above the main text that are searched for more of it."""
+"""Maximum number of levels above the main text that are searched for further text."""
 PARAGRAPH_CHARS: Final = 80
 """Minimum number of characters of a block that counts as a paragraph."""
 MAX_FORMS: Final = 10
@@ -114,8 +114,8 @@ HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TITLES: Final = ("h2", "h3", "h4", "h5", "h6", "strong", "b")
 """Tags whose text may be a heading."""
 _SLUGGED: Final = frozenset((*HEADINGS, "p", "li", "dt", "dd"))
-"""Tags of elements whose id is usually derived from their text. Such an id does not show whether an element
-is boilerplate."""
+"""Tags of elements whose id is usually derived from their text. Therefore, the id of such an element does not
+show whether the element is boilerplate."""
 _BOILERPLATE: Final = named("names")
 _COMMENT: Final = named("comment_names")
 _SMALL: Final = named("small_names")
@@ -126,7 +126,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def split_camel_case(name: str) -> str:
-    """Returns a class with its camel-case words separated by hyphens.
+    """Returns a class name with hyphens between its camel-case words.
 
     >>> split_camel_case("itemIntroText")
     'item-Intro-Text'
@@ -171,7 +171,7 @@ def hidden_chars(element: Element) -> int:
 
 
 _WORDS: Final = frozenset(("a", "abbr", "b", "cite", "em", "i", "mark", "q", "span", "strong", "u"))
-"""Tags of words in a sentence."""
+"""Tags of inline elements, which may contain a single word of a sentence."""
 _SENTENCES: Final = frozenset(("p", "li", "dd", "td", "em", "strong", "b", "i"))
 """Tags of elements that contain sentences."""
 _WORD: Final = re.compile(r"[^\W\d_]{3}")
@@ -183,13 +183,14 @@ INSIDE, BEFORE, AFTER = range(3)
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
-    """Returns when an element with this class or id is dropped.
+    """Returns the rule that determines whether an element with this class or id is dropped from the main
+    text.
 
-    - `_ALWAYS`, `_NEVER`: regardless of its size.
-    - `_LESS`: if it has less than half of the text.
-    - `_WEAKLY`: if it has less than half of the text and few paragraphs.
-    - `_LEADING`: as for `_LESS`, but only if it contains links and is not before the main text.
-    - `_SMALLER`: if it is shorter than `SHORT_CHARS`."""
+    - `_ALWAYS`: the element is dropped. `_NEVER`: the element is kept.
+    - `_LESS`: the element is dropped if it has less than half of the main text.
+    - `_WEAKLY`: the element is dropped if it has less than half of the main text and few paragraphs.
+    - `_LEADING`: the same as `_LESS`, but elements before the main text and elements without links are kept.
+    - `_SMALLER`: the element is dropped if it is shorter than `SHORT_CHARS`."""
     name = _NEUTRAL.sub(" ", name)
     if _CONSENT.search(name):
         return _ALWAYS
@@ -228,8 +229,8 @@ def paragraphs_of(element: Element) -> int:
 
 
 def _is_slug(section: Element) -> bool:
-    """Whether a section's id is derived from its heading. Such an id does not show whether the section is
-    boilerplate.
+    """Whether a section's id is derived from its heading. An id that is derived from the heading does not
+    show whether the section is boilerplate.
 
     >>> _is_slug(turbohtml.parse("<section id=more-on-cats><h2>More on cats</h2></section>").select_one("section"))
     True
@@ -246,8 +247,8 @@ class Pruner:
     """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
     element with a boilerplate name is kept if it has at least half of the text.
 
-    `inside`: the element with the main text, if `main` also contains its surroundings. In that case, sizes
-    are compared with the text of `inside`, and the elements between `main` and `inside` are kept.
+    `inside`: the element with the main text, if `main` also contains its surroundings. If `inside` is given,
+    sizes are compared with the text of `inside`, and the elements between `main` and `inside` are kept.
     `discussion`: whether comments are kept. `names`: if False, only the names of consent dialogs and comments
     cause an element to be dropped.
     """
@@ -275,8 +276,8 @@ class Pruner:
             self._kept.update(islice(core.ancestors, MAX_LEVELS))
 
     def _ask(self, form: Element) -> None:
-        """Marks the box around a form for dropping, including the few words beside the form. An example is a
-        newsletter sign-up."""
+        """Finds the box around a form, and marks the box for dropping. The box also contains the few words
+        beside the form. An example is the box of a newsletter sign-up."""
         box = form
         for _ in range(MAX_LEVELS_UP):
             if (
@@ -290,8 +291,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """`title` is a heading over links to other articles. Finds the box that begins with this heading, and
-        marks it for dropping if it has less than a quarter of the text."""
+        """`title` is a heading over links to other articles. Finds the box that begins with `title`. Marks
+        the box for dropping if the box has less than a quarter of the text."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):
@@ -368,8 +369,8 @@ class Pruner:
         return paragraphs_of(element) >= SHORT_CHARS or element.select_one("blockquote > p") is not None
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true once the limits of
-        measuring are reached."""
+        """Whether an element's text is shorter than `size` characters. Always true if `MAX_MEASURED` or
+        `MAX_MEASURED_CHARS` is exceeded."""
         self._asked += 1
         if self._is_tired():
             return True
@@ -378,13 +379,13 @@ class Pruner:
         return length < size or length - hidden_chars(element) < size
 
     def _is_tired(self) -> bool:
-        """Whether the limits of measuring are reached."""
+        """Whether `MAX_MEASURED` or `MAX_MEASURED_CHARS` is exceeded."""
         return self._asked > MAX_MEASURED or self.measured_chars > MAX_MEASURED_CHARS
 
     def _holds(self, element: Element) -> bool:
-        """Whether an element with a skipped tag contains main text after all. True for a figure around a
-        table, quotation or code block, for a form around most of the text, for a button in a heading, and for
-        a noscript with paragraphs."""
+        """Whether an element with a skipped tag contains main text and must be kept. True for a figure with a
+        table, quotation or code block, and for a form with more than half of the text. Also true for a button
+        in a heading, and for a noscript with paragraphs."""
         if element.tag == "button":
             return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
         if element.tag not in ("figure", "form", "noscript"):
@@ -400,8 +401,8 @@ class Pruner:
 
 
 def prune(main: Element, pruner: Pruner, inside: Element | None = None) -> None:
-    """Removes the boilerplate from an element, which changes the tree. `inside`: the element with the main
-    text, if `main` also contains its surroundings."""
+    """Removes the boilerplate from an element. Changes the tree. `inside`: the element with the main text, if
+    `main` also contains its surroundings."""
     inside = inside or main
     path = {inside, *islice(inside.ancestors, MAX_LEVELS)}
     waiting = [(main, INSIDE)]

@@ -17,7 +17,7 @@ class Spellings(NamedTuple):
     sure: re.Pattern[str]
     """Matches symbols, codes and names that always denote a currency, wherever they are in a text."""
     unsure: re.Pattern[str]
-    """Matches forms that denote a currency only if they are beside a number: `R`, `Lek`, `nzd`."""
+    """Matches forms that do not denote a currency unless a number is beside them: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
     """The codes of the currencies that a bare `$` may stand for."""
 
@@ -31,8 +31,8 @@ SHARED = {
     "元": ("TWD", "HKD", "MOP"),
     "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
 }
-"""Signs that several currencies share, with the codes of the less common currencies. A sign has one of these
-codes if the text also names that currency: `¥99 CNY`."""
+"""Signs that several currencies share. Each sign is mapped to the codes of its less common currencies. A sign
+stands for one of these currencies if the text also names the currency, as in `¥99 CNY`."""
 NATIONS = (
     (
         re.compile("dollar|доллар|долл"),
@@ -71,7 +71,7 @@ currency code for each stem. A country name in the same text decides which curre
 
 @lru_cache(maxsize=1)
 def spellings() -> Spellings:
-    """Returns the forms and patterns of all currencies. They are built on the first call."""
+    """Returns the forms and patterns of all currencies. The first call builds them."""
     iso: dict[str, str] = {}
     for line in sections("currencies")["currencies"]:
         code, *forms = line.split() or [""]
@@ -92,8 +92,9 @@ def spellings() -> Spellings:
 
 
 def _sure(form: str) -> bool:
-    """Whether a form always denotes a currency. That is the case if it contains a symbol, or if it is a word
-    of at least 4 letters (3 outside of ASCII). Shorter abbreviations may mean something else."""
+    """Whether a form always denotes a currency. A form always denotes a currency if it contains a symbol, or
+    if it is a word of at least 4 letters. For a word with letters outside of ASCII, 3 letters are enough.
+    Shorter abbreviations may mean something else."""
     letters = sum(char.isalpha() for char in form)
     if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
         return True
@@ -102,12 +103,13 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """Returns a pattern that matches any of the forms, the longest first. If a form begins or ends with a
-    letter, no other letter may be next to it. Exceptions are `руб`, which has many endings, and Thai,
-    Chinese, Japanese and Korean, which put no spaces between words.
+    """Returns a pattern that matches any of the forms, the longest first. If a written form begins or ends
+    with a letter, the text must not have another letter next to it. The end of `руб` is exempt, because this
+    word has many endings. Thai, Chinese, Japanese and Korean are exempt, because they put no spaces between
+    words.
 
-    The pattern is grouped by first letter, and the lookbehind comes after that letter, so that most positions
-    of a text are skipped at once.
+    The alternatives are grouped by their first letter, and the lookbehind comes after this letter. Therefore,
+    a search skips most positions of a text at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):

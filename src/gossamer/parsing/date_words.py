@@ -24,7 +24,7 @@ MONTHS_OF_LANGUAGE: Final = {
     for _number, _names_of_month in enumerate(_names, 1)
     for _name in _names_of_month.split("/")
 }
-"""Maps pairs of a language and the name of a month in it to numbers."""
+"""Maps pairs of a language and a month's name to the month's number."""
 PERSIAN_MONTHS: Final = {
     _name: _number
     for _number, _line in enumerate(sections("date_words")["month_names_persian"], 1)
@@ -61,8 +61,8 @@ NEAR: Final = (
         0,
     ),
 )
-"""Patterns of words such as "yesterday", each with how many days ago that is. None means the current
-moment."""
+"""Pairs of a pattern and a number of days. The pattern matches a word such as "yesterday", and the number is
+how many days ago the day was. None in place of a number means the current moment."""
 ZONES: Final = {
     "z": 0,
     "utc": 0,

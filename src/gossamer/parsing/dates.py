@@ -62,13 +62,15 @@ _NIGHT: Final = frozenset(("晚上", "夜晚", "晚", "夜"))
 _PERSIAN_SHIFT: Final = 1595
 """Years that are added to a Persian year, so that its cycle of 33 years begins at a multiple of 33."""
 _PERSIAN_EPOCH: Final = 356_033
-"""The days before the first shifted year, minus those that `datetime.toordinal` counts."""
+"""The number that is subtracted from a day number of the shifted calendar to get a day number of
+`datetime.toordinal`."""
 _PERSIAN_YEARS: Final = range(1300, 1500)
 _INVISIBLE: Final = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Marks of the direction of writing, and places where a word may be broken."""
+"""Invisible characters that mark the direction of writing, or places where a word may be broken."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
-"""Maximum number of characters of a time and a day of the week before a date, and of the latter."""
+"""`_MAX_CHARS_BEFORE` is the maximum number of characters of a time and a day of the week before a date.
+`_MAX_WEEKDAY_CHARS` is the maximum number of characters of the day of the week."""
 _MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
 
@@ -77,10 +79,10 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     """Returns the first date in a text as ISO 8601, with its time and UTC offset if the text has them.
     Returns None if there is no date. Never raises.
 
-    `language`: a language tag, which decides whether `05/12/2024` begins with the month (`en`, `en-US` and no
-    language) or with the day (most other languages). `now`: the reference time for texts such as `3 hours
-    ago` and for days without a year. If `now` is not given, such texts have no date. Years before 1000 and
-    after 2200 are not accepted.
+    `language`: a language tag, which decides how `05/12/2024` is read. The month comes first for `en`,
+    `en-US` and no language. The day comes first for most other languages. `now`: the reference time for texts
+    such as `3 hours ago` and for days without a year. If `now` is not given, a text that needs the reference
+    time has no date. Years before 1000 and after 2200 are not accepted.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
@@ -123,8 +125,8 @@ def _iso(year: int, month: int, day: int) -> str | None:
 
 
 def _persian(year: int, month: int, day: int) -> str | None:
-    """Converts a day of the Persian calendar, which Iran and Afghanistan use. The rule of 33 years is exact
-    from 1178 to 1633."""
+    """Converts a day of the Persian calendar, which Iran and Afghanistan use. The calculation uses a cycle of
+    33 years, which is exact for the Persian years 1178 to 1633."""
     if not (1 <= month <= 12 and 1 <= day <= (31 if month < 7 else 30)):
         return None
     years = year + _PERSIAN_SHIFT
@@ -210,7 +212,8 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
-    """Adds a time to a day, if the text contains one within the date, after it or just before it."""
+    """If the text contains a time, adds the time to the day. The time may be within the date, after the date,
+    or just before the date."""
     if clock := found.groupdict().get("clock"):  # as in the asctime notation
         after = _TIME.fullmatch(clock)
     else:
@@ -254,8 +257,8 @@ def _zone(time: re.Match[str]) -> timezone | None:
 
 
 def _relative(text: str, now: datetime) -> str | None:
-    """Returns the date that a text describes relative to `now`. The result is a moment if the unit is an hour
-    or less, and otherwise a day."""
+    """Returns the date that a text describes relative to `now`. If the unit is an hour or less, the result
+    contains a time. Otherwise, the result is a day."""
     now = now.replace(microsecond=0)
     for found in words.RELATIVE.finditer(text):
         if not found["ago"] and not words.SINCE.match(found[0]):

@@ -17,7 +17,7 @@ from gossamer.parsing.lenient_json import json_values
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
-"""Limit on the work for one script: on average, each character may be read about this many times. Text that
+"""Limits the work for one script. On average, each character may be read about this many times. Text that
 turns out not to be a value is read again."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
@@ -55,10 +55,11 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
     """Returns the objects and lists in a page's scripts, by name. Accepts any bytes and never raises. No
     script is run.
 
-    The name of a value is the variable to which it is assigned (`window.__STATE__ = {...}` gives
-    `__STATE__`), the function that is called with it (`init({...})`), the `id` of a JSON script, or an
-    attribute (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form
-    the list under "". JSON-LD is left out because `structured` reads it.
+    The name of an assigned value is its variable (`window.__STATE__ = {...}` gives `__STATE__`). The name of
+    an argument is the function that is called with it (`init({...})`). The name of a JSON script is its `id`.
+    The name of an attribute's value is the attribute (`data-page`). Values that are pushed to a variable form
+    a list. JSON scripts without an id are collected in a list under the name "". JSON-LD is left out because
+    `structured` reads it.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
     {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}
@@ -67,7 +68,7 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
 
 
 def of(tree: turbohtml.Document) -> dict[str, Any]:
-    """Returns `embedded` for a parsed page."""
+    """Returns the objects and lists in the scripts of a parsed page, as `embedded` does."""
     found: dict[str, Any] = {}
     left = MAX_SCRIPT_CHARS
     for script in tree.select("script:not([src])"):

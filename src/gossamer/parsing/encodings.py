@@ -28,7 +28,8 @@ def named(label: str) -> str | None:
 
 
 def codec(name: str) -> str:
-    """Returns the Python codec of an encoding, or "" if there is none (`replacement`, `x-user-defined`).
+    """Returns the Python codec of an encoding. Returns "" for `replacement` and `x-user-defined`, which have
+    no codec.
 
     >>> codec("shift_jis")
     'cp932'
@@ -135,8 +136,8 @@ def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _mark(body: bytes) -> tuple[str, int] | None:
-    """Returns the encoding that a byte order mark shows, and the length of the mark in bytes. Returns None if
-    there is no mark."""
+    """Returns the encoding that the byte order mark of a body indicates, and the length of the mark in bytes.
+    Returns None if the body has no byte order mark."""
     if body[:3] == b"\xef\xbb\xbf":
         return "utf-8", 3
     if body[:2] == b"\xfe\xff":
@@ -177,8 +178,8 @@ def _single(reader: str) -> list[str]:
 
 
 def _prescan(head: bytes) -> str | None:
-    """Returns the encoding that the first bytes declare, or None. The result is cached by the bytes up to the
-    declaration, because the pages of a site mostly begin with the same bytes."""
+    """Returns the encoding that the first bytes declare, or None. The cache key is the part up to the
+    declaration, because most pages of a site begin with the same bytes."""
     head = head.lower()
     if (at := head.find(b"charset")) < 0:
         return None
@@ -198,7 +199,7 @@ def _meta(head: bytes, late: bool) -> str | None:
     them.
     """
     head = head.lower()
-    # A tag behind the last `<meta` or behind the last `charset` declares nothing.
+    # A tag after the last `<meta` or after the last `charset` cannot declare an encoding.
     last = min(head.rfind(b"<meta"), head.rfind(b"charset"))
     at = 0
     while 0 <= (at := head.find(b"<", at)) <= last:
@@ -221,7 +222,7 @@ def _meta(head: bytes, late: bool) -> str | None:
 
 def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
     """Returns the attributes of a tag ("get an attribute") and the position of its `>`. The position is -1 if
-    the bytes end before it."""
+    the bytes contain no such `>`."""
     found: dict[bytes, bytes] = {}
     while True:
         name = _NAME.match(head, at)

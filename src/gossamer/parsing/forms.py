@@ -1,7 +1,7 @@
 """Finds the forms of a page, fills them in, and builds the requests that a browser would send (HTML Standard,
 4.10.21). The requests include hidden fields and tokens. This module does no I/O. A control belongs to the
-form around it or to the form that its `form` attribute names. In a table it may also belong to an empty form
-before it, because HTML does not allow a form around table rows.
+form around it or to the form that its `form` attribute names. A control in a table may also belong to an
+empty form before the control, because HTML does not allow a form around table rows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def controls_by_form(
     """Yields (form, control) for each control of a page, in tree order. `form` is the form with which the
     control is sent, or None if it is not sent with any form.
 
-    A form between the rows of a table is empty in the tree. As in a browser, the controls after it in that
-    table belong to it.
+    In the tree, a form between the rows of a table has no content. As in a browser, the later controls of the
+    same table belong to this form.
     """
     forms: dict[str, turbohtml.Element] = {}
     for form in tree.select("form[id]"):
@@ -124,11 +124,12 @@ class Form:
     ) -> Request:
         """Returns the request that a browser makes when the form is filled in with these values and sent.
 
-        `values` (or keyword arguments) maps field names to texts. A checkbox takes True or False. A group of
-        checkboxes or radio buttons, or a multiple select, takes the chosen values. Fields that are not named
-        keep the values of the page. `submit`: the button to press, by its name, value or text. By default the
-        first button is pressed. `needs`: the options of `page.request`, for example `{"use": "results"}`.
-        Raises FormError for an unknown field, an unknown choice or an unknown button.
+        `values` (or keyword arguments) maps field names to texts. A checkbox takes True or False. For a group
+        of checkboxes or radio buttons, or for a multiple select, the value is one choice or a list of
+        choices. Fields that are not named keep the values of the page. `submit`: the button to press, by its
+        name, value or text. By default the first button is pressed. `needs`: the options of `page.request`,
+        for example `{"use": "results"}`. Raises FormError for an unknown field, an unknown choice or an
+        unknown button.
         """
         wanted = {**(values or {}), **more}
         for name in wanted:
@@ -152,8 +153,8 @@ class Form:
         return self._make(url, method="POST", body=body, headers=headers, **needs)
 
     def _button(self, submit: str | None) -> turbohtml.Element | None:
-        """Returns the button that is pressed. If `submit` is None, this is the first submit button (implicit
-        submission), or None if the form has no button."""
+        """Returns the button that is pressed. If `submit` is None, returns the first submit button (implicit
+        submission). If `submit` is None and the form has no button, returns None."""
         buttons = [one for one in self._controls if _submits(one)]
         if submit is None:
             return buttons[0] if buttons else None
@@ -284,8 +285,8 @@ def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None
 
 
 def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str, Any]) -> Pairs:
-    """Returns the entries with the wanted values at the positions of the old ones. If a field had no entry,
-    its value is inserted at the position of its first control."""
+    """Returns the entries with new values for the fields in `wanted`. A new value has the position of the old
+    value. If a field had no value, the new value is inserted at the position of the field's first control."""
     out = [pair for pair in pairs if pair[0] not in wanted]
     order = {name: place for place, name in enumerate(dict.fromkeys(_attr(one, "name") for one in controls))}
     for name, value in wanted.items():
@@ -297,8 +298,8 @@ def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str
 
 
 def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
-    """Returns the values to send for one name. Raises FormError for an unknown choice and for a value of the
-    wrong type."""
+    """Returns the values to send for the field `name`. Raises FormError for an unknown choice and for a value
+    of the wrong type."""
     boxes = [one for one in own if _kind(one) in ("checkbox", "radio")]
     options = [_option(one) for box in own if box.tag == "select" for one in box.select("option")]
     if isinstance(value, bool):
@@ -387,6 +388,7 @@ def _shown(form: turbohtml.Element) -> str:
 
 
 def _told(words: Any, none: str = "none") -> str:
-    """Joins at most 20 words for an error message. `none`: the text if there are no words."""
+    """Joins at most 20 words for an error message. `none`: the text that is returned if there are no
+    words."""
     some = [str(word) for word in words]
     return ", ".join(some[:20]) + (" ..." if len(some) > 20 else "") or none

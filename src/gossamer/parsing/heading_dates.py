@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import turbohtml
 
 MAX_NODES: Final = 20_000
-"""Maximum number of nodes of a page that are read."""
+"""Maximum number of nodes that are read per page."""
 MAX_HEADINGS: Final = 60
 """Maximum number of headings that are compared with the title."""
 MAX_MEASURED_CHARS: Final = 10_000_000
-"""Maximum number of characters of `aside` elements that are measured on one page. Elements beyond this limit
-count as outside of the article."""
+"""Maximum total length in characters of the `aside` elements that are measured per page. Further `aside`
+elements do not count as parts of the article."""
 _ASIDE: Final = re.compile(
     r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
     r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
@@ -33,7 +33,8 @@ _GENERATED: Final = re.compile(
     r"|\b(?:has|no|with|without)-(?:\w+-)?sidebars?\b|\bsidebar-(?:no|none|off|left|right|layout)\b",
     re.IGNORECASE,
 )
-"""Matches classes that page builders and themes give to elements of any content."""
+"""Matches classes that page builders and themes generate. These classes show nothing about the content of an
+element."""
 _HIDDEN: Final = frozenset(
     (
         "script",
@@ -81,17 +82,20 @@ _INLINE: Final = frozenset(
     )
 )
 _MAX_METADATA_CHARS: Final = 400
-"""Maximum number of characters of an `aside` element that counts as the article's own metadata."""
+"""An `aside` element with more characters than this does not count as metadata of the article."""
 _DIGIT: Final = re.compile(r"\d")
 _BYLINE_NAME_CHARS: Final = 40
-"""The length of a name before a date. A line before the heading counts as this far away from it, because it
-may be the current date in the page's header."""
+"""The length in characters of an author's name before a date. This length is added to the distance between
+the heading and a line before the heading, because such a line may be the current date in the page's
+header."""
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
-"""Maximum distance of the date from the heading in characters: after the heading, and before it."""
+"""Maximum distance in characters between the heading and a date. _CHARS_AFTER applies to dates after the
+heading. _CHARS_BEFORE applies to dates before the heading."""
 _FIRST_CHARS: Final = 45
 """A date in a long paragraph counts only if the paragraph begins with it."""
 _SHORT_CHARS, _BYLINE_CHARS = 60, 140
-"""Maximum number of characters of a line that contains little more than a date, and of a byline."""
+"""_SHORT_CHARS: the maximum length in characters of a line that contains little more than a date.
+_BYLINE_CHARS: the maximum length in characters of a byline."""
 
 
 class Heading:
@@ -109,9 +113,10 @@ class Heading:
 
     @once
     def near(self) -> list[str]:
-        """The texts that may be the date of the article, the most likely first: short lines near the heading,
-        bylines and beginnings of paragraphs near it, the other short lines after the heading, lines of a
-        sidebar next to it, and the other lines before it."""
+        """The texts that may be the date of the article, the most likely first. Short lines near the heading
+        come first. Bylines and beginnings of paragraphs near the heading come second. Then the other short
+        lines follow. Among these, lines after the heading come first, then lines of a sidebar, and then lines
+        before the heading."""
         lines = _Lines(self._page, self)
         near = [
             *_within(lines.after, _CHARS_AFTER, 0),
@@ -133,13 +138,13 @@ class Heading:
         return {one: len(above) - at for at, one in enumerate(above)}
 
     def closeness(self, element: turbohtml.Element) -> int:
-        """Returns the depth of the innermost element that contains both the heading and `element`. A larger
-        number means that the two are closer."""
+        """Returns the depth of the innermost element that contains both the heading and `element`. The closer
+        `element` is to the heading, the larger the result."""
         return max((self._depths.get(one, 0) for one in (element, *ancestors(element))), default=0)
 
     def is_aside(self, element: turbohtml.Element) -> bool:
         """Whether an element is outside of the article, for example in comments or in a list of other
-        articles. An element that contains the heading is never outside."""
+        articles. An element that contains the heading is never outside of the article."""
         for one in (element, *ancestors(element)):
             if one in self._depths or one.tag in ("body", "html"):
                 return False
@@ -148,7 +153,8 @@ class Heading:
         return False
 
     def begins_aside(self, element: turbohtml.Element) -> bool:
-        """Whether an element itself is a container of text outside of the article."""
+        """Whether the element by itself is a container for text outside of the article. The ancestors of the
+        element are not checked."""
         if element in self._depths or not (element.attrs or element.tag in ("aside", "footer")):
             return False
         found = self._asides.get(element)
@@ -178,9 +184,9 @@ class Heading:
 
 @lru_cache(10_000)
 def _names_aside(classes: str, name: str) -> bool:
-    """Whether the class and id of an element name a part of the page outside of the article."""
+    """Whether the class or id of an element is a name for a part of the page outside of the article."""
     called = f"{_GENERATED.sub('', classes)} {name}"
-    # Blog1 is the list of posts of Blogger.
+    # Blogger uses the name Blog1 for the list of posts.
     return _ASIDE.search(called) is not None and "Blog1" not in called
 
 
@@ -209,8 +215,8 @@ def _within(lines: list[str], most: int, first: int) -> Iterator[tuple[int, str]
 
 class _Lines:
     """The lines of text of a page: `before` and `after` the heading, and `beside` it in a sidebar. Lines of
-    navigation, comments and lists of other articles are left out. Without a heading, all lines are after
-    it."""
+    navigation, comments and lists of other articles are left out. If the page has no heading, `after`
+    contains all lines."""
 
     def __init__(self, page: Document, heading: Heading) -> None:
         self.before: list[str] = []
@@ -224,7 +230,7 @@ class _Lines:
             self._read(body, sidebars)
         self._lines = self.beside
         for sidebar in sidebars[:20]:
-            if heading.closeness(sidebar) > 2:  # 1 is html and 2 is body
+            if heading.closeness(sidebar) > 2:  # html has depth 1, body has depth 2
                 for child in sidebar.children:
                     self._read(child, [], in_sidebar=True)
 
@@ -272,7 +278,8 @@ def _is_sidebar(element: turbohtml.Element) -> bool:
 
 
 def _is_invisible(element: turbohtml.Element) -> bool:
-    """Whether an element is never shown. Elements that are hidden on small or large screens are shown."""
+    """Whether an element is never shown. An element that is hidden only on small screens or only on large
+    screens counts as shown."""
     attributes = element.attrs
     if not attributes:
         return False

@@ -3,8 +3,8 @@ are computed when they are first read.
 
 turbohtml builds the tree by the WHATWG rules. Its time was linear on every malicious page that was tried
 (400,000 open divs take 30 ms, an attribute of 2 MB takes 5 ms). A selector of a single tag is looked up in
-the index of the tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole tree
-(25-35 us on a page of 46 KB), so prefer selectors of a single tag on the hot path.
+the index of the tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole
+tree. This takes 25-35 us on a page of 46 KB. Therefore prefer selectors of a single tag on the hot path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import turbohtml
 
 MAX_TITLE_CHARS: Final = 2000
-"""Maximum number of characters of a title that are kept."""
+"""Only this many characters of a title are kept."""
 _LANGUAGE: Final = late_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = late_pattern(
@@ -36,20 +36,21 @@ _REFRESH: Final = late_pattern(
 declarative refresh steps")."""
 _MERGED: Final = late_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
-"""Maximum product of two numbers: the body and html start tags of a page, and its size in bytes. Each of
-these tags that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB
-of memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
+"""Maximum product of two numbers. The first number is the count of body and html start tags on a page. The
+second number is the size of the page in bytes. If such a tag has a new attribute, the parser copies all
+previous attributes. 140 KB of such tags would take 1.2 GB of memory. Pages of less than 20 KB are not
+checked, because they cannot take more than 90 MB."""
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 _ENDS: Final = frozenset(
     ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot")
 )
-"""Elements whose end tag is often left out. Such an element also ends at the start tag of the next one of its
-kind."""
+"""Elements whose end tag is often missing in a page. Such an element also ends at the next start tag with the
+same name."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
-"""Elements inside which an element of `_ENDS` may begin although another one of its kind is still open
-outside."""
+"""Elements that may contain elements of `_ENDS`. An element of `_ENDS` that begins inside one of these
+elements does not end an element with the same name that is open outside."""
 MAX_DEPTH: Final = 400
 """Maximum nesting depth of elements. `is_deep` finds pages that may exceed it."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
@@ -62,8 +63,8 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
-    """A property that is computed when it is first read, and then stored. Because it has no lock, it takes a
-    third of the time of functools.cached_property."""
+    """A property that is computed when it is first read, and then stored. The property has no lock. Therefore
+    a read takes a third of the time of functools.cached_property."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -118,8 +119,8 @@ class Document:
 
     @once
     def language(self) -> str | None:
-        """The declared language (BCP 47): `lang` of the html element, else the Content-Language meta element.
-        None if there is neither."""
+        """The declared language (BCP 47). This is the `lang` of the html element, or else the language in the
+        Content-Language meta element. None if the page declares no language."""
         root = self.tree.root
         attributes = root.attrs if root is not None else {}
         given = [str(attributes.get("lang") or ""), str(attributes.get("xml:lang") or "")]
@@ -127,8 +128,8 @@ class Document:
 
     @once
     def canonical(self) -> str | None:
-        """The absolute URL of the first `link rel=canonical` in the head. None if there is none or its URL is
-        invalid."""
+        """The absolute URL of the first `link rel=canonical` in the head. None if the head has no such link,
+        or if the URL is invalid."""
         for element in self.tree.select('link[rel~="canonical" i][href]'):
             if element.closest("head") is not None:
                 return self.base.resolve(attribute_of(element, "href"))
@@ -160,8 +161,8 @@ class Document:
 
     @property
     def shows(self) -> int:
-        """Returns a lower bound for the number of letters that the page shows. For a long text it is computed
-        from a quarter of the bytes."""
+        """Returns a lower bound for the number of letters that the page shows. For a long text, the bound is
+        a quarter of the number of bytes, minus the hidden characters."""
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
         if len(self.letters) > _MAX_COUNTED_BYTES:
             return len(self.letters) // 4 - hidden
@@ -223,8 +224,9 @@ def parse(
 
 def is_deep(body: bytes, content_type: str | None) -> bool:
     """Returns whether a page might contain elements that are nested deeper than `MAX_DEPTH`. turbohtml 1.15
-    keeps at most 512 elements open. At exactly that depth, a table in an element that is opened twice (`<a>`)
-    crashes the process. This check takes as long as parsing, so use it only for suspicious pages."""
+    keeps at most 512 elements open. At exactly that depth, a table can crash the process. This happens if the
+    table is inside an element such as `<a>` that the parser opens twice. This check takes as long as parsing,
+    so use it only for suspicious pages."""
     import turbohtml
 
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
@@ -232,7 +234,7 @@ def is_deep(body: bytes, content_type: str | None) -> bool:
     for token in turbohtml.tokenize(decode(body, content_type)):
         if token.type is start and token.tag not in _VOID:
             tag = token.tag or ""
-            if tag in _ENDS:  # the previous element of this kind ends here without an end tag
+            if tag in _ENDS:  # this start tag ends the previous element with the same name
                 within = max((at for at, one in enumerate(inside) if one in _HOLD), default=-1)
                 if tag in inside[within + 1 :]:
                     del inside[inside.index(tag, within + 1) :]
@@ -246,15 +248,15 @@ def is_deep(body: bytes, content_type: str | None) -> bool:
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:
-    import turbohtml  # imports 23 modules, so not before the first request
+    import turbohtml  # this import loads 23 modules, so it waits for the first request
 
     # Declarative shadow roots stay templates, so that selectors find the links in them.
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 
 
 def _merging(body: bytes, name: str, roots: int | None) -> bytes:
-    """Returns the page. If it has too many start tags of body and html, those beyond the limit are replaced
-    by empty `wbr` elements."""
+    """Returns the page. If the page has too many start tags of body and html, replaces the start tags beyond
+    the limit with empty `wbr` elements."""
     most = max(2, _MAX_MERGE_COST // len(body))
     if roots is not None and roots <= most:
         return body
@@ -314,8 +316,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except scripts and styles, without spaces between blocks. This takes 25 us, and a
-    layout would take 62 us."""
+    """Returns all text except scripts and styles, without spaces between blocks. This function takes 25 us. A
+    layout of the text takes 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

@@ -22,8 +22,7 @@ from typing import IO, cast
 MAX_REQUESTS = 200
 """Number of requests after which the process is replaced."""
 GRACE_S = 5.0
-"""If the program has not ended itself at the time limit of a request, it is killed this many seconds
-later."""
+"""If the program still runs at the time limit of a request, the program is killed this many seconds later."""
 _SIZE = struct.Struct("<I")
 """The header before each part, which contains the size of the part in bytes plus 1. A header of 0 ends the
 response."""
@@ -40,9 +39,9 @@ class IsolatedProcess:
         self._child: _Child | None = None
 
     def parts(self, request: bytes, seconds: float) -> tuple[list[bytes], bool]:
-        """Returns the parts of the response to a request, and whether the response is complete. If the process
-        takes more than `seconds` or ends, the parts before that point are returned. May be called from any
-        thread."""
+        """Returns the parts of the response to a request, and whether the response is complete. If the
+        process takes more than `seconds` or ends early, returns the parts that were complete at that time.
+        May be called from any thread."""
         with self._lock:
             if self._child is not None and not self._child.usable:
                 self._close()
@@ -76,7 +75,8 @@ class _Child:
         return self.pid == os.getpid() and self._process.poll() is None and self.requests < MAX_REQUESTS
 
     def parts(self, request: bytes, ends: float) -> tuple[list[bytes], bool]:
-        """Returns the parts of a response, and whether it is complete. Kills the child if it is not."""
+        """Returns the parts of a response, and whether the response is complete. Kills the child if the
+        response is incomplete."""
         self.requests += 1
         found: list[bytes] = []
         try:

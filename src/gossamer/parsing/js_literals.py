@@ -52,13 +52,14 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""Limit on the work for failed attempts to parse JSON. Together, these attempts may scan about this many
-times the length of the text."""
+"""Limits the work for failed attempts to parse JSON. All failed attempts on a text together may scan about
+this many times the length of the text."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 class LiteralReader:
-    """Reads values in a JavaScript text. `names`: the values of the function parameters in scope, by name."""
+    """Reads values in a JavaScript text. `names`: maps the names of the function parameters in scope to their
+    values."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -72,7 +73,7 @@ class LiteralReader:
 
     def value(self, at: int, depth: int = 0) -> tuple[Any, int]:
         """Returns the value of the expression at a position, and the position where the expression ends. The
-        expression ends before one of `, ; ) ] }` or at the end of a line. Never raises."""
+        expression ends at the end of a line, or before one of `, ; ) ] }`. Never raises."""
         value, at = self._one(at, depth)
         while True:
             after = self.blank(at)
@@ -85,7 +86,7 @@ class LiteralReader:
                 value = value + other if isinstance(other, str) and len(value) < MAX_STRING_CHARS else None
             else:
                 break
-        # `sign` is empty at the end of the text, and `in` is also true for an empty string.
+        # At the end of the text, `sign` is empty. An empty string is `in` every string.
         if sign[:1] in ",;)]}" or (after > at and "\n" in self.text[at:after]):
             return value, after if sign[:1] in ",;)]}" else at
         end = self.skip(at)
@@ -137,12 +138,12 @@ class LiteralReader:
         return self._named(at, depth)
 
     def _called(self, at: int, depth: int) -> tuple[Any, int]:
-        """Reads an expression in parentheses. The expression is a value, or a function that is called at once
+        """Reads an expression in parentheses. The expression is a value, or an immediately called function
         with values for its parameters."""
         if found := _FUNCTION.match(self.text, at):
             return self._run(found, depth)
         value, end = self.value(at + 1, depth + 1)
-        while self.text[end : end + 1] == ",":  # of several expressions, the last is the value
+        while self.text[end : end + 1] == ",":  # the last of several expressions is the value
             value, end = self.value(end + 1, depth + 1)
         return value, end + (self.text[end : end + 1] == ")")
 
@@ -234,8 +235,9 @@ class LiteralReader:
         return key, self.blank(found.end())
 
     def _json(self, at: int) -> tuple[Any, int] | None:
-        """Reads a value that is valid JSON in one step. Returns None if it is not valid. A failure takes time
-        proportional to the text before the error, because the decoder counts the lines up to the error."""
+        """Reads a whole JSON value in one step. Returns None if the value is not valid JSON. The time of a
+        failed attempt grows with the length of the text before the error, because the decoder counts the
+        lines up to the error."""
         if self._tries < 0 or not _JSON.match(self.text, at):
             return None
         try:

@@ -12,16 +12,17 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
 _MAX_CHARS = 3000
-"""Maximum number of characters of a text that are examined."""
+"""Only this many characters of a text are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""How many letters a text must have. If it has at least `_MIN_LETTERS`, its language is detected. If it has
-at least `_ENOUGH_LETTERS`, the detected language may override the language that the markup declares."""
+"""Minimum numbers of letters in a text. If a text has at least `_MIN_LETTERS` letters, its language is
+detected. If a text has at least `_ENOUGH_LETTERS` letters, the detected language may override the language
+that the markup declares."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""How probable a detected language must be. If its probability is at least `_MIN_PROBABILITY`, it is returned
-if the markup declares no language. If its probability is at least `_SURE_PROBABILITY`, it may override the
-language that the markup declares."""
+"""Minimum probabilities of a detected language. If the markup declares no language, a detected language is
+returned if its probability is at least `_MIN_PROBABILITY`. A detected language may override the language that
+the markup declares if its probability is at least `_SURE_PROBABILITY`."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
-"""Outdated language code -> current code."""
+"""Maps each outdated language code to the current code."""
 _CLOSE = (
     {"nb", "nn", "da"},
     {"hr", "sr", "bs", "sh", "me"},
@@ -30,18 +31,19 @@ _CLOSE = (
     {"ar", "arz", "ary"},
     {"gl", "pt"},
 )
-"""Groups of languages that are hard to distinguish in a text. Within a group, the language that the markup
-declares is returned."""
+"""Groups of languages that are hard to distinguish in a text. If the detected language and the declared
+language are in the same group, the declared language is returned."""
 
 
 def language(body: Body, url: str | None = None, content_type: str | None = None) -> str | None:
     """Returns the language of a page as a BCP 47 tag, or None if it is unknown.
 
     The library py3langid detects the language of the page's article, or of all text if the article is short.
-    The library distinguishes 139 languages and takes 0.1 to 0.5 ms. Loading its model takes 0.8 s once. The
-    declared language is returned if it equals the detected language, because it may include a region. It is
-    also returned if the text is short, or if the two languages are hard to distinguish. Raises RuntimeError
-    if the extra `text` is not installed. Accepts any bytes.
+    The library distinguishes 139 languages and takes 0.1 to 0.5 ms. Loading its model takes 0.8 s once. If
+    the declared language equals the detected language, the declared language is returned, because it may
+    include a region. The declared language is also returned if the text is short, or if the declared language
+    and the detected language are hard to distinguish. Raises RuntimeError if the extra `text` is not
+    installed. Accepts any bytes.
 
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'

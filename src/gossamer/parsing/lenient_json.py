@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 MAX_CHARS: Final = 8_000_000
-"""Maximum number of characters of a text that are read."""
+"""Only this many characters of a text are read."""
 MAX_DEPTH: Final = 100
 """Maximum nesting depth of objects and lists. Deeper values are dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
@@ -38,7 +38,7 @@ _QUOTED: Final = re.compile(
     r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
 )
 """Matches a JavaScript string in single quotes or backquotes. An apostrophe ends the string only if the next
-character is one that may follow a string."""
+character may follow a string."""
 
 
 def json_values(text: str) -> list[Any]:
@@ -60,7 +60,7 @@ def json_values(text: str) -> list[Any]:
 
 
 def _shallow(text: str) -> bool:
-    """Whether the brackets of a text cannot be nested deeper than `MAX_DEPTH`."""
+    """Whether the nesting depth of brackets in a text is certainly at most `MAX_DEPTH`."""
     return text.count("{") + text.count("[") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH
 
 
@@ -86,9 +86,9 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Builds values from marks and scalars, even if these are in an invalid order."""
+    """Builds values from marks and scalars. The marks and scalars may be in an invalid order."""
     top: list[Any] = []
-    open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key that waits for its value
+    open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key of its next value
 
     def put(value: Any) -> None:
         if not open_:
@@ -137,7 +137,7 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
             opener, closer = ("/*", "*/") if char == "/" else ("<!--", "-->")
             close = -1 if closer in unclosed else text.find(closer, at)
             if close < 0:
-                unclosed.add(closer)  # no closer follows a later position either
+                unclosed.add(closer)  # so `closer` is not searched again
             at = at + len(opener) if close < 0 else close + len(closer)
         elif char == '"':
             close = _closing(text, at + 1)
@@ -155,7 +155,7 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
 
 def _closing(text: str, at: int) -> int:
     """Returns the position of the quote that ends a string. A quote ends the string only if the next
-    character is one that may follow a string."""
+    character may follow a string."""
     while (at := text.find('"', at)) >= 0:
         slashes = at - len(text[max(0, at - 50) : at].rstrip("\\")) - max(0, at - 50)
         if slashes % 2 == 0 and (_ENDS.match(text, at + 1) or _NEWLINE.match(text, at + 1)):

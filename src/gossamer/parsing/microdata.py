@@ -16,8 +16,8 @@ it."""
 MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of all values together. A nested property repeats the text inside it."""
 MAX_NAMES: Final = 10
-"""Maximum number of names of one property. If its value is an item that contains items, only one name is
-kept."""
+"""Maximum number of names of one property. If the value of a property is an item that contains further items,
+only the first name of the property is kept."""
 MAX_DEPTH: Final = 50
 """Maximum nesting depth of items."""
 _SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
@@ -97,7 +97,7 @@ class _MicrodataReader:
                 value = self._value(element, depth)
                 names = [*dict.fromkeys(attribute_value(element, "itemprop").split())][:MAX_NAMES]
                 if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
-                    del names[1:]  # otherwise each level would double the values
+                    del names[1:]  # otherwise each nesting level would double the number of values
                 for name in names:
                     found.setdefault(name, []).append(value)
         if found:
@@ -107,7 +107,7 @@ class _MicrodataReader:
         return item
 
     def _referred(self, scope: Element) -> list[Element]:
-        """Returns the property elements inside the elements that `itemref` names."""
+        """Returns the elements with `itemprop` that are inside the elements to which `itemref` refers."""
         found: list[Element] = []
         for name in attribute_value(scope, "itemref").split()[:100]:
             if (target := self._ids().get(name)) is None:

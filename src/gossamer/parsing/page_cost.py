@@ -3,8 +3,9 @@ costly page is read in a process that can be killed (`worker.page_process`). The
 bytes of the page.
 
 The HTML parser holds the interpreter lock and cannot be interrupted. Its tree takes at most 48 bytes of
-memory per byte of the page, with one exception. Formatting elements that are left open (`<b class=c0><p><b
-class=c1><p>`) are reopened in every paragraph, up to 512 of them, so that 100 KB take 600 MB.
+memory per byte of the page, with one exception. If a page leaves formatting elements open, as in
+`<b class=c0><p><b class=c1><p>`, the parser reopens up to 512 of them in every paragraph. 100 KB of such a
+page take 600 MB.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ from typing import Final, NamedTuple
 from gossamer.model.late_pattern import late_pattern
 
 MEMORY_BYTES = 64 << 20
-"""Bytes of memory that reading any page may take, in addition to MEMORY_PER_BYTE for each byte of the page.
+"""Bytes of memory that reading any page may take. MEMORY_PER_BYTE more bytes are allowed for each byte of the
+page.
 """
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""If a page contains a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes
-of memory are allowed per byte of that text. The parser needs them because it doubles its buffer repeatedly
-and keeps the old buffers."""
+"""A page may contain a text of more than LONG_TEXT_BYTES bytes without a tag. For each byte of such a text,
+LONG_TEXT_PER_BYTE more bytes of memory are allowed. The parser needs this memory because it doubles its
+buffer repeatedly and keeps the old buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
 """Maximum size of an unpacked sitemap in bytes (sitemaps.org)."""
 WALL_FACTOR = 3.0
-"""Limit on the elapsed time, as a multiple of the CPU limit. It is larger because a site function may sleep.
+"""Limit on the elapsed time, as a multiple of the CPU limit. The limit on the elapsed time is larger than the
+CPU limit because a site function may sleep.
 """
 
 
@@ -136,11 +139,11 @@ MAX_CLONES: Final = 500_000
 """Maximum number of elements that may be created by reopening formatting elements. Each takes 120 bytes and
 0.2 us."""
 MAX_OPEN: Final = 100
-"""Maximum number of formatting elements that a page may leave open. About 250 of them in about 250 blocks
-crash the parser, and with it the process (turbohtml 1.15.4)."""
+"""Maximum number of formatting elements that a page may leave open. About 250 open formatting elements in
+about 250 blocks crash the parser and its process (turbohtml 1.15.4)."""
 MAX_WITHOUT_ATTRIBUTES: Final = 39
-"""Maximum number of formatting elements without attributes that can be open. There are 13 such elements, and
-at most 3 equal ones are reopened. (Only one `a` can be open.)"""
+"""Maximum number of formatting elements without attributes that can be open. There are 13 kinds of such
+elements, and the parser reopens at most 3 equal elements. Only one `a` element can be open."""
 _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
@@ -177,16 +180,18 @@ _MARKERS: Final = frozenset(
         "title",
     ]
 )
-"""Elements that isolate the formatting elements around them: an end tag inside such an element does not close
-any formatting element outside of it (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of
-formatting elements are ignored."""
+"""Elements that isolate the formatting elements around them. An end tag inside such an element does not close
+any formatting element outside of this element (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags
+of formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
-"""An end tag is counted as closing its formatting element only if at most this many elements are open between
-them. If there are more, the parser may leave a copy of the formatting element open inside the last of them,
-because the adoption agency algorithm of the HTML Standard gives up after eight rounds."""
+"""An end tag counts as the end of a formatting element only if at most this many other elements began after
+the start tag. If more elements are between the two tags, the parser may leave a copy of the formatting
+element open. This copy is inside the last of these elements. The reason is that the adoption agency algorithm
+of the HTML Standard stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = late_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Matches start tags that are written so plainly that two of them with the same text are equal elements."""
+"""Matches start tags in plain notation. If two such start tags have the same text, their elements are
+equal."""
 _CLOSED: Final = late_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )
@@ -243,7 +248,7 @@ def _may_leave_open(body: bytes) -> bool:
     """Whether more than MAX_OPEN formatting elements may be open at the same time.
 
     Start tags count wherever their text occurs, including in scripts and comments. An end tag counts only if
-    it is certain that the parser closes an element at it.
+    the parser certainly closes an element at this tag.
     """
     import turbohtml
 
@@ -254,7 +259,7 @@ def _may_leave_open(body: bytes) -> bool:
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
     opened: list[
         tuple[str, int]
-    ] = []  # open elements in order, each with the number of other elements that began before it
+    ] = []  # open elements: (name, number of earlier elements outside of _FORMATTING and _MARKERS)
     markers = elements = in_text = 0
     for token in turbohtml.tokenize(body.decode("latin-1")):
         tag = token.tag or ""

@@ -53,7 +53,7 @@ MAX_COUNTERS = 100
 """Maximum number of counters to which one page may add."""
 _COUNTER = late_pattern(r"[\w./ -]{1,80}")
 _REPEATED = ("method", "body", "use", "carry")
-"""The options that distinguish the repeated requests of a page for one URL."""
+"""Options of a request. Two requests of a page for the same URL differ if one of these options differs."""
 _ADDRESS = late_pattern(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
 )
@@ -103,7 +103,7 @@ class PageView:
 
     @property
     def block(self) -> str | None:
-        """If the response is a block: its vendor, kind and signs, as `VENDOR KIND (SIGN; SIGN)`. None for a
+        """The vendor, kind and signs of a block, as `VENDOR KIND (SIGN; SIGN)`. None if the response is a
         regular page."""
         return self.page.block
 
@@ -223,8 +223,8 @@ class PageView:
         return Selector(self.document.tree).css(query)
 
     def xpath(self, query: str, **variables: Any) -> Selection:
-        """Evaluates an XPath 1.0 expression. Each keyword argument `name` is the variable `$name` in it.
-        Raises ValueError for an invalid expression."""
+        """Evaluates an XPath 1.0 expression. Each keyword argument `name` sets the variable `$name` of the
+        expression. Raises ValueError for an invalid expression."""
         return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
@@ -265,8 +265,8 @@ class PageView:
 
     def count(self, name: str, n: int = 1) -> None:
         """Adds `n` to a counter of the crawl, which the crawl's summary shows. A page that is read again
-        after a crash is counted once. Raises ValueError for a name that is longer than 80 characters, or
-        after MAX_COUNTERS names on one page."""
+        after a crash is counted once. Raises ValueError if the name is longer than 80 characters, or if the
+        page already has MAX_COUNTERS other names."""
         if not _COUNTER.fullmatch(str(name)) or str(name) != name:
             raise ValueError(f"count({name!r}): a name has 1 to 80 letters, digits, spaces and _ - . /")
         if not isinstance(n, int):
@@ -301,9 +301,9 @@ class PageView:
         """Yields requests for links. `what` is a CSS selector (`"article h3 a, li.next a"`), a URL, or a list
         of selected elements and URLs. If it is None, nothing is yielded.
 
-        Links that are not http(s) URLs are skipped. Links with nofollow, and all links of a page with
-        nofollow, are skipped and counted (`request` ignores nofollow). `needs` are the options of each
-        request, as in `request`. Raises ValueError for an element that is not a link.
+        Links that are not http(s) URLs are skipped. Links with nofollow are skipped and counted. If the page
+        has nofollow, all its links are skipped and counted. `request` ignores nofollow. `needs` are the
+        options of each request, as in `request`. Raises ValueError for an element that is not a link.
         """
         found: Iterable[Selector | str]
         if isinstance(what, Selector):
@@ -327,8 +327,8 @@ class PageView:
 
 
 class RequestMaker:
-    """The class of `page.request`. Makes requests, and contains the id and the time of the page's own
-    request."""
+    """The class of `page.request`. Makes new requests. Also contains the id and the time of the request that
+    fetched the page."""
 
     __slots__ = ("_view",)
 
@@ -339,9 +339,10 @@ class RequestMaker:
         """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
         request's options: use, carry, priority, method, headers, body and the others in NEEDS.
 
-        `json`: a value that is sent as JSON. The method is then POST unless `method` is given. `again=True`:
-        the request is made even if the crawl has visited the URL. `key`: identifies the request on its host
-        in place of its URL. Raises ValueError for a value that JSON cannot express."""
+        `json`: a value that is sent as JSON. If `json` is given and `method` is not, the method is POST.
+        `again=True`: the request is made even if the crawl has visited the URL. `key`: identifies the request
+        among all requests to its host. Without `key`, the URL identifies the request. Raises ValueError for a
+        value that JSON cannot express."""
         if json is not None:
             needs = _with_json(needs, json)
         return _request(self._view, self._view.urljoin(url), needs)

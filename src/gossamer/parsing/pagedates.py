@@ -18,15 +18,17 @@ from gossamer.parsing.html import Document, attribute_of, once, parse
 from gossamer.parsing.structured import json_ld
 
 MAX_ELEMENTS: Final = 300
-"""Maximum number of elements of each kind that are examined."""
+"""Maximum number of elements that are examined per selector."""
 OLDEST_DATE: Final = "1990"
-"""The earliest credible year. An earlier date must be a default value, because the web did not exist."""
+"""The earliest credible year. The web did not exist before this year, so an earlier date must be a default
+value."""
 _ARTICLES: Final = re.compile(r"article|posting|report|recipe|review", re.IGNORECASE)
 _PAGES: Final = re.compile(r"page|creativework", re.IGNORECASE)
 _GENERAL_NAME: Final = re.compile(
     r"(?:dc|dcterms|dct)?date|timestamp|gentime|created|(?:dc|dcterms)?(?:date)?created"
 )
-"""Names of meta elements that may also mean the date of the page's last change."""
+"""Matches ambiguous names of meta elements. The date under such a name may be the date of publication or the
+date of the last change."""
 _META: Final = {
     "published": re.compile(
         r".*publi(?:sh|shed|cation)(?:ed)?(?:on|at)?(?:date|time)?(?:utc|iso)?|.*(?:pub|post|display|doc|release|reg|articledate)(?:ed)?(?:date|time)"
@@ -49,7 +51,8 @@ _OTHER_DATE: Final = re.compile(
     r"(?<![a-z])(?:event|birth|due|expir\w*|deadline|departure|arrival|current)[-_]?(?:date|time)|(?:start|end)[-_]?date",
     re.IGNORECASE,
 )
-"""Matches class names of dates that are not those of a page."""
+"""Matches class names of elements whose date is not a date of the page, such as the date of an event or a
+deadline."""
 _BODY_DEPTH: Final = 2
 """The depth of the body in the page."""
 _DATE_SELECTOR: Final = ", ".join(
@@ -79,7 +82,8 @@ _DATE_ATTRIBUTES: Final = (
     "data-utc",
     "title",
 )
-"""Attributes that contain the date of an element whose text may be `3 hours ago`."""
+"""Attributes that contain the date of an element. The text of the same element may be relative, such as
+`3 hours ago`."""
 _MODIFIED: Final = re.compile(r"updated|modified|dtmod|lastmod", re.IGNORECASE)
 _ADDRESS: Final = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?P<mark>[/_.-])(0?[1-9]|1[0-2])(?P=mark)(0?[1-9]|[12]\d|3[01])(?![\d.]\d|\d)"
@@ -98,14 +102,16 @@ _NAME_IN_SCRIPT: Final = re.compile(
 )
 """Matches the name before a date in the data of a script, such as `"publishedAt"`."""
 _MAX_NAME_CHARS: Final = 60
-"""Maximum number of characters of a name in a script, with the spaces after it."""
+"""Maximum number of characters in a name in a script, including the quote and the spaces after the name."""
 _GENERAL_KEYS: Final = frozenset(("date", "timestamp"))
-"""Names that may also mean the date of another thing in the data. They count only if they give a time."""
+"""Ambiguous keys in the data of a script. Their values may be dates of something other than the page. Such a
+value counts only if the value contains a time."""
 _WRITTEN: Final = re.compile(r"""\s*(?:document\.)?\w+\(\s*["'](?P<value>[^"'\n]{8,40})["']\s*\)\s*;?\s*""")
 """Matches a script that only writes a date into the page, such as `showDate("2020/04/17 01:43:09")`."""
 _DIGIT: Final = re.compile(r"\d")
 _SENTENCE_END: Final = re.compile(r"[!?…]|[^\W\d]{5}\.\s|\b(?:says|said)\b")
-"""Matches the end of a sentence. A date behind it does not belong to the label before it."""
+"""Matches the end of a sentence. If a sentence ends between a label and a date, the date does not belong to
+the label."""
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
 """Matches a number that may be a day, a month or a year."""
 _MAX_LABEL_GAP: Final = 60
@@ -115,11 +121,13 @@ _MAX_LABEL_CHARS: Final = 40
 _MAX_LABEL_WORDS: Final = 6
 """Maximum number of words between a label and its date, such as the author and the day of the week."""
 MAX_LINKS: Final = 1_000
-"""Maximum number of links that are compared with the page's own URL."""
+"""Maximum number of links on a page that are compared with the page's own URL."""
 _MIN_OWN_PATH: Final = 6
-"""Minimum length of the path of a page that lists of articles may link to."""
+"""Minimum number of characters in the path and query of a page's URL. If the URL has fewer, the page is not
+searched for links to itself."""
 _MAX_TEASER_CHARS, _MAX_TEASER_LINKS = 300, 2
-"""Maximum number of characters and of links of a teaser."""
+"""Only the first _MAX_TEASER_CHARS characters of a teaser are read. A teaser contains at most
+_MAX_TEASER_LINKS links."""
 _MAX_SCRIPT_CHARS: Final = 500_000
 _MONTH_FIRST_HOSTS: Final = frozenset(
     ("com", "net", "org", "us", "edu", "gov", "mil", "info", "biz", "io", "co")
@@ -128,12 +136,13 @@ _HALF_HOUR: Final = timedelta(minutes=30)
 """Almost all UTC offsets are multiples of 30 minutes."""
 _MAX_OFFSET: Final = timedelta(hours=14)
 _MAX_LOCAL_TEXTS: Final = 12
-"""Maximum number of texts of one source that are compared with the time in the metadata."""
+"""Maximum number of texts from one source of dates that are compared with the date in the metadata."""
 
 
 class Dates(NamedTuple):
-    """The dates on which a page was `published` and `modified`. Each is an ISO 8601 day such as `2024-05-12`,
-    with the time and UTC offset if the page gives them, or None."""
+    """The dates on which a page was `published` and `modified`. Each date is an ISO 8601 day such as
+    `2024-05-12`. If the page gives the time and the UTC offset, the date includes them. A date that the page
+    does not give is None."""
 
     published: str | None
     modified: str | None
@@ -172,8 +181,9 @@ def of(page: Document) -> Dates:
 
 
 def _credible(text: str, language: str | None) -> str | None:
-    """Returns the date in a text if it has a day, and if the web existed on that day. A day in the future is
-    that of an event, and a day in a copyright notice is often the current one."""
+    """Returns the date in a text, or None if the date has no day or is before OLDEST_DATE. Returns None for a
+    date more than one day in the future, because such a date belongs to an event. Returns None for a
+    copyright notice, because its date is often the current day."""
     day = date(text, language)
     if not day or len(day) < 10 or day < OLDEST_DATE or words.COPYRIGHT.search(text):
         return None
@@ -181,12 +191,13 @@ def _credible(text: str, language: str | None) -> str | None:
 
 
 def _as_shown(stated: list[str], modified: str | None, page: Document, heading: Heading) -> str:
-    """Returns the date of publication that the metadata state, in agreement with the date that readers see.
+    """Returns the date of publication from the metadata, corrected by the dates that readers see on the page.
 
-    `stated`: the date in JSON-LD and the date in meta elements, or the only one of them. If the two differ,
-    the one that the page shows is right. If the page shows the date of the last change without a label such as
-    `Updated`, the article was published again with that date. If a moment is stated in UTC, its local time is
-    returned if the page shows it.
+    `stated`: one or two dates from the metadata. A date from JSON-LD precedes the dates from meta elements.
+    If the two dates differ, the function returns the date that the page also shows. If the page shows the
+    date of the last change without a label such as `Updated`, the article was published again on that date,
+    and the function returns that date. If the metadata contain a time in UTC and the page shows the local
+    time, the function returns the local time.
     """
     published = stated[0]
     differ = published[:10] != stated[-1][:10]
@@ -214,11 +225,13 @@ def _published(found: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _in_local_time(published: str, near: str, page: Document, heading: Heading) -> str:
-    """Returns the time of publication in the site's time zone, if the metadata state it in UTC and the page
-    shows it as a local time on a different day. Otherwise returns `published` unchanged. Many sites use UTC
-    in metadata: readers see `December 22, 10:00 PM`, while the metadata contain 3 o'clock of December 23.
+    """Converts a time of publication from UTC to the local time that the page shows. Returns `published`
+    unchanged if `published` is not in UTC, or if the page shows no local time on a different day. Many sites
+    use UTC in metadata. For example, readers see `December 22, 10:00 PM`, and the metadata contain 03:00 on
+    December 23.
 
-    `near`: the date near the heading. If it is the day before or after, and has no time, it is returned."""
+    `near`: the date near the heading. If `near` has no time and is the day before or after `published`, the
+    function returns `near`."""
     if not published.endswith("+00:00"):
         return published
     moment = datetime.fromisoformat(published)
@@ -246,8 +259,8 @@ def _language(page: Document) -> str | None:
 
 
 def _linked(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in JSON-LD, first of articles, then of pages, and then of other objects such as
-    videos. Dates of comments and websites are left out."""
+    """Yields the dates in JSON-LD. Dates of articles come first, then dates of pages, and then dates of other
+    objects such as videos. Skips dates of comments and websites."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -284,7 +297,7 @@ def _text(value: Any) -> str:
 
 
 def _metas(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates in meta elements. Names that clearly mean the publication come first."""
+    """Yields the dates in meta elements. The dates under ambiguous names (`_GENERAL_NAME`) come last."""
     general: list[tuple[str, str]] = []
     for meta in page.tree.select("meta[content]")[:MAX_ELEMENTS]:
         names = [attribute_of(meta, key) for key in ("property", "name", "http-equiv", "itemprop")]
@@ -351,8 +364,8 @@ def _timed(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
 
 def _called(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the short texts of elements whose class names a date. Elements closest to the heading come
-    first. Elements that share only the page with the heading are left out: they are often a clock in the
-    page's header."""
+    first. Skips elements whose only common ancestors with the heading are `html` and `body`, because such an
+    element is often a clock in the page's header."""
     return _named_dates(page, heading, lambda closeness: closeness > _BODY_DEPTH or heading.element is None)
 
 
@@ -384,8 +397,8 @@ def _named_dates(
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Splits a text at a label such as `Updated`: the part before it is yielded as published, and the part
-    after it as modified."""
+    """Splits a text at a label such as `Updated`. Yields the part before the label as published and the part
+    after the label as modified."""
     label = words.MODIFIED.search(text)
     if label is None:
         yield "published", text
@@ -399,7 +412,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Reading(Heading):
-    """The heading of a page, and the `labels` of its dates, which are read only once."""
+    """The heading of a page and the labels of its dates. The labels are read only once."""
 
     @once
     def labels(self) -> list[tuple[str, str, bool]]:
@@ -408,18 +421,20 @@ class _Reading(Heading):
 
 
 def _labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
-    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`. A label begins
-    with a capital letter, or a colon follows."""
+    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`. The label
+    begins with a capital letter or is followed by a colon."""
     return ((kind, text) for kind, text, is_sure in reading.labels if is_sure)
 
 
 def _loosely_labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
-    """Yields the texts after other words for labels, which may be words of a sentence."""
+    """Yields the texts after a label in lower case without a colon. Such a label may be an ordinary word in a
+    sentence."""
     return ((kind, text) for kind, text, is_sure in reading.labels if not is_sure)
 
 
 def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
-    """Yields the kind of a label, the text after it, and whether it is more than a word of a sentence."""
+    """Yields the kind of a label, the text after the label, and whether the label is certain. An uncertain
+    label may be an ordinary word in a sentence."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
     spans = _spans_before_numbers(text)
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
@@ -440,7 +455,8 @@ def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
-    """Returns the spans of a text that may contain the label of a date because a number follows them."""
+    """Returns the spans of a text that are followed by a number. Only these spans may contain the label of a
+    date."""
     spans: list[tuple[int, int]] = []
     for number in _NUMBER.finditer(text):
         start, end = max(0, number.start() - _MAX_LABEL_GAP - _MAX_LABEL_CHARS), number.start()
@@ -452,7 +468,7 @@ def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
 
 
 def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the date in the page's URL, and in the URLs that the page states as its own."""
+    """Yields the date in the page's URL, the date in its canonical URL and the date in its `og:url`."""
     stated = [attribute_of(one, "content") for one in page.tree.select('meta[property="og:url"]')[:1]]
     for url in (page.url or "", page.canonical or "", *stated):
         yield "published", _date_in(url)
@@ -491,8 +507,8 @@ def _cited(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
 
 def _teased(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
-    """Yields the dates beside links to the page itself, as in a list of the newest articles that contains
-    the page."""
+    """Yields the dates beside links to the page itself. For example, a list of the newest articles may link
+    to the page."""
     if heading.element is None or page.url is None:
         return
     own = _path_of(page.url)
@@ -551,4 +567,4 @@ _SOURCES: Final = (
     _scripted,
     _pictured,
 )
-"""The sources of dates, the surest first."""
+"""The sources of dates, the most reliable first."""

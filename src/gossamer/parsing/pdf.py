@@ -31,8 +31,8 @@ def is_pdf(body: bytes) -> bool:
 
 
 def text(body: bytes, pages: int = MAX_PAGES, seconds: float = MAX_SECONDS) -> str:
-    """Returns the text of a PDF, with an empty line between pages. Returns '' if the bytes are not a PDF or
-    more than 64 MiB, and if the PDF is encrypted or has only images.
+    """Returns the text of a PDF, with an empty line between pages. Returns '' if the bytes are not a PDF, or
+    if there are more than 64 MiB. Also returns '' if the PDF is encrypted or has only images.
 
     PDFium reads the document in a process with at most 1 GiB of memory. If reading takes longer than
     `seconds` or crashes that process, the pages read so far are returned. The text has at most 5,000,000

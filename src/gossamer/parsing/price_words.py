@@ -16,7 +16,8 @@ FREE = re.compile(
     re.IGNORECASE,
 )
 SHIPPING = re.compile(_words("shipping"), re.IGNORECASE)
-"""Matches words for shipping and similar services, which are free more often than products are."""
+"""Matches words for shipping and similar services. Such services are free of charge more often than
+products."""
 UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
 )
@@ -43,8 +44,8 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""Matches a number that belongs to a name and is followed by a dash and a price. `Size 42 – 59,95 €` is not a
-range of prices."""
+"""Matches a number that belongs to a name. A dash and a price must follow the number. For example,
+`Size 42 – 59,95 €` is not a range of prices."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"
     r"|(mill?ion(?:s|en|es|i)?|millones|mio|mln|млн|milh(?:ão|ões)|milyon|juta|jt|triệu)|(crores?|cr)"
@@ -72,8 +73,9 @@ _DE, _POR = (
 
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
-    """Returns the power of ten that is written after a number, or 0 if there is none. A single letter
-    (`$1.5K`) counts only if a currency of `places` is just before the number."""
+    """Returns the power of ten that a word or a letter after a number means. Returns 0 if no such word or
+    letter follows the number. A single letter (`$1.5K`) counts only if a currency is just before the number.
+    `places`: the positions of the currencies."""
     char = text[end : end + 1]
     if (
         char in _LETTERS
@@ -88,19 +90,20 @@ def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int
 
 
 def is_former(label: str) -> bool:
-    """Whether the text before a number marks it as a former price or as the amount saved: `was $`, `UVP `."""
+    """Whether the text before a number marks the number as a former price or as the amount saved. Such texts
+    are, for example, `was $` and `UVP `."""
     return not label.isspace() and (is_saved(label) or _FORMER.search(label) is not None)
 
 
 def is_saved(label: str) -> bool:
-    """Whether the text before a number marks it as the amount saved."""
+    """Whether the text before a number marks the number as the amount saved."""
     return _SAVED.search(label) is not None
 
 
 def is_present(label: str, former: str) -> bool:
-    """Whether the text before a number marks it as the current price. `former`: the text before the former
-    price that precedes the number. A number after a former price is the current price even without such
-    words."""
+    """Whether the text before a number marks the number as the current price. A former price precedes the
+    number. `former`: the text before this former price. If the text before the number contains no words, the
+    number is also the current price."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

@@ -12,14 +12,14 @@ from gossamer.parsing import price_words as words
 from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
 MAX_CHARS = 500
-"""Maximum number of characters of a text that are read. A longer text is not a price."""
+"""Only this many characters of a text are read. A longer text is not a price."""
 MAX_NUMBERS = 20
-"""Maximum number of numbers in a text, and maximum number of currencies, that are compared."""
+"""At most this many numbers and at most this many currencies in a text are compared."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
     r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
 )
-_SPLIT = re.compile(  # matches spaces within a possible number that do not separate thousands
+_SPLIT = re.compile(  # matches a space in a possible number that does not separate thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
     r"|(?<=\d)[.,] +(?=\d\d?[.,]\d)"
 )
@@ -41,8 +41,8 @@ _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
 _COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # Swedish: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
-"""Decimals after a separator that cannot separate thousands: the Arabic decimal mark, or an apostrophe before
-the last two digits (12'50)."""
+"""Matches decimals after a separator that cannot separate thousands. Such a separator is the Arabic decimal
+mark, or an apostrophe before the last two digits (12'50)."""
 _TWO = re.compile(r"[.,]\d\d$")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,]|\s?[€$£])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$|\$ ?([A-Z]{2})(?![^\W\d_])")
@@ -53,8 +53,8 @@ _AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*(?:F\
 
 
 class Price(msgspec.Struct, frozen=True):
-    """A price: its `amount`, its `currency` as written (None if missing) and the currency's ISO 4217 code in
-    `iso`."""
+    """A price. `amount`: the number. `currency`: the currency in the spelling of the text, or None if the
+    text has no currency. `iso`: the ISO 4217 code of the currency."""
 
     amount: Decimal | None
     currency: str | None
@@ -84,7 +84,7 @@ def price(
     named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
     own = [at for at in places if text[slice(*at)] == named]
-    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint tells which dollar is meant
+    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint names the dollar that `$` means
     amount = _amount(text, numbers, own, decimal, _THREE.get(iso or "", ""))
     if amount is None and named is None:
         return None
@@ -123,8 +123,8 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """Returns the currency nearest to the first number, as written. If the text has no currency or only a
-    bare `$`, the currency in the hint is used."""
+    """Returns the currency nearest to the first number, in the spelling of the text. If the text has no
+    currency or only a bare `$`, returns the currency in the hint."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -143,8 +143,9 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """Returns the ISO 4217 code of a currency. For a bare `$`, a dollar whose code or letters occur in the
-    text is returned: `$12.00 CAD`, `AU $12`."""
+    """Returns the ISO 4217 code of a currency. A text with a bare `$` may also contain the code or the
+    letters of a certain dollar, as in `$12.00 CAD` or `AU $12`. In this case, returns the code of this
+    dollar."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -195,7 +196,7 @@ def _amount(
         while chosen and words.MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
             chosen -= 1
     start, end = numbers[chosen]
-    # no cents follow the amount if the currency comes first
+    # if the currency comes first, the next digits are not cents
     after = "" if places and places[0][1] <= start else text[end:]
     value = _decimal(text[start:end], decimal, three, after)
     if value is None:
@@ -238,8 +239,9 @@ def _present(
     decimal: str | None,
     three: str,
 ) -> tuple[int, Decimal]:
-    """Returns the index and the value of the current price if the chosen number is labeled as a former price:
-    `Was $50, now $40`. Otherwise returns the chosen number."""
+    """Returns the index and the value of the current price. The chosen number may have the label of a former
+    price, as in `Was $50, now $40`. Then the current price is a later number. Otherwise the current price is
+    the chosen number."""
     former = _label(text, numbers, chosen, places)
     for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
         beside = any(_beside(text, place, numbers[other]) for place in places)
@@ -264,14 +266,14 @@ def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
 
 
 def _of_a_name(text: str, start: int, end: int) -> bool:
-    """Whether the number that begins at `start` is the end of a product name and is followed by a dash and a
-    price."""
+    """Whether the number that begins at `start` is the end of a product name. A dash and a price must follow
+    this number."""
     return any(words.NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
 def _counts(text: str, one: Span, other: Span) -> bool:
-    """Whether the first of two numbers around a currency is a quantity and the second is the price, as in
-    `Pack of 6 R$ 5,18`."""
+    """Whether the number before a currency is a quantity and the number after the currency is the price, as
+    in `Pack of 6 R$ 5,18`."""
     return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
 
 
@@ -281,7 +283,7 @@ def _digits(text: str, at: Span) -> int:
 
 
 def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> bool:
-    """Whether the number after a whole amount is its cents, as in `$12 99`."""
+    """Whether the number after a whole amount is the number of cents, as in `$12 99`."""
     if chosen + 1 == len(numbers) or not any(_beside(text, place, numbers[chosen]) for place in places):
         return False
     (start, end), (low, high) = numbers[chosen], numbers[chosen + 1]
@@ -297,19 +299,20 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """Returns the hundredths that follow a whole amount and its currency, if they have a unit of their own,
-    as in `12 руб. 50 коп.`."""
+    """Returns the hundredths after a whole amount and its currency, or None. The hundredths must have their
+    own unit, as in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None
 
 
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
-    """Parses a number and its separators. If it has two kinds of separators, the last one is the decimal
-    separator. If it has a single separator, the number of digits after it decides."""
+    """Parses a number and its separators. If the number has two kinds of separators, the last separator is
+    the decimal separator. If the number has a single separator, the count of digits after the separator shows
+    whether it is the decimal separator."""
     negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
-    if digits[0] in ".,":  # .75 is a fraction; .750.30 and ..75 begin with a stray mark
+    if digits[0] in ".,":  # .75 is a fraction, but .750.30 and ..75 begin with a stray mark
         digits = digits.lstrip(".,")
         digits = digits if "." in digits or "," in digits else f"0.{digits}"
     if not separator and not raw.isdecimal() and (sure := _SURE.search(raw)):
@@ -332,8 +335,8 @@ def _bare(digits: str) -> str:
 
 
 def _separator(digits: str, three: str) -> str | None:
-    """Returns the decimal separator of a number, or None. The separators in `three` may precede three
-    decimals."""
+    """Returns the decimal separator of a number, or None. `three`: the separators after which three digits
+    may be decimals."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None

@@ -1,5 +1,5 @@
-"""Reads RDFa Lite (`vocab`, `typeof`, `property`, `resource`, `prefix`) and `about`. The result is nodes of
-expanded JSON-LD."""
+"""Reads RDFa Lite (`vocab`, `typeof`, `property`, `resource`, `prefix`) and `about`. Returns the data as
+nodes of expanded JSON-LD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CHARS: Final = 8_000_000
 MAX_NAMES: Final = 20
 """Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
 MAX_UNIQUE_VALUES: Final = 100
-"""Duplicate values of a property are removed only as long as it has at most this many values."""
+"""If a property has more values than this, its further duplicate values are not removed."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {

@@ -1,12 +1,13 @@
-"""Decides whether a page needs a browser, because its main part is empty until scripts fill it.
+"""Decides whether a page needs a browser. A page needs a browser if the main part is empty until scripts fill
+it.
 
 The main part is the page without navigation, header and footer. Text that other pages of the same host also
 show does not count as the page's own. A page needs a browser if it has little text of its own and shows a
 sign that scripts fill it. The signs are an empty container, a loading marker, an unfilled template, and a
-page without any content. A page that is short but complete, such as a notice, a stub, a log-in form, a
-gallery or a redirect, shows none of these signs.
+page without any content. A short but complete page shows none of these signs. Such a page is, for example, a
+notice, a stub, a log-in form, a gallery or a redirect.
 
-A page with some long paragraphs costs 2 us. Other pages cost up to some 200 us.
+The decision takes 2 us for a page with some long paragraphs, and up to about 200 us for any other page.
 """
 
 from __future__ import annotations
@@ -22,42 +23,46 @@ from gossamer.parsing.html import Document, attribute_of, parse
 Element = turbohtml.Element
 
 ENOUGH_CHARS: Final = 200
-"""A main part with at least this many characters of its own, which other pages of the host do not show, is
-complete."""
+"""A main part is complete if its own texts have at least this many characters. Own texts are texts that other
+pages of the host do not show."""
 PARAGRAPH_CHARS: Final = 400
 """A page with at least this many characters in paragraphs is complete, wherever the paragraphs are."""
 BLANK_CHARS: Final = 60
-"""A page with an empty container and a request to enable JavaScript needs a browser only if its main part has
-fewer characters of its own than this.
+"""A page may have an empty container and ask the reader to enable JavaScript. Such a page needs a browser
+only if the own texts of its main part have fewer characters than this.
 """
 MAX_BARE_CHARS: Final = 60
 """A page with fewer characters than this in total counts as a page without text."""
 MAX_SHELL_CHARS: Final = 1500
-"""A page that has only a menu and a footer needs a browser only if it has fewer characters in total than
-this."""
+"""A page may have only a menu and a footer. Such a page needs a browser only if all its texts together have
+fewer characters than this."""
 MIN_PARAGRAPH_CHARS: Final = 40
-"""Shorter paragraphs than this, in characters, are not counted."""
+"""A paragraph with fewer characters than this does not count."""
 MAX_PARAGRAPHS: Final = 200
 EMPTY_MAIN: Final = "its main element is empty"
 MAX_NODES: Final = 1500
-"""Maximum number of nodes that are visited. A page with more nodes counts as complete."""
+"""Maximum number of nodes that are visited per page. If a page reaches this maximum, the page counts as
+complete."""
 MAX_KEPT_PAGE_BYTES: Final = 256 << 10
 """A complete page larger than this, in bytes, is not kept for comparison with other pages."""
 MAX_KEPT_BYTES: Final = 4 << 20
-"""Maximum total size in bytes of the pages that are kept for comparison."""
+"""Maximum total size in bytes of all pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages of a host that are compared to find the texts that its pages share."""
+"""Number of complete pages per host that are compared with each other. The comparison finds the texts that
+the pages of the host share."""
 FRAME_TEXTS: Final = 300
-"""Number of texts at the start of a page, and at its end, that are compared with another page."""
+"""A comparison of two pages uses this many texts from the start of each page, and this many texts from its
+end."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
 """Maximum number of characters of a text that is compared with another page."""
 MAX_HOSTS: Final = 2000
 """Maximum number of hosts whose pages are kept for comparison."""
 
 MAX_DEPTH: Final = 150
-"""An element that is nested deeper than this is measured as one text, without visiting its descendants."""
+"""An element that is nested deeper than this counts as a single text. The descendants of the element are not
+visited."""
 MAX_LOADING_CHARS: Final = 60
-"""A longer text than this, in characters, does not count as a message that content is being loaded."""
+"""Maximum length in characters of a message that content is being loaded."""
 
 _SILENT: Final = frozenset(
     ("script", "style", "template", "noscript", "head", "title", "svg", "dialog", "link", "meta")
@@ -93,9 +98,10 @@ _MAIN_NAME: Final = re.compile(
 )
 """Matches the id or class of a container for the main part of a page."""
 _APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
-"""Matches the name of a custom element for the main part of a page."""
+"""Matches the name of a custom element that usually contains the main part of a page."""
 _VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
-"""Attributes of elements that a framework fills or has not filled yet."""
+"""Attributes that mark an element as one that a framework fills. Some of these attributes disappear when the
+framework has filled the element."""
 _LOADING_NAME: Final = re.compile(
     r"(?:[\w-]*[-_])?(?:skeleton|shimmer|spinner|loader|loading|preloader|lds-\w+|placeholder-(?:glow|wave|item|card))"
     r"(?:[-_]\w+)*|(?:Mui|ant-|el-|v-)?skeleton[\w-]*",
@@ -113,16 +119,18 @@ _UNFILLED: Final = re.compile(
 
 
 class Frame(NamedTuple):
-    """What several pages of a host have in common."""
+    """The texts and headings that several pages of a host have in common."""
 
     texts: frozenset[str] = frozenset()
     headings: frozenset[str] = frozenset()
-    """Their common headings. A heading that other pages only have in their menu belongs to its page: a chapter
-    may consist of a heading alone."""
+    """The headings that the pages have in common. If other pages show the text of a heading only in their
+    menus, the heading counts as the page's own text. The reason is that a chapter may consist of a heading
+    alone."""
 
 
 class MainPart:
-    """Measures the main part of a page. `frame`: what other pages of the host show."""
+    """Measures the main part of a page. `frame`: the texts and headings that other pages of the host also
+    show."""
 
     def __init__(self, frame: Frame = Frame()) -> None:  # noqa: B008 - it cannot be changed
         self._shared, self._headings, self._left = frame.texts, frame.headings, MAX_NODES
@@ -140,7 +148,7 @@ class MainPart:
 
     @property
     def complete(self) -> bool:
-        """Whether the main part has enough text of its own, or is too large to be empty."""
+        """Whether the main part has enough text of its own, or has too many nodes to be empty."""
         return self.own >= ENOUGH_CHARS or self._left <= 0
 
     def measure(self, element: Element, main: bool = False, depth: int = 0) -> int:
@@ -202,7 +210,8 @@ class MainPart:
         return held
 
     def _heading(self, element: Element, depth: int) -> int:
-        """Measures a heading of the page's own, wherever else its words stand."""
+        """Measures a heading that is not a heading on other pages. All words of the heading count as the
+        page's own text, even if other pages show the same words."""
         shared, self._shared = self._shared, frozenset()
         held = self.measure(element, True, depth + 1)
         self._shared = shared
@@ -225,7 +234,8 @@ class MainPart:
             self.loading = f"it has a loading marker{found and f' ({found[:30]})'}"
 
     def _empty(self, element: Element, names: tuple[str, ...]) -> None:
-        """Records an empty container."""
+        """Notes that `element` is an empty container. Also describes the first empty container that is meant
+        for the main part."""
         self.vacant = True
         if self.empty:
             return
@@ -247,9 +257,9 @@ def _is_around(role: str, names: tuple[str, ...]) -> bool:
 
 
 def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
-    """Returns paragraphs that together have so much text that the page is complete. Returns [] if the page
-    has too little text in paragraphs. Paragraphs in a footer, a dialog and the like do not count, and neither
-    do those that other pages show (`shared`)."""
+    """Returns the first long paragraphs whose total length shows that the page is complete. Returns [] if the
+    page has too little text in paragraphs. Skips paragraphs in footers, dialogs and similar elements. Also
+    skips the paragraphs in `shared`, which other pages of the host show."""
     size, counted = 0, list[str]()
     for paragraph in document.tree.select("p")[:MAX_PARAGRAPHS]:
         text = paragraph.text
@@ -263,8 +273,8 @@ def long_text(document: Document, shared: Collection[str] = ()) -> list[str]:
 
 
 def has_empty_main(document: Document) -> bool:
-    """Whether the page has a `main` element with nothing in it, and scripts that may fill it. Text elsewhere
-    on the page does not count."""
+    """Whether the `main` element of the page is empty, and the page has scripts that may fill the element.
+    Text elsewhere on the page does not count."""
     mains = document.tree.select("main")
     if not mains or any(next(iter(main.stripped_strings), "") for main in mains):
         return False
@@ -274,8 +284,8 @@ def has_empty_main(document: Document) -> bool:
 
 
 def why_empty(document: Document, part: MainPart) -> str:
-    """Returns the reason why a page with this main part needs a browser, or '' if it does not need one. Other
-    pages of the host are not considered here."""
+    """Returns the reason why a page with this main part needs a browser, or '' if it does not need one. Does
+    not compare the page with other pages of the host."""
     if not may_need_scripts(document, part):
         return ""
     if strong := part.empty or part.loading:
@@ -304,8 +314,8 @@ def _asks_for_scripts(tree: turbohtml.Document) -> bool:
 
 
 def looks_empty(document: Document) -> str:
-    """Returns the reason why a page needs a browser, or '' if it does not need one. Decides from this page
-    alone.
+    """Returns the reason why a page needs a browser, or '' if it does not need one. The decision depends only
+    on this page.
 
     >>> from gossamer.parsing.html import parse
     >>> page = b"<nav>Home</nav><main></main><footer>Imprint</footer><script src=/app.js></script>"

@@ -1,9 +1,9 @@
 """Selects parts of a page with CSS, XPath and JSON paths.
 
 Selectors follow the conventions of parsel: `css("h1::text").get()`, `xpath("//a/@href").getall()`,
-`re_first`, and selectors on selected elements. They work on the page's one parsed tree. A selected node is an
-element or a text (a text node, an attribute value, a value of an XPath expression). The extensions of parsel
-to CSS and XPath are supported: `::text`, `::attr(name)`, `:contains("text")`, `has-class("name")`.
+`re_first`, and selectors on selected elements. All selectors of a page use the same parsed tree. A selected
+node is an element or a text (a text node, an attribute value, a value of an XPath expression). The extensions
+of parsel to CSS and XPath are supported: `::text`, `::attr(name)`, `:contains("text")`, `has-class("name")`.
 
 `pick` reads paths into JSON: `data.items[0].name`, `items[*].id`, `items[-1]["odd.name"]`.
 """
@@ -93,8 +93,8 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """Selects with CSS among the element itself and its descendants. `::text` returns text nodes, and
-        `::attr(name)` returns attribute values.
+        """Selects with CSS. The search includes the element itself and its descendants. `::text` returns text
+        nodes, and `::attr(name)` returns attribute values.
 
         The results are in document order. Raises ValueError for an invalid selector.
         """
@@ -103,8 +103,8 @@ class Selector:
         return Selection(_marked(self.node, query))
 
     def xpath(self, query: str, **variables: Any) -> Selection:
-        """Evaluates an XPath 1.0 expression. Each keyword argument `name` is the variable `$name` in it.
-        Raises ValueError for an invalid expression."""
+        """Evaluates an XPath 1.0 expression. Each keyword argument `name` sets the variable `$name` of the
+        expression. Raises ValueError for an invalid expression."""
         if isinstance(self.node, str):
             return Selection([])
         try:
@@ -217,7 +217,7 @@ class Selection(Sequence[Selector]):
 
     @property
     def attrib(self) -> dict[str, str]:
-        """The attributes of the first entry. Empty if there are no entries."""
+        """The attributes of the first entry in the selection. Empty if the selection has no entries."""
         return self[0].attrib if self._nodes else {}
 
     def __repr__(self) -> str:
@@ -247,8 +247,8 @@ def split_selectors(query: str) -> list[str]:
 
 
 def _marked(node: Any, query: str) -> list[Any]:
-    """Selects with CSS and supports `:contains()`. To do so, it gives each element that contains the text a
-    temporary attribute, which replaces `:contains()` in the selector."""
+    """Selects with CSS and supports `:contains()`. Each element that contains the text gets a temporary
+    attribute. In the selector, this attribute replaces `:contains()`."""
     if ":contains(" not in query:
         return _found(node, query)
     marked: list[tuple[str, list[Any]]] = []
@@ -302,16 +302,16 @@ def _select(node: Any, plain: str) -> list[Any]:
 
 @lru_cache(maxsize=1000)
 def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
-    """Parses each selector of a list with `_taken`."""
+    """Splits a list of selectors, and parses each selector with `_taken`."""
     return [_taken(part) for part in split_selectors(query)]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
-    """Splits a selector in two: the selector without `::text` or `::attr()`, and a function that extracts the
-    texts or attribute values. The function is called with the found elements and the node in which they were
-    searched.
+    """Splits a selector into two parts. The first part is the selector without `::text` or `::attr()`. The
+    second part is a function that extracts the texts or attribute values. The arguments of the function are
+    the found elements and the node that was searched.
 
-    As in parsel, `h1 ::text` and `h1 *::text` include the texts of the h1 itself. The same holds for
+    As in parsel, `h1 ::text` and `h1 *::text` include the texts of the h1 itself. The same rule applies to
     `::attr()`. A pseudo-element without a selector applies to all elements.
     """
     pseudo = _PSEUDO.search(query)
@@ -348,8 +348,8 @@ def _texts(elements: list[Any], node: Any) -> list[str]:
 
 
 def _nested(elements: list[Any]) -> bool:
-    """Returns whether one of the elements may be inside another one, so that their texts overlap. The
-    elements are in document order, so each is compared only with the previous one."""
+    """Returns whether the texts of the elements may overlap because one element is inside another element.
+    The elements are in document order, so each element is compared only with the previous element."""
     for outer, inner in itertools.pairwise(elements):
         above = inner.parent
         for _ in range(100):

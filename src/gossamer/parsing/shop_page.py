@@ -22,9 +22,9 @@ MAX_SCRIPT_CHARS: Final = 4_000_000
 MAX_OBJECT_DISTANCE: Final = 6000
 """Maximum distance in characters from a product's name to the braces of the object that contains it."""
 MAX_OBJECTS: Final = 20
-"""Maximum number of objects that are read per page because they contain the product's name."""
+"""Maximum number of objects with the product's name that are read per page."""
 MAX_OCCURRENCES: Final = 1000
-"""Maximum number of occurrences of a name that are checked per script."""
+"""In each script, at most this many occurrences of the product's name are checked."""
 _BRACES: Final = re.compile(r"[{}]")
 _NAMED: Final = re.compile(r"""(?:name|title)\\?["']?\s?:\s?\\?["']$""", re.IGNORECASE)
 
@@ -40,8 +40,8 @@ def scripts(tree: turbohtml.Document) -> list[str]:
 
 
 def embedded_value(texts: list[str], kind: str) -> str | None:
-    """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if there is none,
-    or if the scripts contain different values."""
+    """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if the scripts
+    contain no value, or if they contain different values."""
     found = set[str]()
     for text in texts:
         found.update(value for value in words.EMBEDDED[kind].findall(text) if value)
@@ -62,7 +62,7 @@ def told_of(texts: list[str], name: str) -> dict[str, str]:
 
 
 def _places(text: str, name: str) -> Iterator[int]:
-    """Yields the positions at which a name is the value of a `name` or `title` key."""
+    """Yields the positions at which the product's name is the value of a key `name` or `title`."""
     at = text.find(name)
     for _ in range(MAX_OCCURRENCES):
         if at < 0:
@@ -91,8 +91,8 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the text of the innermost object around a position in two forms: without and with its nested
-    objects."""
+    """Returns the innermost object around a position as two texts. The first text leaves out the nested
+    objects, and the second text includes them."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -141,8 +141,8 @@ _STANDING: Final = {
         ("InStock", words.THERE),
     )
 }
-"""Maps each availability value of schema.org to two patterns for texts in lower case. The first matches
-anywhere in a text, and the second only at the beginning of a text."""
+"""Maps each availability value of schema.org to two patterns for texts in lower case. The first pattern
+matches anywhere in a text. The second pattern matches only at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
@@ -191,10 +191,11 @@ def shown_availability(shop: Shop) -> str | None:
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
-    """Returns two values. The first is the availability that the product's own buttons show. The second tells
-    whether the page has any button or form for buying or for contacting the seller of a classified ad. A
-    button that only offers a message when the product is back in stock means OutOfStock. A form without a
-    button does not show the availability, because shops keep the form when they remove the button."""
+    """Returns two values. The first value is the availability that the product's own buttons show. The second
+    value is True if the page has any button or form with which a visitor can buy a product or contact the
+    seller of a classified ad. A button that only offers a message when the product is back in stock means
+    OutOfStock. A form without a button does not show the availability, because shops keep the form when they
+    remove the button."""
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
@@ -235,9 +236,9 @@ def _buys(element: Element, shown: str) -> bool:
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
-    """Whether an element is part of the page frame that all pages of a shop share, such as the header, a
-    menu, the footer or the small cart. Ancestors of the product's heading do not count as part of the
-    frame."""
+    """Whether an element is part of the page frame, which all pages of a shop share. The page frame consists
+    of parts such as the header, a menu, the footer and the mini cart. Ancestors of the product's heading do
+    not count as part of the frame."""
     node: object = element
     for _ in range(MAX_FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
@@ -255,8 +256,8 @@ def _of_the_frame(element: Element, shop: Shop) -> bool:
 
 
 def availability_in(text: str, whole: bool = False) -> str | None:
-    """Returns the schema.org availability that a text expresses, or None. If `whole` is true, only a phrase
-    at the beginning of the text is used.
+    """Returns the schema.org availability that a text expresses, or None. If `whole` is true, reads only a
+    phrase at the beginning of the text.
 
     >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
     ('OutOfStock', 'OutOfStock', None)
@@ -275,20 +276,20 @@ def availability_in(text: str, whole: bool = False) -> str | None:
 Element = turbohtml.Element
 
 MAX_ELEMENTS: Final = 400
-"""Maximum number of elements per selector that are examined."""
+"""Maximum number of elements that are examined per selector."""
 MAX_VALUE_NODES: Final = 60
 """Maximum number of nodes in an element whose text is read. A larger element is a section of the page, not a
 value."""
 MAX_ANCESTORS: Final = 12
-"""Maximum number of ancestors of an element that are examined."""
+"""Maximum number of ancestors that are examined per element."""
 NEAR_ANCESTORS: Final = 5
-"""Number of ancestors of the heading that count as near the product."""
+"""Elements inside this many nearest ancestors of the heading count as near the product."""
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
 _CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
 MAX_CARD_LINKS: Final = 10
-"""The first links of an element that may present another product."""
+"""Maximum number of links that are checked in an element that may present another product."""
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
@@ -320,8 +321,9 @@ class Shop:
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Returns small elements whose text begins with a known label, as tuples (element, text, own). `own`
-        is false if the element comes after a heading for other products, such as "Related products"."""
+        """Returns the small elements whose text begins with a known label. Each element is a tuple (element,
+        text, own). `own` is false if the element follows a heading for other products, such as "Related
+        products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         labels = dict[str, bool]()
         for one in self._elements:
@@ -362,8 +364,8 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element belongs to a section about other products, or about no product. False for
-        ancestors of the heading."""
+        """Whether an element belongs to a section about other products, or to a section that is not about
+        products. False for ancestors of the heading."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -522,8 +524,9 @@ def element_value(element: Element) -> str:
 
 
 def shown_number(shop: Shop) -> str | None:
-    """Returns the product's SKU from an element marked as a SKU. The element must contain the heading, or be
-    the only such element near the heading or on the page."""
+    """Returns the product's SKU from an element marked as a SKU. The innermost such element around the
+    heading is tried first, then all such elements near the heading, and then all such elements on the page. A
+    step succeeds only if its elements contain exactly one SKU."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MAX_ELEMENTS] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
@@ -541,7 +544,7 @@ def _number_of(element: Element) -> str | None:
 
 def held_number(shop: Shop) -> str | None:
     """Returns the product id in a data attribute of an element that contains the heading or is close to it.
-    Shops write such ids for their scripts."""
+    Shops put these ids into the page for their own scripts."""
     for name in words.ENTITIES:
         for element in shop.tree.select(f"[{name}]")[:MAX_ELEMENTS]:
             text = attribute_of(element, name).strip()
@@ -551,8 +554,9 @@ def held_number(shop: Shop) -> str | None:
 
 
 def product_number(values: Iterable[str]) -> str | None:
-    """Returns the first value that begins with a product number: 3 to 30 characters that contain a digit, or
-    capitals with a hyphen or an underscore."""
+    """Returns the product number at the beginning of a value, from the first value that has one. A product
+    number has 3 to 30 characters. It contains a digit, or it consists of capitals with a hyphen or an
+    underscore."""
     for value in values:
         word = value.partition(" ")[0].strip(".,;:()#[]\u200e")
         if 2 < len(word) <= 30 and (

@@ -35,9 +35,10 @@ def lower(text: str) -> str:
 
 
 OTHERS: Final = re.compile(_words("others"))
-"""Matches classes and ids, in lower case, of page sections about other products, or about no product."""
+"""Matches lower-case classes and ids of page sections about other products, or of page sections that are not
+about products."""
 MORE: Final = re.compile(_words("more"))
-"""Matches headings, in lower case, of sections about other products."""
+"""Matches lower-case headings of sections about other products."""
 _BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
 """Matches classes and ids of former prices."""
@@ -54,7 +55,8 @@ taxes."""
 
 
 def _texts(kind: str, signs: bool = True) -> str:
-    """Returns a pattern for the words that mark a kind of price in the text beside it."""
+    """Returns a pattern for words in the text beside a price. The words show that the price is of the given
+    kind."""
     ends = f"|{_words(f'signs_{kind}')}" if signs else ""
     return rf"(?<!\w)(?:{_words(f'text_{kind}')})(?!\w){ends}"
 
@@ -73,7 +75,7 @@ NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()))
 """Matches lower-case words beside prices that are not the current price, such as former prices, prices
 without taxes and monthly rates."""
 TEXT_ROLES: Final = {role: re.compile(pattern) for role, pattern in _NOT_NOW.items()}
-"""The patterns in `NOT_NOW`, by the role of the price."""
+"""Maps the role of a price to one of the patterns of which `NOT_NOW` consists."""
 NAME_ROLES: Final = {
     role: re.compile(_words(f"name_{kind}"), re.IGNORECASE)
     for role, kind in (
@@ -90,15 +92,15 @@ NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.val
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
 """Matches lower-case words beside a price that includes taxes."""
 GONE: Final = _words("gone")
-"""Alternatives of a pattern for texts which say that the product is not available."""
+"""Pattern alternatives for texts about a product that is not available."""
 SOON: Final = _words("soon")
 BACK: Final = _words("back")
 THERE: Final = _words("there")
-"""Alternatives of a pattern for texts which say that the product is in stock."""
+"""Pattern alternatives for texts about a product that is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
-"""Alternatives of a pattern for words that may precede a text about stock."""
+"""Pattern alternatives for words before a text about stock."""
 STOCK_LABEL: Final = _words("label_stock")
-"""Alternatives of a pattern for labels before a text about stock."""
+"""Pattern alternatives for labels before a text about stock."""
 AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
 """Matches words in titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
@@ -205,7 +207,8 @@ EMBEDDED: Final = {
 
 
 def _keyed(keys: str, value: str) -> re.Pattern[str]:
-    """Returns a pattern for any of several object keys and the value that follows the key."""
+    """Returns a pattern for a key of an object and the value after the key. `keys`: the alternatives for the
+    key."""
     return re.compile(
         rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)"""
     )
@@ -266,4 +269,5 @@ SIGNS: Final = {
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }
-"""Signs that several currencies share. For each sign: the currencies by country code or language code."""
+"""Maps each sign that several currencies share to these currencies. The inner keys are country codes and
+language codes."""

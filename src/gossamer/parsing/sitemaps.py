@@ -4,9 +4,9 @@ The XML scanner reads only the few elements that matter, in one pass. It never e
 name or builds a tree, so an XML bomb has no effect. After a stray `&`, a missing end tag or a truncated file,
 only the broken part is lost. A document with a DTD is refused as a whole, except RSS 0.91.
 
-Reading 50,000 URLs (10 MB) takes 0.40 s, including parsing the dates and resolving the URLs. lxml's iterparse
-takes 0.28 s and expat 0.20 s only to extract the strings. The worst inputs that were found (unclosed values,
-CDATA, one endless line) take 0.1 to 1.6 s for 50 MB.
+Reading 50,000 URLs (10 MB) takes 0.40 s, including parsing the dates and resolving the URLs. To extract only
+the strings, lxml's iterparse takes 0.28 s and expat takes 0.20 s. The worst inputs that were found (unclosed
+values, CDATA, one endless line) take 0.1 to 1.6 s for 50 MB.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def _decoded(body: bytes) -> str:
 MAX_ENTRIES: Final = 50_000
 """Maximum number of entries of one sitemap (sitemaps.org). Later entries are not read."""
 _STEPS: Final = 20 * MAX_ENTRIES
-"""Maximum number of elements that are examined. Twenty per entry are more than enough: a sitemap with a
-million tags and no URL is an attack."""
+"""Maximum number of elements that are examined. Twenty elements for each entry are more than enough. A
+sitemap with a million tags and no URL is an attack."""
 _MAX_VALUE_CHARS: Final = 8192
 """Maximum number of characters of one value."""
 
@@ -241,7 +241,7 @@ class _SitemapScan:
                 self.fields["about"] = _plain(about[1])
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
-        """Stores a value, if it is the first of its name in the entry. The value ends at `at`, unless it
+        """Stores a value if the entry has no value with the same name yet. The value ends at `at`, unless it
         contains CDATA. Returns the position at which the scan continues."""
         if attributes:
             given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
@@ -270,7 +270,7 @@ class _SitemapScan:
         self.fields = {}
         hrefs = [fields.get("loc", "")]
         if holder == "item":
-            guid = fields.get("guid", "")  # a guid that is a URL, unless isPermaLink="false"
+            guid = fields.get("guid", "")  # a guid is a URL unless it has isPermaLink="false"
             hrefs += [fields.get("link", ""), guid if _LINE.match(guid) else "", fields.get("about", "")]
         url = next(filter(None, (self.own.resolve(href) for href in hrefs if href)), None)
         if url is None:
@@ -353,8 +353,8 @@ def _lines(text: str, url: str) -> list[SitemapEntry]:
     found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")
     for line in islice(_LINE.finditer(text), _STEPS):
-        # Looks back only as far as the last URL. Otherwise one long line with many URLs would take quadratic
-        # time.
+        # The search for the start of the line stops at the last URL. Otherwise one long line with many URLs
+        # would take quadratic time.
         _, newline, before = text[at : line.start()].rpartition("\n")
         first = not before.strip() and (newline or not at)
         at = line.end()

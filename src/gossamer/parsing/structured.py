@@ -20,28 +20,28 @@ from gossamer.parsing.microdata import microdata
 from gossamer.parsing.rdfa import rdfa
 
 MAX_DEPTH: Final = 8
-"""Maximum depth of nested nodes that are read."""
+"""Maximum nesting depth at which nodes are read."""
 MAX_NODES: Final = 20_000
 """Maximum number of nodes that are created per page."""
 MAX_VALUE_CHARS: Final = 1000
-"""Maximum number of characters of a value that are kept."""
+"""Only this many characters of a value are kept."""
 
 
 _FLAGS: Final = frozenset(("valueaddedtaxincluded",))
-"""Properties whose booleans are read as `true` or `false`. Booleans of other properties are ignored, because
-sites write them in place of a missing text (`"brand": false`)."""
+"""Properties whose boolean values become the texts `true` and `false`. Booleans of other properties are
+ignored, because sites write them in place of a missing text (`"brand": false`)."""
 
 
 class Node(NamedTuple):
-    """A typed object of structured data. Types and property names are short names in lower case. The values
-    of a property are texts or nodes, in document order."""
+    """An object of structured data with its types and properties. Types and property names are short names in
+    lower case. The values of a property are texts or nodes, in document order."""
 
     types: frozenset[str]
     properties: dict[str, list[Any]]
 
     def texts(self, *names: str) -> Iterator[str]:
-        """Yields the texts of properties, in the order of `names`. For a value that is a node, yields the
-        node's name."""
+        """Yields the texts of properties, in the order of `names`. If a value is a node, yields the name of
+        the node."""
         for name in names:
             for value in self.properties.get(name, ()):
                 if isinstance(value, Node):
@@ -151,11 +151,11 @@ def structured(body: Body, url: str | None = None, content_type: str | None = No
     """Returns the structured data of a page, in the same form as the library extruct. Accepts any bytes and
     never raises.
 
-    `json_ld`: a flat list of the objects. `@graph` stays unchanged, and broken JSON is read as far as
-    possible. `microdata`: items with `type`, `properties` (each a value, or a list of several), `id`, and
-    `value` for items without properties. `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties":
-    [[name, content], ...]}`, including repeated names. `rdfa`: nodes of expanded JSON-LD. URLs are absolute
-    if `url` is given.
+    `json_ld`: a flat list of the objects. `@graph` stays unchanged. Broken JSON is read as far as possible.
+    `microdata`: items with `type`, `properties` and `id`. Each property has a value or a list of several
+    values. An item without properties has a `value`. `opengraph`: at most one `{"namespace": {prefix: IRI},
+    "properties": [[name, content], ...]}`, including repeated names. `rdfa`: nodes of expanded JSON-LD. URLs
+    are absolute if `url` is given.
 
     >>> page = b'<meta property="og:title" content=T><script type="application/ld+json">{"@type": "Book",}</script>'
     >>> found = structured(page, "https://example.com/")
@@ -202,7 +202,7 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
     for element in tree.select("html, head"):
         spaces.update(_PREFIX.findall(attribute_of(element, "prefix")))
     found: list[list[str]] = []
-    for key in ("property", "name"):  # `name` is wrong, and only read as a fallback
+    for key in ("property", "name"):  # `name` is the wrong attribute, so it is read only as a fallback
         for meta in tree.select(f"meta[{key}][content]") if not found else ():
             for name in attribute_of(meta, key).split():
                 _tell(meta, name, spaces, found)

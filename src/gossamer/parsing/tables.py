@@ -41,8 +41,8 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def tables(body: Body, content_type: str | None = None) -> list[Table]:
-    """Returns the tables of a page, outer tables first, without tables that are used only for layout. Accepts
-    any bytes and never raises.
+    """Returns the tables of a page, outer tables first. Leaves out the tables that are used only for layout.
+    Accepts any bytes and never raises.
 
     >>> found = tables(b"<table><tr><th>City<th>People<tr><td rowspan=2>Rome<td>2.8<tr><td>2.9</table>")
     >>> found[0].head, found[0].rows
@@ -64,8 +64,9 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Returns whether a table is used only for layout. This is true if its `role` shows it. It is also true
-    if the table has no header cells and no caption, and contains other tables or at most one cell."""
+    """Returns whether a table is used only for layout. A table with the `role` `presentation` or `none` is
+    used only for layout. A table without header cells and without a caption is also used only for layout if
+    the table contains another table or at most one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
@@ -116,7 +117,7 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
     """Returns the texts of the cells by row and column. A cell that spans several rows or columns appears in
     each."""
     grid: list[list[str]] = []
-    down: dict[int, tuple[int, str]] = {}  # column -> (number of further rows that the cell spans, text)
+    down: dict[int, tuple[int, str]] = {}  # by column: (number of further rows that the cell spans, text)
     left = MAX_CELLS
     for cells in rows:
         row: list[str] = []

@@ -28,9 +28,9 @@ def main_text(
 ) -> str:
     """Returns the text of a page's article without navigation, comments and captions, with an empty line
     between blocks. Accepts any bytes. `quality="fast"` uses turbohtml with gossamer's own filter (1 to 2 ms
-    per page). `quality="best"` also runs trafilatura (extra `text`), and returns its text if gossamer's text is
-    less than half as long. The result is empty for a page without text. Raises RuntimeError if trafilatura is
-    missing, and ValueError for any other `quality`.
+    per page). `quality="best"` also runs trafilatura (extra `text`). If gossamer's text is less than half as
+    long as trafilatura's text, returns trafilatura's text. The result is empty for a page without text.
+    Raises RuntimeError if trafilatura is missing, and ValueError for any other `quality`.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
     'Cats\\n\\nA cat is a small animal that sleeps, and then sleeps again.'

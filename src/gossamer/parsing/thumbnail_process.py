@@ -30,7 +30,7 @@ UPRIGHT = {
     7: "TRANSVERSE",
     8: "ROTATE_90",
 }
-"""EXIF orientation -> the transposition that makes the image upright."""
+"""Maps each EXIF orientation to the transposition that makes the image upright."""
 _REQUEST, _BOX, _SIZE = struct.Struct("<QdQB"), struct.Struct("<HH"), struct.Struct("<I")
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     and then its thumbnails if there was no error."""
     from PIL import Image, ImageCms, ImageColor, ImagePalette, UnidentifiedImageError
 
-    # Pillow imports these modules when it needs them, but no file can be opened after the next lines
+    # Without this import, Pillow would import these modules later, when no file can be opened any more.
     _ = copy, ImageCms, ImageColor, ImagePalette
     Image.init()
     warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -76,8 +76,8 @@ def main() -> None:
 
 
 def _thumbnails(image_module: Any, body: bytes, boxes: list[tuple[int, int]]) -> list[bytes]:
-    """Returns the thumbnails as JPEG files. The image is shrunk once to the largest side of all boxes. The
-    thumbnails are made from that copy."""
+    """Returns the thumbnails as JPEG files. The image is shrunk once, to the longest side of all boxes. All
+    thumbnails are made from the shrunk image."""
     side = max(max(box) for box in boxes)
     image = image_module.open(io.BytesIO(body), formats=[one for one in FORMATS if one in image_module.OPEN])
     image.draft(None, (2 * side, 2 * side))  # a JPEG is decoded at a smaller scale, which is much faster
@@ -85,7 +85,7 @@ def _thumbnails(image_module: Any, body: bytes, boxes: list[tuple[int, int]]) ->
     small = _flat(image_module, image, side)
     if method := UPRIGHT.get(orientation):
         small = small.transpose(image_module.Transpose[method])
-    small.info = {}  # no comments or profiles of the image
+    small.info = {}  # drops the comments and profiles of the image
     made = []
     for box in boxes:
         one = small.copy()

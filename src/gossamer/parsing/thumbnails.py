@@ -29,9 +29,9 @@ def available() -> bool:
 def thumbnails(
     body: bytes, sizes: Iterable[tuple[int, int]], seconds: float = MAX_SECONDS
 ) -> tuple[list[bytes], str]:
-    """Returns the thumbnails of an image as JPEG files, and an error message ('' on success). After an error,
-    there are no thumbnails. `sizes`: the largest width and height of each thumbnail in pixels, at most 255
-    pairs.
+    """Returns the thumbnails of an image as JPEG files, and an error message ('' on success). If the error
+    message is not empty, the list of thumbnails is empty. `sizes`: the largest width and height of each
+    thumbnail in pixels, at most 255 pairs.
 
     A thumbnail keeps the proportions of the image and is never larger than the image. It is upright (EXIF
     orientation) and in RGB or shades of grey, with a white background in place of transparent parts. The

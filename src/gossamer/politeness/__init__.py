@@ -1,9 +1,10 @@
-"""Politeness: how gossamer respects its hosts. No module does I/O.
+"""Decides when and how gossamer requests the pages of a host, so that the crawl does not harm the host. No
+module does I/O.
 
 robots          robots.txt (RFC 9309): allowed or not, delay, sitemaps, the line that decides
 robots_access   the result of fetching a robots.txt
 pace            how soon a host may be requested again
-breaker         when a failing host is left alone, and when it is given up
+breaker         when requests to a failing host pause, and when gossamer gives up on the host
 ladder          which rung fetches a page
 scores          which workers visit hard hosts
 """

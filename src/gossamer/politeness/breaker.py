@@ -1,23 +1,26 @@
-"""The circuit breaker of a host. All crawls and workers of a store share it. This module defines when the
-breaker opens, when it closes, and when a host is given up.
+"""The circuit breaker of a host. All crawls and workers of a store share the breaker. This module defines
+when the breaker opens, when the breaker closes, and when gossamer gives up on a host.
 
-| state | requests | a fault | a good response, a block | later |
+| state | requests | a fault | a good response or a block | later |
 | --- | --- | --- | --- | --- |
-| closed | as usual | is counted; the 10th in a row opens it for 30 s | resets the count | |
-| open | none | no effect, because the request began earlier | closes it | half-open after its time |
-| half-open | one at a time (probes) | opens it for twice as long, at most 15 min | closes it | |
-| given up | none; its URLs end with the fault's reason | no effect | closes it | half-open after 15 min |
+| closed | as usual | is counted, and the 10th in a row opens the breaker for 30 s | resets the count | |
+| open | none | has no effect | closes the breaker | becomes half-open after that time |
+| half-open | one probe at a time | opens the breaker for twice as long | closes the breaker | |
+| given up | none, all URLs fail | has no effect | closes the breaker | becomes half-open after 15 min |
 
-The times are randomly extended by up to a fifth. If the first wait of `--retries` is shorter than 30 s, it
-replaces the 30 s. A host is given up if three probes in a row failed, and the host has been failing for
-longer than all waits of `--retries` together. Therefore every crawl ends. Only errors of the host are faults
-(FAULTS). A 404, a 429 and a refusal by robots.txt are not. While the breaker is closed, each URL counts only
-once, because a second fault of the same URL shows nothing new about the host. In addition, the URLs that a
-good host has left at the end of a crawl are often its faulty ones.
+If the breaker is open, a fault has no effect, because its request began before the breaker opened. If
+gossamer gives up on a host, the URLs of the host fail with the reason for the fault. An opening lasts at most
+15 min. A random extension of up to a fifth is added to each of these times. If the first wait of `--retries`
+is shorter than 30 s, that wait replaces the 30 s. Gossamer gives up on a host if three probes in a row
+failed, and the host has been failing for longer than all waits of `--retries` together. Therefore every crawl
+ends. Only errors of the host are faults (FAULTS). A 404, a 429 and a refusal by robots.txt are not faults.
+While the breaker is closed, each URL counts only once, because a second fault of the same URL shows nothing
+new about the host. In addition, at the end of a crawl, the remaining URLs of a good host are often the URLs
+that fail.
 
 The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
-same table in Python, and tests compare the two. The frontier also stores how hard a host is. This is a moving
-average of the share of its visits that fail or are blocked.
+same table in Python, and tests compare the two. The frontier also stores the share of a host's visits that
+fail or are blocked, as a moving average. This share shows whether the host is hard.
 """
 
 from __future__ import annotations
@@ -31,14 +34,14 @@ FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """HTTP statuses that are counted as blocks."""
 MAX_FAILED_PROBES = 3
-"""The number of failed probes after which a host is given up."""
+"""The number of failed probes after which gossamer may give up on a host."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Limits of the share of failed visits, in thousandths. A host becomes hard when its share reaches
+"""Thresholds for the share of failed visits, in thousandths. A host becomes hard when its share reaches
 HARD_THOUSANDTHS, and easy again when its share falls below EASY_THOUSANDTHS."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """The failures of a host, as a claim contains them."""
+    """Data about the failures of a host. A claim contains these data."""
 
     failing: float = 0.0
     """Seconds since the first fault of the current series."""
@@ -65,9 +68,9 @@ NONE = HostTrouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
-    """Returns the health of a host according to one visit. `reason`: the visit's error, or None. `status`:
-    the status of its response, if there was one. `final`: whether the failure is permanent and concerns only
-    the URL or the host name. `again`: whether the URL has failed before.
+    """Returns the health of a host, judged by one visit. `reason`: the visit's error, or None. `status`: the
+    status of its response, if there was one. `final`: whether the failure is permanent and concerns only the
+    URL or the host name. `again`: whether the URL has failed before.
 
     >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
     ['GOOD', 'BLOCKED', 'FAULT']
@@ -82,7 +85,8 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether the host has failed for so long that it may be given up at the next fault.
+    """Returns whether the host has been failing for longer than all waits in `retries` together. In that
+    case, the breaker may give up on the host at the next fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)
@@ -92,7 +96,8 @@ def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
 
 class Breaker(msgspec.Struct):
     """A host's circuit breaker. Times are in milliseconds. `most`: the number of faults after which the
-    breaker opens. `first`, `longest`: the shortest and the longest time for which it stays open."""
+    breaker opens. `first`: the time for which the breaker stays open at first. `longest`: the longest time
+    for which the breaker stays open."""
 
     most: int = 10
     first: int = 30_000

@@ -1,14 +1,14 @@
-"""Decides which rung fetches a page. The decision is learned from the results of visits, separately for each
-host and for each class of its paths (the host's ladder). The fleet shares what it has learned. The functions
-are pure.
+"""Decides which rung fetches a page. The decision depends on the results of earlier visits. The ladder of a
+host stores these results, separately for the whole host and for each class of its paths. All workers of the
+fleet share the ladders. The functions are pure.
 
-A visit begins at the cheapest rung that is known to work (`start_rung`). After a block the visit climbs
-(`climb`), but after an error it does not. `after` updates the ladder with the result. A rung that works is
-kept, but lower rungs are probed from time to time. Rungs that are much cheaper than the current one are
-probed together. If the rung directly below is expensive, it is probed more rarely. After a rate limit, or a
-block that may be one, the host first rests (`rest_seconds`). A single visit that needs a higher rung is weak
-evidence. Two such visits in a row are stronger evidence. So is one such visit in a class of paths that never
-got a page at the lower rung.
+A visit begins at the cheapest rung that is known to work (`start_rung`). After a block, the visit climbs to a
+higher rung (`climb`). After an error, the visit does not climb. `after` updates the ladder with the result. A
+rung that works is kept, but lower rungs are probed from time to time. Rungs that are much cheaper than the
+current one are probed together. If the rung directly below is expensive, that rung is probed less often.
+After a rate limit, or a block that may be one, the host first rests (`rest_seconds`). A single visit that
+needs a higher rung is weak evidence. Two such visits in a row are stronger evidence. A single visit is also
+stronger evidence if its class of paths never got a page at the lower rung.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CHEAP_FACTOR = 8
 """A rung is cheap compared with a higher rung if its cost is at most 1/CHEAP_FACTOR of that rung's cost.
 Cheap rungs are probed together. If a probe fails, the other cheap rungs are tried before the higher rung."""
 PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
-"""How much may be spent on probes of lower rungs, as a share of the current rung's cost. PROBE_SHARE applies
-at first, MIN_PROBE_SHARE after many failed probes."""
+"""The budget for probes of lower rungs, as a share of the current rung's cost. PROBE_SHARE applies at first.
+MIN_PROBE_SHARE applies after many failed probes."""
 EXPENSIVE_PROBE_EVERY = 4
 """If the rung directly below is expensive and there are cheap rungs too, only every 4th probe tries the
 expensive one."""
@@ -31,45 +31,47 @@ PROVEN_PAGES = 20
 """After this many pages in a row at a rung, the count of failed probes of lower rungs (`Learned.misses`) is
 reset to 0."""
 MAX_COUNTED_PAGES = 3
-"""Maximum number of pages that are counted at the lowest rung. Counting more pages would add no information,
-but each count would have to be stored."""
+"""Maximum value of `Learned.good` at the lowest rung. A higher count would add no information, and the store
+would have to write each new count."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""How many blocks in a row cause the host to rest before a visit climbs, for each kind of block. A refusal
-(`denied`) has an entry because, shortly after a successful page, it may mean a rate limit."""
+"""Maximum number of rests in a row before a visit climbs, for each kind of block. The host rests after each
+of these blocks. A refusal (`denied`) has an entry because a refusal shortly after a successful page may mean
+a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
-"""FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: the factor by which each further rest
-is longer."""
+"""FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: each further rest is this many times as
+long as the previous rest."""
 MAX_VAIN_CLIMBS = 3
-"""`Learned.lost` counts the visits that had no success at any rung. Once it reaches MAX_VAIN_CLIMBS, a
-blocked visit climbs only if the count is 4, 8, 16 or a multiple of `MAX_CLIMB_INTERVAL`."""
+"""`Learned.lost` counts the visits that had no success at any rung. After `Learned.lost` reaches
+MAX_VAIN_CLIMBS, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
+`MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
-"""Maximum number of path classes that are distinguished. Results of other paths are counted only for the
+"""Maximum number of path classes in a ladder. A visit to a path outside of these classes counts only for the
 host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
-    """What was learned about the rungs for a host, or for one class of its paths. All counts are numbers of
-    visits."""
+    """The results of visits to a host, or to one class of its paths. All counts are numbers of visits."""
 
     rung: int = 0
-    """The index in RUNGS of the rung at which a visit begins."""
+    """The rung at which a visit begins, as an index into RUNGS."""
     good: int = 0
-    """Number of visits in a row that fetched a page at this rung."""
+    """Number of consecutive visits that fetched a page at this rung."""
     needed: int = 0
-    """Number of visits in a row that had to climb from this rung."""
+    """Number of consecutive visits that fetched a page only at a higher rung."""
     misses: int = 0
     """Number of failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
-    """How many times in a row the host rested without effect."""
+    """Number of consecutive rests of the host that had no effect."""
     lost: int = 0
-    """Number of visits without success at any rung since the last visit that succeeded by climbing."""
+    """Number of visits that failed at every rung. A visit that climbs and then succeeds resets this number to
+    0."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Everything that was learned about the rungs for a host. `host`: the results of all its visits.
-    `classes`: the results of the visits to each class of paths. `why`: the block that caused the last
-    climb."""
+    """The results of visits to a host, from which the rung of the next visit is chosen. `host`: the results
+    of all visits. `classes`: the results of visits to each class of paths. `why`: the block that caused the
+    last climb."""
 
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
@@ -79,8 +81,8 @@ class Ladder(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> Ladder:
-        """Decodes the text that the frontier stores ('' for an unknown host). If another version encoded the
-        text differently, the host is learned again.
+        """Decodes the text that the frontier stores ('' for an unknown host). Returns an empty ladder if
+        another version encoded the text differently. The worker then learns the rungs of the host again.
 
         >>> Ladder.of("").host.rung, Ladder.of('{"host": "plain"}').host.rung
         (0, 0)
@@ -95,14 +97,14 @@ class Ladder(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
-        """Returns the rungs at which visits of the host begin, over all classes of paths."""
+        """Returns the rungs at which visits to the host begin. The set covers all classes of paths."""
         return (
             {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
         )
 
     def known(self, path: str) -> Learned:
-        """Returns what was learned for the class of a path, or for the whole host if nothing was learned for
-        the class."""
+        """Returns the results for the class of a path. If the class has no results, returns the results for
+        the whole host."""
         return self.classes.get(path_class(path), self.host)
 
 
@@ -117,8 +119,8 @@ def path_class(path: str) -> str:
 
 
 def start_rung(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
-    """Returns the rung of `rungs` (the allowed ones) at which a visit begins, and whether this is a probe of
-    a lower rung.
+    """Returns the rung at which a visit begins, and whether the visit begins with a probe of a lower rung.
+    `rungs`: the allowed rungs.
 
     >>> start_rung(Learned(rung=2, good=1), RUNGS), start_rung(Learned(rung=2, good=9), RUNGS)
     (('browser', False), ('plain', True))
@@ -142,7 +144,7 @@ def pages_between_probes(known: Learned, rungs: tuple[str, ...]) -> int:
 
 
 def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the rungs that the next probe tries, the lowest first. These are either the cheap rungs, or
+    """Returns the rungs that the next probe tries, the lowest first. A probe tries either all cheap rungs or
     only the rung directly below."""
     place = _place(known.rung, rungs)
     below = rungs[:place]
@@ -169,8 +171,9 @@ def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
-    """Returns the rung at which the same visit continues after a block of this kind at `rung`. Returns None
-    if there is no higher rung, or if climbing is not worth it.
+    """Returns the rung at which a blocked visit continues. `rung`: the rung at which the visit was blocked.
+    `block`: the kind of block. Returns None if the visit can use no higher rung, or if too many earlier
+    climbs failed (MAX_VAIN_CLIMBS).
 
     >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(rung=3), RUNGS, "impersonated", "denied")
     ('impersonated', 'unlocker')
@@ -195,9 +198,10 @@ def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
     """Returns the ladder updated with the result of a visit that began at rung `began`. `got`: the rung that
-    returned a page. If no rung returned one, `got` is the next higher rung if the visit had no time left to
-    try it, and None otherwise. `why`: the reason of the last block. `rested`: whether the host rests because
-    of the block. Must not be called after errors, because errors show nothing about rungs."""
+    returned a page, or None if no rung returned a page. There is one exception. If the visit had no time left
+    to try the next higher rung, `got` is that rung. `why`: the reason for the last block. `rested`: whether
+    the block causes the host to rest. Must not be called after an error, because an error shows nothing about
+    the rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
@@ -239,8 +243,8 @@ def _vain(lost: int) -> bool:
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
-    """Returns the index in `rungs` of the lowest rung that is not lower than `rung`. If all rungs are lower,
-    returns the index of the highest."""
+    """Returns the index in `rungs` of the lowest rung at or above `rung`. If all of `rungs` are below `rung`,
+    returns the index of the highest of `rungs`."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
 
 

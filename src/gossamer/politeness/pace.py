@@ -77,7 +77,7 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
 
 def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str:
     """Returns the reason why the requests to a host start `delay` seconds apart. `pace`: the stored pace.
-    `fixed`: the delay that an operator fixed. `floor`: the delay that robots.txt requires, or 0.
+    `fixed`: the delay that an operator has set, or None. `floor`: the delay that robots.txt requires, or 0.
 
     >>> why_delay(0.25, "0.100,0,0", None, 0.0), why_delay(0.1, "0.100,0,0", None, 0.0)
     ('learned from its response times', 'set by --delay or site')
@@ -95,8 +95,8 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
 
 
 def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host demands a delay of more than an hour. If so, the URL becomes a dead letter and
-    is not retried."""
+    """Returns whether the host demands a delay of more than an hour. In that case, the URL becomes a dead
+    letter and is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     return asked > MAX_RETRY_AFTER_S or (
         pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S

@@ -1,11 +1,11 @@
-"""Parses robots.txt (RFC 9309) from bytes, and decides which URLs may be requested. A path is matched as in
-sections 2.2.2 and 2.2.3.
+"""Parses robots.txt (RFC 9309) from bytes, and decides which URLs may be requested. Paths are matched
+according to sections 2.2.2 and 2.2.3.
 
-Like other parsers, it also accepts forms beyond the RFC: common misspellings (`Disalow`, `useragent`,
-`Disallowed`), a space instead of a missing colon, a path without its leading `/`, `Crawl-delay` and
-`Request-rate`. If parsers differ, this one follows RFC 9309. Records that are not rules never end a group
-(2.2.4). Both sides of a comparison are percent-encoded in the same way (2.2.2). `index.html` has no special
-meaning.
+Like other parsers, this parser also accepts forms that the RFC does not define. It accepts common
+misspellings (`Disalow`, `useragent`, `Disallowed`), a space instead of a colon, and a path without its
+leading `/`. It reads the lines `Crawl-delay` and `Request-rate`. Where other parsers disagree, this parser
+follows RFC 9309. Records that are not rules never end a group (2.2.4). Both sides of a comparison are
+percent-encoded in the same way (2.2.2). `index.html` has no special meaning.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from gossamer.model.late_pattern import late_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""The octets that have the same meaning literally and as %XX. They do not include `/ ? & = #`, which separate
-parts, and `* $`, which have a special meaning. Those characters are never encoded or decoded."""
+"""The octets that have the same meaning in literal form and in the form %XX. The characters `/ ? & = #` are
+not in this set, because they separate parts. The characters `* $` are not in this set either, because they
+have a special meaning. All these excluded characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
@@ -58,8 +59,8 @@ def compile_rule(allow: bool, line: int, pattern: str) -> RobotsRule:
 
 
 class RobotsGroup:
-    """A group of the file, that is, the rules for one or more agents. The rules are compiled when they are
-    first used."""
+    """A group of rules in the file. The rules apply to one or more agents. The rules are compiled when they
+    are first used."""
 
     __slots__ = ("agents", "closed", "delays", "lines")
 
@@ -67,7 +68,7 @@ class RobotsGroup:
         self.agents = 0
         """The number of User-agent lines so far."""
         self.closed = False
-        """Whether a rule was read. If so, the next User-agent line begins another group."""
+        """Whether a rule was read. After a rule, the next User-agent line begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
         """The rules, as tuples: True for Allow, the line number from 1, and the pattern as written."""
         self.delays: list[tuple[int, float]] = []
@@ -99,13 +100,13 @@ class AgentRules:
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
     def find(self, path: str) -> RobotsRule | None:
-        """Returns the rule that decides about a path (from `path_of`). This is the longest rule that matches.
-        Of an Allow and a Disallow rule of equal length, the Allow rule decides."""
+        """Returns the rule that applies to a path (from `path_of`). This is the longest rule that matches. If
+        an Allow rule and a Disallow rule have equal length, the Allow rule applies."""
         found = self._longest(path)
         if "?" not in path:
             return found
-        # In a query, `/` and %2F are the same octet (second example of section 2.2.2). In a path, they
-        # differ.
+        # In a query, `/` and %2F are the same octet (second example of section 2.2.2). In a path, `/` and
+        # %2F are different octets.
         head, mark, tail = path.partition("?")
         for old, new in (("/", "%2F"), ("%2F", "/")):
             if old in tail:
@@ -182,10 +183,10 @@ def _encoded(text: str) -> str:
 
 
 MAX_BYTES: Final = 500 * 1024
-"""How many bytes of a robots.txt are read. RFC 9309 section 2.5 requires a parser to read at least this
-many."""
+"""Number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires a parser to read at least this
+number of bytes."""
 MAX_DELAY_S: Final = 1e9
-"""The maximum Crawl-delay in seconds. A larger delay is reduced to this one."""
+"""The maximum Crawl-delay in seconds. A larger delay is reduced to this maximum."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
 _KEYS: Final = {
@@ -237,19 +238,20 @@ class Robots:
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
-        """Returns whether the agent may fetch the URL. The URL is absolute, or only a path with its query.
+        """Returns whether the agent may fetch the URL. `url`: an absolute URL, or a path with its query.
         /robots.txt is always allowed."""
         rule = self._decide(agent, url)
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, for example `line 3: Disallow: /x`, or None if no rule
-        matches the URL."""
+        """Returns the number and the text of the line that applies to the URL, for example
+        `line 3: Disallow: /x`. Returns None if no rule matches the URL."""
         found = self.deciding_line(agent, url)
         return None if found is None else f"line {found[0]}: {found[1]}"
 
     def deciding_line(self, agent: str, url: str) -> tuple[int, str] | None:
-        """Returns the number and the text of the deciding line, or None if no rule matches the URL."""
+        """Returns the number and the text of the line that applies to the URL. Returns None if no rule
+        matches the URL."""
         rule = self._decide(agent, url)
         if rule is None:
             return None
@@ -379,8 +381,8 @@ def _token(value: str) -> str:
 
 
 def _tokens(agent: str) -> list[str]:
-    """Returns the names under which an agent's group is searched, the best name first. `agent` is a product
-    token or a complete User-Agent value."""
+    """Returns the names that are looked up to find an agent's group, the best name first. `agent` is a
+    product token or a complete User-Agent value."""
     text = agent.strip().lower()
     if "/" not in text:
         return [text.replace("*", "") or "*"] if text else []

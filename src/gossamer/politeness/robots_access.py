@@ -1,5 +1,5 @@
-"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). The result is rules, everything
-allowed, or a closed host."""
+"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). The result contains rules, allows
+all URLs, or closes the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARK_DELAY_S = 300.0
 """If the Crawl-delay is longer than this many seconds, the host is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
-"""The version that means that everything is allowed. It has no rules."""
+"""The version of a result that allows all URLs. Such a result has no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -30,25 +30,26 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The result of fetching a robots.txt. `version`: the version of the rules. It is negative if the host is
-    closed (CLOSED). `holds`: seconds for which the result is valid. 0 means that there is no result yet, and
-    that robots.txt is requested again after `wait` seconds."""
+    """The result of fetching a robots.txt. `version`: the version of the rules. The version is negative if
+    the host is closed (CLOSED). `holds`: seconds for which the result is valid. If `holds` is 0, there is no
+    result yet. Robots.txt is then requested again after `wait` seconds."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S
     crawl_delay: float = 0.0
     rules: bytes = b""
-    """The groups of gossamer's agent and `*`, compressed, in the form that the frontier stores."""
+    """The compressed rules in the form that the frontier stores. The rules are those for gossamer's agent and
+    those for `*`."""
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
     parsed: Robots | None = None
-    """The rules in `rules`, parsed."""
+    """The parsed form of `rules`."""
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
     """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
-    before the next try, or None if no retry is left. `stale`: the version of old rules that may still be
-    used, or 0."""
+    before the next try, or None if no retry is left. `stale`: the version of earlier rules that are still
+    usable, or 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)
@@ -81,7 +82,7 @@ def read(body: bytes, agent: str) -> Access:
 
 
 def version_of(kept: bytes) -> int:
-    """Returns the version of rules. Equal rules have equal versions."""
+    """Computes a version number from the rules. Equal rules have equal version numbers."""
     return (zlib.crc32(kept) & 0x7FFFFFFF) | 2
 
 

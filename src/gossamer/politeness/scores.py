@@ -3,26 +3,31 @@ stops taking claims.
 
 A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the
 latency, and the number of visits per second. Its score is the square of the success rate divided by the
-square root of the latency (latencies up to 50 ms count as 50 ms). Therefore a worker whose visits fail half
-of the time gets the same score as a worker that is sixteen times as slow. If a worker has visited few hard
-hosts, its results for easy hosts are used too. They are reduced by a factor (`hardness`): how much less often
-the visits of all workers succeed for hard hosts than for easy ones.
+square root of the latency (latencies up to 50 ms count as 50 ms). Half the success rate divides the score by
+four. Sixteen times the latency also divides the score by four. If a worker has visited few hard hosts, its
+results for easy hosts are used too. The success rate for easy hosts is then multiplied by the factor
+`hardness`. This factor is the success rate of all workers for hard hosts divided by their success rate for
+easy hosts.
 
-| a worker | claims hard hosts |
+| the worker's score | claims hard hosts |
 | --- | --- |
-| with at least 90% of the best score of the live workers that take claims and have capacity | always |
-| any other | when they have waited for 15 s |
+| at least 90% of the best score of the live workers that take claims and have capacity | always |
+| any lower score | after the hosts have waited for 15 s |
 
-If a worker's score for easy hosts is less than half of the best one, it leaves easy hosts to the others for
-0.3 s. Only live workers that take claims and have capacity are compared. A worker whose visits almost all
-fail is an exception. It does not wait, because it should find out soon that it is cut off.
+If a worker's score for easy hosts is less than half of the best score, the worker leaves easy hosts to the
+other workers for 0.3 s. Only live workers that take claims and have capacity are compared. There is one
+exception. If almost all visits of a worker fail, the worker does not wait. Such a worker should find out soon
+that it is cut off from the hosts.
 
-| the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
+A second table applies if the worker's last 20 visits went to 3 or more hosts, and each of these visits was
+blocked or failed in the network (dns, connect, timeout).
+
+| other workers | this worker |
 | --- | --- |
-| other workers succeed | takes no claims |
-| there are other workers, and none succeeds | continues, because the hosts are the cause |
-| there is no other worker, and 3 of these hosts have answered it before | takes no claims |
-| there is no other worker, and they have not | continues |
+| succeed | takes no claims |
+| do not succeed | continues to take claims, because the hosts cause the failures |
+| do not exist, and at least 3 of the hosts answered this worker before | takes no claims |
+| do not exist, and fewer than 3 of the hosts answered this worker before | continues to take claims |
 
 A worker that takes no claims makes one test visit every 30 s, and resumes when a test visit succeeds.
 """
@@ -46,7 +51,8 @@ FRESH_S = 12.0
 """Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""In the score for hard hosts, the results for easy hosts have at most the weight of this many visits."""
+"""The score for hard hosts also includes the results for easy hosts. All results for easy hosts together
+weigh at most as much as this many visits."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
@@ -57,7 +63,8 @@ MAX_HOSTS = 2_000
 
 
 class MovingMeans(msgspec.Struct):
-    """Moving averages of one kind of visits. `latency` is in seconds, `rate` in visits per second."""
+    """Moving averages over the visits to easy hosts, or over the visits to hard hosts. `latency` is in
+    seconds. `rate` is in visits per second."""
 
     n: int = 0
     success: float = 0.0
@@ -83,7 +90,7 @@ class WorkerScore(msgspec.Struct):
 
     name: str
     serves: str = ""
-    """The heaps from which the worker claims. Only workers with the same heaps are compared."""
+    """The heaps from which the worker claims. Only workers that claim from the same heaps are compared."""
     at: float = 0.0
     room: bool = True
     """Whether the worker could take more claims."""
@@ -92,9 +99,9 @@ class WorkerScore(msgspec.Struct):
     easy: MovingMeans = msgspec.field(default_factory=MovingMeans)
     hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
-    """The time at which a visit of the worker last succeeded."""
+    """The time of the worker's last successful visit."""
     concurrency: int = 0
-    """How many visits the worker's process may run at once, or 0 in records of earlier versions."""
+    """Maximum number of concurrent visits in the worker's process, or 0 in records of earlier versions."""
     limit: str = ""
     """The limit that applies to `concurrency` (`worker.concurrency_level`), or '' in records of earlier
     versions."""
@@ -133,8 +140,8 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns two numbers: for how many ms easy hosts, and hard hosts, must have waited before this worker
-    claims them."""
+    """Returns the waiting times in ms after which this worker may claim a host. The first time applies to
+    easy hosts, and the second to hard hosts."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
@@ -149,8 +156,9 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """Returns the success rate for hard hosts divided by the success rate for easy hosts. This is a mean over
-    all workers, weighted by their visits of hard hosts. Returns 1 if there are no such visits.
+    """Returns the success rate for hard hosts divided by the success rate for easy hosts. The result is a
+    mean over all workers, weighted by each worker's visits to hard hosts. Returns 1 if there are no visits to
+    hard hosts.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5
@@ -192,7 +200,7 @@ def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, 
 
 
 class LastVisits:
-    """The last visits of a worker, and the hosts that answered it."""
+    """The failed visits of a worker since its last success, and the hosts that answered the worker."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[str, str]] = deque(maxlen=LAST_VISITS)

@@ -124,7 +124,7 @@ class ProxyUpkeep:
         await asyncio.gather(*(check(place) for place in due))
 
     def _over(self, place: int) -> int:
-        """Returns when a proxy's quarantine is over, or 0 if the proxy is not in quarantine."""
+        """Returns the time at which a proxy's quarantine ends, or 0 if the proxy is not in quarantine."""
         own = self.pool.book.own[place]
         return own.until if own is not None else 0
 

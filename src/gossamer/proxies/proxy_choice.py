@@ -3,8 +3,9 @@ milliseconds of the store's clock.
 
 The pool draws a few proxies at random and chooses the best of them. With this method, the cost of a choice
 does not grow with the pool, and no proxy gets all the work. A proxy that has never succeeded, or that has
-just failed, gets only a few requests at once. The number of its open requests plus the number of its faults
-in a row is at most the number of faults that puts it in quarantine.
+just failed, gets only a few requests at once. The pool adds the number of open requests of such a proxy to
+the number of its last faults in a row. This sum never exceeds the number of faults that puts the proxy in
+quarantine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ProxyPool:
         self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
 
     def suitable(self, wanted: Wanted) -> list[int]:
-        """Returns the indexes of the proxies that meet the requirements, whatever their health is."""
+        """Returns the indexes of all proxies that meet the requirements, healthy or not."""
         found = self._lists.get(wanted)
         if found is None:
             if len(self._lists) >= MAX_DOMAINS:
@@ -98,8 +99,8 @@ class ProxyPool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """Returns how many suitable proxies are not in quarantine. Proxies in cooldown at a domain are
-        included."""
+        """Returns the number of suitable proxies that are not in quarantine. This number includes proxies in
+        cooldown at a domain."""
         return sum(1 for place in self.suitable(wanted) if not self.book.out(place, now))
 
     def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:

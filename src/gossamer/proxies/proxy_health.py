@@ -1,17 +1,17 @@
 """The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used. The
 same data is kept for each provider, and for each pair of a proxy and a domain that blocked the proxy.
 
-| breaker of | faults | opens after this many faults | shortest and longest time that it stays open |
+| breaker of | faults | faults until the breaker opens | shortest and longest time the breaker stays open |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | it is unreachable, refuses us, drops connections or fails checks | 3 in a row | 1 min, 1 h |
+| a proxy (quarantine) | no connection, refusal, dropped connection, failed check | 3 in a row | 1 min, 1 h |
 | a gateway to many addresses | as for a proxy | 10 in a row | 1 min, 1 h |
-| a provider | the faults of its proxies | 10 in a row | 1 min, 10 min |
-| a proxy for one registered domain (cooldown) | the domain blocks it | 1 (for a gateway: 10 in a row) | 1 min, 1 h |
+| a provider | the faults of the provider's proxies | 10 in a row | 1 min, 10 min |
+| a proxy for one registered domain (cooldown) | a block | 1, or 10 in a row for a gateway | 1 min, 1 h |
 
-While a breaker is open, no requests use its proxy or provider. When the time is over, one request is tried.
-If this request fails, the breaker opens again for twice as long, up to the longest time. If the request
-succeeds, the breaker is reset completely. Counts decay by half in ten minutes.
-`frontier/lua/proxy_health.lua` implements the same table, and tests compare the two.
+While a breaker is open, no requests use its proxy or provider. Afterwards, one request is made as a test. If
+the test fails, the breaker opens again for twice as long, up to the longest time. If the test succeeds, the
+breaker is reset completely. Counts decay by half in ten minutes. The script `frontier/lua/proxy_health.lua`
+implements the same rules. Tests compare the script with this module.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ import msgspec
 HALF_LIFE_S = 600.0
 """Seconds in which a count decays by half."""
 MIN_LATENCY_S, UNKNOWN_LATENCY_S = 0.05, 0.5
-"""Latencies in seconds. A smaller latency than MIN_LATENCY_S counts as MIN_LATENCY_S. A proxy that was never
-used counts with UNKNOWN_LATENCY_S."""
+"""Latencies in seconds. Latencies below MIN_LATENCY_S are raised to MIN_LATENCY_S. UNKNOWN_LATENCY_S is the
+assumed latency of a proxy that was never used."""
 
 
 class BreakerRule(NamedTuple):
-    """The rule for when a circuit breaker opens, and for how long. `most`: the number of faults in a row that
-    opens it. `first`, `longest`: the shortest and the longest time for which it stays open, in ms."""
+    """Determines when a circuit breaker opens and how long the breaker stays open. `most`: after this many
+    faults in a row, the breaker opens. `first`: the shortest time in ms for which the breaker stays open.
+    `longest`: the longest such time in ms."""
 
     most: int
     first: int = 60_000
@@ -45,8 +46,9 @@ PROXY, GATEWAY, PROVIDER, HOST = (
 
 
 class ProxyReport(msgspec.Struct):
-    """The observations of a worker since the last exchange with the others: the number of successes and of
-    faults, the total seconds of the successes, and the faults since the last success (`tail`)."""
+    """The results that a worker observed since it last exchanged results with the other workers. `good`: the
+    number of successes. `bad`: the number of faults. `seconds`: the total duration of the successes. `tail`:
+    the number of faults since the last success."""
 
     good: int = 0
     bad: int = 0
@@ -88,9 +90,9 @@ class ProxyHealth(msgspec.Struct):
                 self.row = rule.most - 1
 
     def score(self, now: int) -> float:
-        """Returns the score, by which the best of several proxies is chosen: the square of the success rate
-        divided by the square root of the latency. As observations age, the success rate drifts to one
-        half."""
+        """Returns the score of the proxy. The pool prefers proxies with a high score. The score is the square
+        of the success rate divided by the square root of the latency. As observations age, the success rate
+        moves towards one half."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
         return float(success * success / max(self.latency or UNKNOWN_LATENCY_S, MIN_LATENCY_S) ** 0.5)

@@ -34,15 +34,15 @@ _AGAIN = "write it as scheme://user:password@host:port"
 
 
 class NotAProxy(NamedTuple):
-    """An error for a line that is not a proxy."""
+    """A line that cannot be parsed as a proxy, with the reason."""
 
     line: int
     reason: str
 
 
 def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
-    """Returns the proxies of a list, each once, and the rejected lines. Blank lines and lines that begin with
-    `#` are ignored."""
+    """Returns the proxies of a list without duplicates, and the rejected lines. Blank lines and lines that
+    begin with `#` are ignored."""
     found: dict[str, Proxy] = {}
     bad: list[NotAProxy] = []
     for number, text in enumerate(lines, 1):
@@ -161,8 +161,8 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """Chooses between two ways to parse a line. Returns the results in which the host contains a dot or is
-    `localhost`, or all results if there are none."""
+    """Chooses between two ways to parse a line. If the two results differ, prefers a result whose host
+    contains a dot or is `localhost`. If no result has such a host, returns both."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

@@ -1,17 +1,17 @@
-"""Assigns proxies to requests: chooses a proxy, changes to another one after a failure, and decides what a
-result shows about the proxy.
+"""Assigns proxies to requests. This module chooses a proxy, changes to another proxy after a failure, and
+decides whether a result counts against a proxy.
 
 The result of a try has the following consequences:
 
-- A fault of the proxy (it is unreachable, refuses us, or answers 407): the fault is counted, and the request
+- The proxy is at fault if it is unreachable, refuses us, or answers 407. The fault is counted. The request
   goes through another proxy at once.
-- An unclear result (timeout, reset, TLS error, 502, 504) or a refusal (403, 429, 451): the proxy is
-  suspected, and the request goes through another proxy after the host's delay.
-- Success: the proxy is good, and the request ends. Each suspected proxy gets a fault or, after a refusal,
-  counts as blocked at this host.
+- A timeout, reset, TLS error, 502 or 504 is an unclear result. A 403, 429 or 451 is a refusal. In both cases,
+  the proxy becomes a suspect. The request goes through another proxy after the host's delay.
+- A success ends the request, and the proxy is good. A suspect with an unclear result then gets a fault. A
+  suspect with a refusal then counts as blocked by the host's registered domain.
 
-After three suspicions of one kind, the host counts as the cause, and no proxy is blamed. No request is sent
-without a proxy.
+After three unclear results or three refusals, the host is assumed to be the cause. No suspect is then blamed.
+No request is sent without a proxy.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on the tries of a visit. After the first MORE_TRIES_S seconds, no try is made if there were already
-MAX_TRIES. At most MAX_SUSPICIONS tries may have reached the host."""
+"""Limits on the tries of a visit. A visit can make MAX_TRIES tries. More tries are allowed only in the first
+MORE_TRIES_S seconds of the visit. A visit ends after MAX_SUSPICIONS unclear results, or after MAX_SUSPICIONS
+refusals."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
@@ -47,8 +48,8 @@ continues."""
 
 
 class Lease(NamedTuple):
-    """A proxy for one try. `place`: its index. `session`: the name of the session, '' if there is none.
-    `bound`: the proxy (and the session word of a gateway) to which the session is bound."""
+    """A proxy for one try. `place`: the index of the proxy. `session`: the name of the session, '' if there
+    is none. `bound`: the proxy (and the session word of a gateway) to which the session is bound."""
 
     place: int
     url: str
@@ -57,8 +58,8 @@ class Lease(NamedTuple):
 
 
 class ProxyTries(NamedTuple):
-    """The tries of a visit so far: the indexes of the proxies, the failures, and the suspected proxies, each
-    with whether it was blocked."""
+    """The tries of a visit so far. `tried`: the indexes of the proxies that were tried. `before`: the
+    failures. `doubts`: the index of each suspected proxy, and whether the proxy was refused."""
 
     tried: list[int]
     before: list[Failure]
@@ -141,8 +142,9 @@ class Proxies:
         return StickyProxy(self, Lease(place, self._url(place, wanted, word), bound=bound))
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Makes a request through this proxy only, and once more if the connection broke. A failure that may
-        not be the proxy's fault does not count against the proxy."""
+        """Makes a request through this proxy only. If the connection is reset and the method is repeatable,
+        makes the request a second time. Only a failure that is clearly the proxy's fault counts against the
+        proxy."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
@@ -163,7 +165,7 @@ class Proxies:
         return self._countries.get(url, "")
 
     def blocked(self, name: str, host: str) -> None:
-        """Records that a page that came through the proxy with this id was a block page."""
+        """Records that the proxy `name` received a block page from `host`."""
         if (place := self._places.get(name)) is not None:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
@@ -283,7 +285,7 @@ class StickyProxy(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """The proxy's id, and a random session word, which is used if the proxy is a gateway."""
+        """The proxy's id, followed by a random session word. Only a gateway uses the session word."""
         return self.lease.bound
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
@@ -300,8 +302,8 @@ class StickyProxy(NamedTuple):
 
 
 def judge_result(result: Page | Failure) -> str:
-    """Returns what a result shows about the proxy: `good`, `fault` (of the proxy), `doubt` (either the proxy
-    or the host is at fault), or `blocked`."""
+    """Classifies a result as `good`, `fault`, `doubt` or `blocked`. `fault` means that the proxy is at fault.
+    `doubt` means that either the proxy or the host is at fault."""
     if isinstance(result, Failure):
         return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
     if result.status == 407:
@@ -316,8 +318,8 @@ def judge_result(result: Page | Failure) -> str:
 
 
 def _short(result: Page | Failure, said: str) -> Failure:
-    """Returns the result of a try as a failure without the body, for the log and for the result of the
-    visit."""
+    """Converts the result of a try to a Failure, which has no body. The log and the result of the visit
+    contain this Failure."""
     if isinstance(result, Failure):
         return result
     reason = {"fault": "proxy", "doubt": "http-5xx"}.get(

@@ -33,7 +33,7 @@ class ProxyTable:
         self.standings: dict[str, ProxyHealth] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
-        """Observations that were not shared with the other workers yet."""
+        """Observations that this worker has not shared with the other workers yet."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(
@@ -46,8 +46,8 @@ class ProxyTable:
         blocked: bool = False,
         seconds: float = 0.0,
     ) -> None:
-        """Records the end of a request through a proxy: a success, a fault of the proxy, or a block by the
-        domain."""
+        """Records how a request through a proxy ended. The end is a success, a fault of the proxy, or a block
+        by the domain."""
         if self.providers[place]:
             self._note(self.providers[place], not fault, seconds, now, PROVIDER)
         self._note(self.ids[place], not fault, seconds, now, self.rules[place])
@@ -57,8 +57,8 @@ class ProxyTable:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """Records a health check. `seconds`: how long the check took. None means that the check failed, which
-        puts the proxy in quarantine at once."""
+        """Records a health check. `seconds`: the duration of the check, or None if the check failed. A failed
+        check puts the proxy in quarantine at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
@@ -86,8 +86,8 @@ class ProxyTable:
         return GATEWAY if gateway else HOST if domain else PROXY
 
     def due(self, now: int, old: int) -> list[int]:
-        """Returns the indexes of the proxies to check: proxies that were never used, proxies whose quarantine
-        is over, and proxies without news for `old` milliseconds."""
+        """Returns the indexes of the proxies to check. These are the proxies that were never used, the
+        proxies whose quarantine is over, and the proxies with no result in the last `old` milliseconds."""
         return [
             place
             for place, own in enumerate(self.own)
@@ -100,7 +100,7 @@ class ProxyTable:
         return (own is not None and own.until > now) or (theirs is not None and theirs.until > now)
 
     def taken(self) -> dict[str, ProxyReport]:
-        """Returns the observations that were not shared with the other workers yet, and clears them."""
+        """Returns and clears the observations that this worker has not shared with the other workers yet."""
         seen, self.seen = self.seen, {}
         return seen
 
@@ -116,8 +116,8 @@ class ProxyTable:
         standing.felt(one, now, rule)
 
     def _hard(self, domain: str) -> None:
-        """Starts to track the health of each proxy separately for a domain that blocks proxies. The oldest
-        domain is dropped if there are too many."""
+        """From this call on, each proxy has a separate health record for this domain, which blocks proxies.
+        If there are more than MAX_DOMAINS domains, the oldest domain is dropped."""
         if domain not in self.domains:
             self.domains[domain] = None
             if len(self.domains) > MAX_DOMAINS:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 FORGETTING = 2 ** (-1 / 30)
-"""The factor by which a visit reduces the weight of all earlier visits. It gives a half-life of 30 visits."""
+"""The factor by which a visit reduces the weight of all earlier visits. This factor gives a half-life of 30
+visits."""
 MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
 """The bounds of a prior's strength. With a weak prior, an estimate depends mostly on the page's own visits. A
 strong prior suits pages that are alike."""
@@ -21,20 +22,21 @@ MIN_RATE, MAX_RATE = 1e-5, 1e4
 """The bounds of an estimated rate, in changes per day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The weight that the crawl's mean has in a host's mean, as a number of changes."""
+"""The weight of the crawl's mean in the mean of a host. The crawl's mean weighs as much as this many observed
+changes."""
 
 
 class ChangeHistory(NamedTuple):
-    """The change history of a page. `changes`: the expected number of its changes. `days`: the number of days
-    over which visits observed the page. Older visits have less weight."""
+    """The change history of a page. `changes`: the expected number of changes of the page. `days`: the number
+    of days over which visits observed the page. Older visits have less weight."""
 
     changes: float = 0.0
     days: float = 0.0
 
     def observe(self, gap: float, changed: bool, prior: Prior) -> ChangeHistory:
-        """Returns the history with one more visit, which was made `gap` days after the previous one. A visit
-        shows only that the page changed, not how many times. The expected number of changes follows from the
-        estimated rate, which itself depends on that number. A few iterations compute both."""
+        """Returns the history after one more visit. This visit was made `gap` days after the previous visit.
+        A visit shows only that the page changed, not how many times. The expected number of changes and the
+        estimated rate depend on each other. A few iterations compute both numbers."""
         found = ChangeHistory(self.changes * FORGETTING, self.days * FORGETTING + max(0.0, gap))
         if not changed:
             return found
@@ -47,7 +49,8 @@ class ChangeHistory(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A gamma distribution of change rates. `mean` is in changes per day. `strength` is in changes."""
+    """A gamma distribution of change rates. `mean`: the mean rate, in changes per day. `strength`: the weight
+    of the prior, as a number of changes."""
 
     mean: float = 0.05
     strength: float = 1.0
@@ -62,10 +65,10 @@ class Prior(NamedTuple):
         return min(MAX_RATE, max(MIN_RATE, found))
 
     def stale_days(self, history: ChangeHistory, gap: float) -> float:
-        """Returns for how many days a copy was probably stale, if a visit after `gap` days found a change.
-        `history`: the page's change history before this visit. The result is a mean over all change rates
-        that the page may have. A single rate would give too few days, because a page that changed probably
-        changes more often than estimated.
+        """Returns the expected number of days for which a copy was stale before a visit found a change. The
+        visit was made `gap` days after the previous visit. `history`: the page's change history before this
+        visit. The result is a mean over all change rates that the page may have. The estimated rate alone
+        would give too few days, because a page that changed probably changes more often than estimated.
 
         >>> Prior(0.001, 1.0).stale_days(ChangeHistory(), 1.0) < 0.51
         True
@@ -96,8 +99,8 @@ def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -
 
 
 def _strength(seen: Sequence[ChangeHistory], mean: float) -> float:
-    """Returns the strength of the prior: mean^2 / (variance of the rates - variance of the observations).
-    The weight of a page is the number of days over which it was observed."""
+    """Returns the strength of the prior, which is mean^2 / (variance of the rates - variance of the
+    observations). The weight of a page is the number of days over which it was observed."""
     days = math.fsum(one.days for one in seen)
     spread = math.fsum(one.days * (one.changes / one.days - mean) ** 2 for one in seen) / days
     noise = mean * len(seen) / days

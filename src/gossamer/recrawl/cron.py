@@ -1,10 +1,11 @@
 """Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
 in time.
 
-If the hour field of a line is `*`, the line is evaluated on elapsed time. Such a line applies to every hour,
-including both hours that have the same clock time in autumn. All other lines are evaluated on local clock
-time. If the clock skips a time in spring, that time is due at the first moment after the gap. If a time
-occurs twice in autumn, it is due the first time. If several times map to the same moment, they are due once.
+If the hour field of a line is `*`, the line follows elapsed time. Such a line applies to every hour,
+including both hours that have the same clock time in autumn. All other lines follow local clock time. If the
+clock skips a time in spring, that time is due at the first moment after the gap. If the clock shows a time
+twice in autumn, that time is due only at its first occurrence. If several times map to the same moment, this
+moment is due once.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class Cron:
 
 
 def _moment(wall: datetime, zone: zoneinfo.ZoneInfo) -> float:
-    """Returns the time at which a local clock first shows `wall`, in seconds since the epoch. For a time that
-    the clock skips, returns the end of the gap."""
+    """Returns the moment at which a local clock first shows `wall`. If the clock skips `wall`, returns the
+    end of the gap. The result is in seconds since the epoch."""
     at = wall.replace(tzinfo=zone)
     while at.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall:
         wall += timedelta(minutes=1)
@@ -114,8 +115,8 @@ def _checked(line: str) -> str:
 
 
 def _wrong(number: int, field: str) -> str | None:
-    """Returns the second part of the message about a faulty field. This part names the allowed values.
-    Returns None if the field is valid."""
+    """Returns the end of the error message for a faulty field, or None if the field is valid. This text names
+    the fault, and the allowed values or a correction."""
     allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
     if len(field) > _MAX_CHARS or not field.isascii():
         return allowed
@@ -149,7 +150,7 @@ def _wrong(number: int, field: str) -> str | None:
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
     """Returns a time zone by its IANA name. Raises ValueError if there is no such time zone. The message
-    names the most similar one."""
+    names the most similar time zone."""
     if name not in _zones():
         known = {one.lower(): one for one in _zones()}
         ends = {one.rpartition("/")[2]: one for one in known}

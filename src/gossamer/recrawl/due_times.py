@@ -1,5 +1,5 @@
 """Decides for each due time of a cron line whether a run starts on time, starts late or does not start. Also
-computes when the run starts."""
+computes the start time of each part of a run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Due(NamedTuple):
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """Decides which of the due times after `mark`, up to `now`, are run. Earlier calls have decided about
-    those up to `mark`. `missed`: one of MISSED. It determines which of the missed due times are run. `most`:
-    the maximum number of missed due times that are run if `missed` is `all`.
+    """Decides which due times after `mark` and up to `now` are run. Earlier calls have decided about the due
+    times up to `mark`. `missed`: one of MISSED. This value determines which of the missed due times are run.
+    `most`: the maximum number of missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])
@@ -45,7 +45,7 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
         if at > now:
             break
         times.append(at)
-    else:  # too many due times for one call: the next call decides about the others
+    else:  # more due times than one call handles, so the next call handles the rest
         times = times[:MAX_DUE_TIMES]
         return Due(times[-1], [], [], times)
     late = [at for at in times if now - at > MISSED_AFTER_S]

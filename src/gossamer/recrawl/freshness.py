@@ -1,5 +1,5 @@
-"""Computes how fresh the copies of pages are in a crawl that visits its pages again. The freshness is both
-estimated from the change rates and measured by the visits."""
+"""Computes the freshness of the copies in a crawl that visits its pages again. Some numbers are estimates
+from the change rates. Other numbers are measured by the visits."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     queued: int
     """Number of known pages that are queued or being visited."""
     expected_stale: float | None = None
-    """The share of time for which a page is expected to be stale, on average over the pages."""
+    """The share of time for which the copy of a page is expected to be stale. This number is a mean over the
+    pages."""
     stale_now: float | None = None
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
-    """The measured share of time for which copies were stale, estimated from the visits that found a change.
-    For a page that changes rarely, the copy counts as stale for half of the time since the previous visit.
-    For a page that changes often, it counts as stale for longer."""
+    """The measured share of time for which copies were stale. The visits that found a change yield this
+    share. For a page that changes rarely, the copy counts as stale for half of the time since the previous
+    visit. For a page that changes often, the copy counts as stale for a longer part of this time."""
     changes: float = 0.0
     """The expected number of changes per day of all pages together."""
     budget: float = 0.0
@@ -45,10 +46,10 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     needed: float = 0.0
     """The number of visits per day that the schedule plans."""
     budget_used: float | None = None
-    """The share of the budget that has been used since the process began. None in the first minute."""
+    """The share of the budget that was used since the process began, or None in the first minute."""
     saved: float | None = None
-    """How many more visits per day would be necessary for the same freshness if all pages had the same
-    interval."""
+    """The number of visits per day that the schedule saves. A crawl with the same interval for all pages
+    would need this many more visits for the same freshness."""
     never_changed: int = 0
     """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
@@ -59,14 +60,15 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     mean_interval: float | None = None
     """The mean planned time between two visits of a page."""
     revisits: int = 0
-    """The number of visits of known pages so far that could show whether the page had changed."""
+    """The number of visits so far that could reveal a change of a known page. The first visit of a page is
+    not counted."""
     changed: int = 0
-    """How many of the visits counted in `revisits` found a change."""
+    """The number of visits in `revisits` that found a change."""
     signals: float = 0.0
-    """The number of signals that a page changed, from sitemaps, feeds and users. Only signals for pages that
-    have been visited since then are counted."""
+    """The number of signals that reported a page as changed. Sitemaps, feeds and users send signals. A signal
+    is counted at the next visit of its page."""
     confirmed: float = 0.0
-    """How many of the signals counted in `signals` were followed by a visit that found a change."""
+    """The number of signals in `signals` for which the next visit found a change."""
 
 
 def measure(
@@ -124,7 +126,8 @@ class Reported(NamedTuple):
 
 
 _UNCERTAIN = "~"
-"""The first character of a report that comes from a list. No URL begins with this character."""
+"""The first character of each report that a list such as a sitemap caused. No URL begins with this
+character."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:

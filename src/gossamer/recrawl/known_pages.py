@@ -1,6 +1,6 @@
 """The log of known pages, which contains one line per visit. A later recrawl reads the log to revisit the
 pages. As in the attempts log, lines are written before the claims are settled, so each line is written at
-least once. If a URL has several lines, only the last one is used. In a fleet, each process writes its own
+least once. If a URL has several lines, only the last line is used. In a fleet, each process writes its own
 part of the log into a shared folder. When a recrawl starts, the parts are merged.
 """
 
@@ -109,7 +109,8 @@ def merge_logs(folder: Path) -> int:
 
 
 def _key(seen: KnownLine) -> tuple[str, ...]:
-    """Returns the key of a line's request, if it has one."""
+    """Returns a tuple that contains the key of a line's request. The tuple is empty if the request has no
+    key."""
     return (seen.needs["key"],) if "key" in seen.needs else ()
 
 

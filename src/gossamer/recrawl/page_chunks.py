@@ -38,8 +38,8 @@ def pack(pages: Sequence[PageState]) -> bytes:
 
 
 def unpack(raw: bytes) -> list[tuple[PageState, str]]:
-    """Returns the pages of a chunk, each with its URL. The chunk does not contain the IDs of their hosts, so
-    these are 0. Raises ValueError."""
+    """Returns the pages of a chunk, each with its URL. A chunk contains no host IDs, so the host ID of each
+    returned page is 0. Raises ValueError."""
     form, count = _HEAD.unpack_from(raw)
     if form != FORMAT:
         raise ValueError(f"a newer gossamer wrote the table of known pages (format {form})")
@@ -92,7 +92,8 @@ def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
 
 
 def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
-    """Returns the line of a page from its columns."""
+    """Builds the line of a page from the page's column values and hashes, and from the time of the last
+    visit."""
     url, etag, modified, rest = row
     slim = _decode(rest)
     body, said = hashes[:_HASH], hashes[_HASH : 2 * _HASH]
@@ -107,7 +108,7 @@ def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
 
 
 def _plain(text: str) -> bytes:
-    """Returns a text for a column, or b"" if the text contains characters that separate values."""
+    """Encodes a text for a column. Returns b"" if the text contains a character that separates values."""
     return b"" if any(mark in text for mark in "\n\0\1") else text.encode()
 
 

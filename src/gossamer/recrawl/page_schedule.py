@@ -22,43 +22,44 @@ GONE_STATUSES = (404, 410)
 SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
 """The sizes of the samples from which the price of a visit is computed. SAMPLE_PAGES: the number of pages
 from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest hosts. MAX_HOSTS: the
-number of these hosts."""
+maximum number of hosts that are sampled separately."""
 MAX_AGE_SHARE = 0.95
 """A page is due once its age reaches this share of the maximum age, so that it is visited before it is too
 old."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""The measured staleness and pace are means over about MIN_MEASURED_VISITS visits, or over about
-MEASURED_ROUNDS visits of every page, whichever is more. A mean over a shorter time would leave out pages that
-are visited rarely."""
+"""The measured staleness and pace are means over recent visits. The number of these visits is about
+MIN_MEASURED_VISITS, or about MEASURED_ROUNDS times the number of pages if this is more. A mean over a shorter
+time would leave out pages that are visited rarely."""
 
 
 class Measured(NamedTuple):
-    """Sums over the visits of known pages, in days. Newer visits have more weight."""
+    """Weighted sums over the visits of known pages, in days. Newer visits have more weight."""
 
     stale: float = 0.0
-    """Days for which copies were stale, as estimated from the visits that found a change."""
+    """The estimated number of days for which copies were stale. The visits that found a change yield this
+    estimate."""
     days: float = 0.0
-    """The days between the visits of known pages, summed over these visits."""
+    """The sum of the days between each visit and the previous visit of the same page."""
     predicted: float = 0.0
-    """Days for which copies were expected to be stale, according to the change rates as estimated before each
-    visit."""
+    """The predicted number of days for which copies were stale. The prediction for a visit uses the change
+    rate that was estimated before this visit."""
     planned: float = 0.0
     """The planned days between visits, according to the due times."""
     actual: float = 0.0
-    """The actual days between the same visits."""
+    """The actual days between the visits that `planned` covers."""
 
     @property
     def lateness(self) -> float:
         """Returns the ratio of the actual time between two visits to the planned time. Pages are visited
-        early if budget is left. They are visited late if the budget does not suffice, or if the crawl was
+        early if budget is left. Pages are visited late if the budget is too small, or if the crawl was
         stopped."""
         return self.actual / self.planned if self.planned > 0 and self.actual > 0 else 1.0
 
     @property
     def correction(self) -> float:
-        """Returns the ratio of the stale time that was measured to the stale time that was predicted. The two
-        differ because the change rate of a page with few visits is estimated from other pages."""
+        """Returns the ratio of the measured stale time to the predicted stale time. The two times differ
+        because the change rate of a page with few visits is estimated from other pages."""
         little = MIN_SHARE * self.days + 1e-9
         return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.stale + little) / (self.predicted + little)))
 
@@ -108,13 +109,13 @@ class PageSchedule:
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
 
     def replanned(self, page: PageState) -> int:
-        """Returns the due time of a waiting page, computed with the current price and prior, in seconds since
-        the epoch."""
+        """Computes the due time of a waiting page with the current price and prior. The due time is in
+        seconds since the epoch."""
         return page.last + max(1, round(self.interval(page, line_of(page).url)))
 
     def plan(self) -> tuple[float, float]:
-        """Returns the values on which all due times depend: the price of a visit, and the mean of the
-        prior."""
+        """Returns the price of a visit and the mean of the prior. All due times depend on these two
+        values."""
         return self.price, self.prior.mean
 
     def after_visit(
@@ -142,15 +143,16 @@ class PageSchedule:
         return self._found(before, seen, at, now)
 
     def _failed(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState | None:
-        """Returns the state after a visit that found no page. If the page is gone, or if no page has ever
-        been found, it is forgotten after three such visits."""
+        """Returns the state after a visit that found no page. After three or more failed visits in a row, a
+        page is forgotten in two cases. Either one of these visits reported the page as gone, or no visit has
+        ever found the page."""
         failed = page.failed + 1
         before = line_of(page)
         gone = seen.known.status in GONE_STATUSES or not 0 < before.known.status < 400
         if gone and failed >= policy.GONE_VISITS:
             return None
         page = page._replace(last=at, failed=min(failed, 20), batch=0, signals=0)
-        if seen.known.status in GONE_STATUSES:  # the next visit must not report it as gone again
+        if seen.known.status in GONE_STATUSES:  # the next visit must not report the page as gone again
             page = page._replace(line=encode_line(seen))
         return self._due(page, seen.url, now)
 
@@ -205,7 +207,8 @@ class PageSchedule:
 
     def signalled(self, page: PageState, now: int, *, certain: bool = False) -> PageState:
         """Returns the state of a page after a signal that the page changed, for example a newer lastmod or a
-        feed entry. `certain`: whether a person reported the change. If so, the page is due now."""
+        feed entry. `certain`: whether a person reported the change. If a person reported the change, the page
+        is due now."""
         if certain:
             return page._replace(due=min(page.due, now), signals=page.signals + 1)
         sooner = policy.signal_age(self.signals) * DAY_S
@@ -213,8 +216,8 @@ class PageSchedule:
 
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
         """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
-        from the sample. `visits`: the budget in visits per day. `allowed` returns how many visits per day the
-        politeness of a host allows."""
+        from the sample. `visits`: the budget in visits per day. `allowed`: returns the number of visits per
+        day that the politeness of a host allows."""
         sample, self.pages = table.sums.sample(SAMPLE_PAGES), table.sums.page_count()
         if not sample:
             return

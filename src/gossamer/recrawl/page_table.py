@@ -31,8 +31,8 @@ from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.store.sqlite_wal import open_sqlite
 
 FILE_MODE = 0o600
-"""Permission bits of the file. Only its owner may read it, because the lines contain request headers, which
-may include secrets."""
+"""Permission bits of the file. Only the file's owner may read the file, because the lines contain request
+headers. These headers may include secrets."""
 WAIT_S = 30.0
 """Seconds to wait for a transaction of another process."""
 MAX_INBOX_LINES = 2000
@@ -70,16 +70,16 @@ class PageState(NamedTuple):
     due: int
     host: int
     visits: int = 0
-    """The number of visits, except the first, that could show whether the page had changed."""
+    """The number of visits that could reveal a change of the page. The first visit is not counted."""
     changed: int = 0
-    """How many of the visits counted in `visits` found a change."""
+    """The number of visits in `visits` that found a change."""
     failed: int = 0
     """The number of visits in a row that found no page."""
     batch: int = 0
     """The number of the batch in which the page was queued, or 0 while the page waits for its due time."""
     signals: int = 0
-    """The number of change signals since the last visit. A sitemap or a feed, for example, signals that the page
-    changed."""
+    """The number of change signals since the last visit. For example, a sitemap or a feed signals that the
+    page changed."""
     line: bytes = b""
     """The last `KnownLine` that described the page, as JSON."""
 
@@ -90,7 +90,7 @@ class PageState(NamedTuple):
 
 
 class HostSums(NamedTuple):
-    """A host with the number of its known pages, and with the sums of these pages' change histories."""
+    """A host, the number of its known pages, and the sums of the change histories of these pages."""
 
     id: int
     name: str
@@ -148,9 +148,10 @@ class TableSums:
         return list(found.values())
 
     def counts(self, oldest: int) -> dict[str, int]:
-        """Returns these numbers by name. `pages`: all pages. `queued`: queued pages. `never`, `always`: pages
-        that never changed, and pages that always changed, in at least three visits. `old`: pages that were
-        last visited before `oldest`. `visits`, `changed`: the sums of these fields over all pages."""
+        """Returns the following numbers by name. `pages`: all pages. `queued`: queued pages. `never`: pages
+        that never changed in at least three visits. `always`: pages that changed at each of at least three
+        visits. `old`: pages that were last visited before `oldest`. `visits`, `changed`: the sums of these
+        PageState fields over all pages."""
         names = ("pages", "queued", "never", "always", "old", "visits", "changed")
         ((*found,),) = _rows(
             self._base,
@@ -202,7 +203,8 @@ class TablePlan:
 
     def waiting(self, after: int, most: int) -> list[PageState]:
         """Returns at most `most` pages that wait for a planned visit and whose ID is greater than `after`, in
-        the order of their IDs. Leaves out pages whose last visit failed and pages that a signal made due."""
+        the order of their IDs. Leaves out pages whose last visit failed, and pages with a change signal since
+        the last visit."""
         return _pages(
             self._base,
             "WHERE id > ? AND batch = 0 AND failed = 0 AND signals = 0 ORDER BY id LIMIT ?",
@@ -237,8 +239,8 @@ class InlinkCounts:
 
 
 class PageTable:
-    """The page table. Only one process writes it: the process that holds the crawl's lock, or the owner of
-    the working copy. Methods raise OSError."""
+    """The page table. Only one process writes the table. This process holds the crawl's lock, or owns the
+    working copy. Methods raise OSError."""
 
     def __init__(self, path: Path | None) -> None:
         """`path`: the path of the file, or None for a temporary file."""
@@ -253,8 +255,8 @@ class PageTable:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
-        """A context manager for changes. Makes all changes in the `with` block durable together, or none of
-        them."""
+        """A context manager that changes the table in a transaction. Either all changes in the `with` block
+        become durable, or none of them."""
         with _errors():
             self._base.execute("BEGIN IMMEDIATE")
             try:
@@ -277,7 +279,7 @@ class PageTable:
                     continue
                 before = self.page(page_id(seen))
                 if seen.links:
-                    if before is None:  # otherwise, this visit was reported before, or the page was known
+                    if before is None:  # only the first visit of a page counts its links
                         self.inlinks.add(seen.links)
                     seen.links = []
                     line = _encode(seen)
@@ -335,9 +337,10 @@ class PageTable:
     ) -> list[PageState]:
         """Returns at most `most` waiting pages, in the order of their due times.
 
-        `until`: returns only pages that are due by this time. If it is None, all waiting pages are returned,
-        except that pages whose last visit failed must be due `now`. `oldest`: returns only pages whose last
-        visit was at this time or earlier. `crowded`: IDs of hosts whose pages are left out.
+        `until`: returns only pages that are due by this time. If `until` is None, a page may also be due
+        later. A page whose last visit failed is returned only if it is due by `now`. `oldest`: returns only
+        pages whose last visit was at this time or earlier. `crowded`: the IDs of hosts whose pages are left
+        out.
         """
         left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
         return _pages(
@@ -351,7 +354,7 @@ class PageTable:
         )
 
     def queue(self, pages: Iterable[PageState], batch: int) -> None:
-        """Records that pages are queued in a batch, and the number of the batch."""
+        """Marks pages as queued in the batch `batch`, and stores the number of this batch."""
         with self.change():
             self._base.executemany(
                 "UPDATE pages SET batch = ? WHERE id = ?", [(batch, one.id) for one in pages]
@@ -380,7 +383,7 @@ class PageTable:
             return self._base.execute("UPDATE pages SET batch = 0, due = ? WHERE batch > 0", (due,)).rowcount
 
     def shift(self, seconds: int) -> None:
-        """Shifts all times, because somebody set the clock."""
+        """Adds `seconds` to all stored times, because the clock was set to another time."""
         with self.change():
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
@@ -397,8 +400,8 @@ class PageTable:
             self._base.executemany("INSERT INTO inbox (line) VALUES (?)", [(_encode(one),) for one in lines])
 
     def export_lines(self, path: Path) -> None:
-        """Writes the last visit of each page to a log of known pages. Redirects are left out, because the
-        visits of their targets describe the pages."""
+        """Writes the last visit of each page to a log of known pages. Leaves out redirects, because the
+        visits of the redirect targets describe the pages."""
         with (
             _errors(),
             open(path, "wb", opener=lambda name, flags: open_file(name, flags, FILE_MODE)) as file,
@@ -410,7 +413,7 @@ class PageTable:
 
 
 def page_id(seen: KnownLine) -> int:
-    """Returns the ID of a visited page. It is a signed 64-bit hash of the request's method, URL, body and
+    """Returns the ID of a visited page. The ID is a signed 64-bit hash of the request's method, URL, body and
     key."""
     needs = seen.needs
     return _id(needs.get("method", "GET"), seen.url, needs.get("body"), needs.get("key"))
@@ -454,7 +457,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _open_temporary() -> sqlite3.Connection:
-    """Opens a file that SQLite removes when it is closed, or when the process ends."""
+    """Opens a temporary file. SQLite removes the file when the connection is closed or the process ends."""
     with _errors():
         base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         base.execute("PRAGMA journal_mode=MEMORY")

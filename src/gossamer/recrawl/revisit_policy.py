@@ -1,14 +1,19 @@
 """Decides when pages are visited again, so that a limited number of visits keeps the pages as fresh as
 possible.
 
-The policy is the harmonic one (Kolobov et al., "Staying up to date with online content changes using
-reinforcement learning for scheduling", NeurIPS 2019). It visits every page from time to time, even pages that
-change very often. A page with the change rate D and the importance m is due after the time t at which `t - (1
-- exp(-D t)) / D` reaches `price / m`. The left side is the time for which the copy of the page is expected to
-have been stale by then. The *price of a visit* is therefore the expected stale time, in days, at which a page
-is worth a visit. The price is the same for all pages. It is chosen so that all pages together need as many
-visits as the budget allows. A host has its own, higher price only if its politeness allows fewer visits than
-its pages would need. Times are in days. Rates are in visits or changes per day.
+The policy is the harmonic policy (Kolobov et al., "Staying up to date with online content changes using
+reinforcement learning for scheduling", NeurIPS 2019). This policy visits every page from time to time, even a
+page that changes very often.
+
+A page with the change rate D and the importance m is due after the time t at which `t - (1 - exp(-D t)) / D`
+reaches `price / m`. The left side is the number of days for which the copy of the page is expected to have
+been stale since the last visit. The *price of a visit* is therefore a stale time in days. A page with the
+importance 1 is due when its expected stale time reaches the price.
+
+All pages have the same price, except the pages of some hosts. The price is chosen so that all pages together
+need as many visits as the budget allows. A host has a separate, higher price only if its politeness allows
+fewer visits than its pages need at the common price. Times are in days. Rates are in visits or changes per
+day.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from typing import NamedTuple
 JITTER = 0.05
 """The maximum jitter of an interval, as a share of the interval."""
 GONE_VISITS = 3
-"""A page is dropped after this many visits in a row have found it gone."""
+"""A page that is gone is dropped after this many failed visits in a row."""
 MAX_INTERVAL = 365.0
 """The longest interval in days if no maximum age is set."""
 NEWTON_STEPS, BISECTIONS = 4, 26
@@ -62,10 +67,10 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the price of a visit at which `pages` pages need `visits` visits per day. `sample`: some of
-    these pages, which represent all of them. Returns the highest price (MAX_PRICE) if the maximum age alone
-    requires more visits. Returns the lowest price (about MIN_PRICE) if the pages need fewer visits at any
-    price."""
+    """Returns the price of a visit that limits `pages` pages to `visits` visits per day. `sample`: some of
+    the pages, which represent all pages. If the maximum age alone requires more visits, returns the highest
+    price (MAX_PRICE). If the pages need fewer visits even at the lowest price, returns the lowest price
+    (about MIN_PRICE)."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -79,8 +84,8 @@ def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: B
 
 
 def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: Bounds) -> float:
-    """Returns how many visits per day `pages` pages need at a given price of a visit. `sample` represents all
-    of these pages."""
+    """Returns the number of visits per day that `pages` pages need at a given price of a visit. `sample`:
+    some of the pages, which represent all pages."""
     if not sample:
         return 0.0
     total = math.fsum(1 / max(1e-9, interval(one.rate, price, one.weight, bounds)) for one in sample)
@@ -88,8 +93,8 @@ def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: 
 
 
 class HostLoad(NamedTuple):
-    """The known pages of a host: their number, a sample of them, and how many visits per day the host's
-    politeness allows."""
+    """The visits that the known pages of a host need. `pages`: the number of known pages. `sample`: a sample
+    of these pages. `allowed`: the number of visits per day that the host's politeness allows."""
 
     pages: int
     sample: Sequence[Sample]
@@ -125,8 +130,8 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price of a visit at which all pages of several hosts together need `visits` visits per
-    day."""
+    """Returns the price of a visit that limits all pages of several hosts to `visits` visits per day in
+    total."""
     if not pages or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -149,8 +154,8 @@ def spread_interval(days: float, url: str, visits: int, most: float = math.inf) 
 
 
 def gone_interval(days: float, gone: int) -> float | None:
-    """Returns the interval in days after `gone` visits in a row have found a page gone. Each such visit
-    doubles the interval. Returns None if the page is to be dropped.
+    """Returns the days until the next visit of a page that the last `gone` visits did not find. `days`: the
+    usual interval. Each of these visits doubles the interval. Returns None if the page must be dropped.
 
     >>> gone_interval(1.0, 1), gone_interval(1.0, 3)
     (2.0, None)
@@ -159,8 +164,8 @@ def gone_interval(days: float, gone: int) -> float | None:
 
 
 def unkept_window(pages: int, window: float, visits: float) -> float | None:
-    """Returns how many visits per day are needed to visit each page once within `window` days, if that
-    exceeds the budget. Otherwise returns None.
+    """Returns the number of visits per day that visits each page once within `window` days. Returns None if
+    the budget allows this number.
 
     >>> unkept_window(1000, 0.5, 1500.0)
     2000.0
@@ -170,7 +175,8 @@ def unkept_window(pages: int, window: float, visits: float) -> float | None:
 
 
 class SignalRecord(NamedTuple):
-    """Records how reliably the signals of a crawl (sitemap lastmod, feeds) have announced changes so far."""
+    """Numbers that show how reliably the signals of a crawl announce changes. A newer lastmod in a sitemap
+    and a feed entry are examples of signals."""
 
     signals: float = 0.0
     """The number of signals received."""
@@ -183,8 +189,8 @@ class SignalRecord(NamedTuple):
 
 
 def signal_age(record: SignalRecord) -> float:
-    """Returns the number of days to add to a page's age for each signal. It is ln(g / v) / a, where g is the
-    rate of signals, v the rate of false signals, and a the rate of changes without a signal.
+    """Returns the number of days to add to a page's age for each signal. This number is ln(g / v) / a. Here,
+    g is the rate of signals, v is the rate of false signals, and a is the rate of changes without a signal.
 
     Source: "Efficient and Optimal Policies for Crawling with Noisy Change-Indicating Signals"
     (arXiv 2502.02430).
@@ -212,9 +218,9 @@ def stale_now(rate: float, age: float) -> float:
 
 
 def uniform_visits(rates: Sequence[float], pages: int, stale: float) -> float:
-    """Returns how many visits per day `pages` pages would need if all had the same interval. `stale`: the mean
-    share of time in which their copies may be stale. It determines the interval. `rates`: the change rates of a
-    sample of these pages."""
+    """Returns the number of visits per day that `pages` pages would need if all pages had the same interval.
+    `stale`: the mean share of time for which the copies may be stale. This share determines the interval.
+    `rates`: the change rates of a sample of the pages."""
     if not rates or stale <= 0:
         return 0.0
     low, high = math.log(1e-6), math.log(1e6)

@@ -1,4 +1,4 @@
-"""The rules of a crawl that visits its pages again (`--revisit`). They are parsed from settings and site
+"""The rules of a crawl that visits its pages again (`--revisit`). The rules are parsed from settings and site
 files.
 
 Times are in seconds, as in the settings.
@@ -15,8 +15,8 @@ from gossamer.url import patterns
 
 DAY_S = 86_400.0
 MAX_INLINKS_WEIGHT = 10.0
-"""The maximum factor by which inlinks increase a page's importance. It is reached if about 8,000 pages link
-to the page."""
+"""The maximum factor by which inlinks increase a page's importance. The maximum is reached if about 8,000
+pages link to the page."""
 DEFAULT_BUDGET = "10%"
 DEFAULT_MIN_AGE_S = 3600.0
 DEFAULT_MAX_AGE_S = 365 * DAY_S
@@ -26,13 +26,15 @@ class RevisitRules(NamedTuple):
     """The rules that determine when the pages of a crawl are visited again."""
 
     window: float | None
-    """Every page is visited again after this time. If None, the time is learned for each page."""
+    """Every page is visited again after this time. If `window` is None, the crawl learns a time for each
+    page."""
     budget: tuple[float, str]
-    """The budget for repeated visits. It is a share of the pages that the crawl may fetch, for example (0.1,
-    "%"), or a number of visits per day, for example (5000.0, "/d")."""
+    """The budget for repeated visits. The unit "%" means a share of the pages that the crawl may fetch, for
+    example (0.1, "%"). The unit "/d" means visits per day, for example (5000.0, "/d")."""
     max_age: float = DEFAULT_MAX_AGE_S
     min_age: float = DEFAULT_MIN_AGE_S
-    """The minimum age at which a page is visited again, in seconds. It applies even if budget is left."""
+    """The minimum age at which a page is visited again, in seconds. The minimum applies even if budget is
+    left."""
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
     """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
     importance of all other pages is 1."""

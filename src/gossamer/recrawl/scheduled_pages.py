@@ -1,6 +1,6 @@
-"""The page table of a crawl together with its schedule. Records visits and signals that pages changed, and
-chooses the pages that are visited next. All methods wait for the disk, so an event loop must call them in a
-thread. They raise OSError."""
+"""Combines the page table of a crawl with the schedule of its pages. This module records visits. This module
+also records change signals, and chooses the pages of the next batch. All methods wait for the disk, so an
+event loop must call the methods in a thread. All methods may raise OSError."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from gossamer.recrawl.revisit_policy import SignalRecord
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
-"""If visiting the queued pages of a host takes more than this many seconds, no more pages of the host are
-queued."""
+"""If the queued pages of a host need more than this many seconds, no more pages of the host are queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""If the clock differs from the expected time by more than this many seconds, somebody is assumed to have set
-it."""
+"""If the clock differs from the expected time by more than this many seconds, the module assumes that the
+clock was set."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
 MAX_PLAN_CHANGE, MAX_DUE_CHANGE = 1.25, 0.1
-"""Due times depend on the price of a visit and on the mean change rate. They are computed again if one of
-these values has changed by more than the factor MAX_PLAN_CHANGE. A new due time is written only if its
-interval differs from the old one by more than the share MAX_DUE_CHANGE."""
+"""Due times depend on the price of a visit and on the mean change rate. If the price or the mean change rate
+has changed by more than the factor MAX_PLAN_CHANGE, the due times are computed again. A new due time is
+written only if it changes the interval by more than the share MAX_DUE_CHANGE of the old interval."""
 
 Allowed = Callable[[str], float]
-"""A function that returns how many visits per day the politeness of a host allows."""
+"""A function that returns the number of visits per day that the politeness of a host allows."""
 
 
 class ScheduledPages:
@@ -62,13 +61,13 @@ class ScheduledPages:
         known_pages.forget(self._folder)
 
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
-        """Makes the importance of a page depend on the number of pages that link to it. `fingerprint` returns
-        the fingerprint of a request, as in `KnownLine.links`."""
+        """Raises the importance of a page with the number of pages that link to the page. `fingerprint`
+        returns the fingerprint of a request, as in `KnownLine.links`."""
         self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
-        """Loads the facts that an earlier run stored (`store_facts`). If the clock was set back since then,
-        shifts all stored times, and returns the number of seconds by which it was set back. Otherwise returns
+        """Loads the facts that an earlier run stored (`store_facts`). If the clock has been set back after
+        these facts were stored, shifts all stored times and returns the shift in seconds. Otherwise returns
         0."""
         facts, schedule = self.table.facts, self.schedule
         schedule.measured = Measured(*(facts.get(f"measured.{name}") for name in Measured._fields))
@@ -81,7 +80,7 @@ class ScheduledPages:
         return back if back > MAX_CLOCK_STEP_S else 0.0
 
     def store_facts(self, now: float) -> None:
-        """Stores the numbers that the schedule has computed, for a later run."""
+        """Stores the numbers that the schedule has computed. A later run loads them (`restore`)."""
         facts, schedule = self.table.facts, self.schedule
         with self.table.change():
             for name, value in schedule.measured._asdict().items():
@@ -103,8 +102,8 @@ class ScheduledPages:
         return self.schedule.after_visit(seen, line, before, self.table.host, page_table.page_id(seen), now)
 
     def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
-        """Records signals that pages changed. Returns, for each page, whether the page is known. `certain`:
-        whether a person reported the changes."""
+        """Records a change signal for each known page. For each request, returns whether its page is known.
+        `certain`: whether a person reported the changes."""
         found = []
         with self.table.change():
             for request in requests:
@@ -121,7 +120,7 @@ class ScheduledPages:
         for host, queued in self.table.queued_by_host().items():
             if queued > max(2.0, allowed(self.table.sums.host_of(host).name) * QUEUED_S / DAY_S):
                 crowded.append(host)
-        until = None if self.rules.window is None else now  # if there is no window, visits may be early
+        until = None if self.rules.window is None else now  # without a window, early visits are allowed
         chosen = self.table.due(now, until, round(now - self.rules.min_age), most, crowded)
         batch = round(self.table.facts.get("batch")) + 1
         if chosen:
@@ -134,8 +133,8 @@ class ScheduledPages:
         return batch, self.table.queued(batch)
 
     def release_lost(self, now: int) -> int:
-        """Makes the queued pages due again. Called when no visit of these pages is in progress. Returns their
-        number."""
+        """Makes the queued pages due again, and returns their number. Must be called when no visit of these
+        pages is in progress."""
         while self.take_visits(now):
             pass
         return self.table.unqueue(now)

@@ -1,11 +1,12 @@
-"""The page table of a fleet's crawl. It is stored in the shared store, in chunks of pages (`page_chunks`).
+"""The page table of a fleet's crawl. The shared store contains this table in chunks of pages (`page_chunks`).
 
-One process of the fleet reads all chunks into a working copy, a temporary SQLite file, and decides there what is
-due. A single script writes each change back. It stores the chunks of the changed pages, and removes the
-outcomes that the change contains from the list of reported outcomes. The script also checks the version of
-the table. If another process has written meanwhile, or the store lost its last writes, nothing is written,
-and the working copy is read again. Therefore each outcome counts once, even if several processes believe that
-it is their turn.
+One process of the fleet reads all chunks into a working copy, which is a temporary SQLite file. This process
+decides which pages are due. A single script writes each change back to the store. The script stores the
+chunks of the changed pages. The change already contains some of the outcomes that workers reported. The
+script removes these outcomes from the list of reported outcomes. The script also checks the version of the
+table. The version differs if another process has written the table, or if the store lost its last writes. In
+this case, the script writes nothing, and the working copy is read again. Therefore, each outcome counts once,
+even if several processes write changes at the same time.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from gossamer.store.store import Store
 ENTRY_LINES = 256
 """Maximum number of outcomes in one entry of the store's list of outcomes."""
 READ_CHUNKS, READ_ENTRIES = 64, 64
-"""How many chunks, and how many entries, one command reads."""
+"""The maximum numbers of chunks and entries that one command reads."""
 MIN_CHUNK_PAGES = CHUNK_PAGES // 4
-"""If a chunk to be written has fewer pages than this, its pages move to the chunk that is being filled."""
+"""If a changed chunk has fewer pages than this, its pages move to the chunk that is being filled."""
 CACHE_KIB = 16_384
-"""The memory for the working copy, in KiB. The other parts of the working copy are on disk."""
+"""The memory for the working copy, in KiB. The rest of the working copy is on disk."""
 INLINK_CHUNKS, MAX_INLINKS = 4096, 65_535
 """INLINK_CHUNKS: the number of chunks that hold the numbers of inlinks. MAX_INLINKS: the highest number of
-inlinks that is stored. Far fewer inlinks already give a page the highest weight."""
+inlinks that is stored. This limit loses nothing, because far fewer inlinks give a page the highest weight."""
 _INLINKS = struct.Struct("<qH")
 _PLACES = """
 CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);
@@ -77,13 +78,15 @@ class TableChange(NamedTuple):
 
     chunks: dict[int, bytes]
     batches: dict[int, int]
-    """Maps the ID of a page to the number of the batch in which it is queued (0: not queued)."""
+    """Maps the ID of a page to the number of the batch in which the page is queued, or to 0 if the page is
+    not queued."""
     inlinks: dict[int, bytes]
     facts: dict[str, float]
 
 
 class WorkingCopy(PageTable):
-    """A page table in a temporary file. It records its changes, so that they can be written to the store."""
+    """A page table in a temporary file. The working copy records its changes for the next write to the
+    store."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -115,7 +118,7 @@ class WorkingCopy(PageTable):
             self._base.executemany("INSERT OR REPLACE INTO inlinks VALUES (?, ?)", counts)
 
     def loaded(self, facts: dict[str, float]) -> None:
-        """Ends the loading of chunks. From now on, changes are recorded."""
+        """Must be called after all chunks are loaded. Starts to record changes."""
         for name, value in facts.items():
             self.facts.set(name, value)
         self._stored = dict(facts)
@@ -180,8 +183,8 @@ class WorkingCopy(PageTable):
 
 
 class VisitOutcomes:
-    """The list of visits' outcomes that workers report. The deciding process takes the outcomes from the
-    list."""
+    """A list of the outcomes of visits. Workers add outcomes to the list. The process that decides which
+    pages are due takes outcomes from the list."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -200,8 +203,8 @@ class VisitOutcomes:
             await call_until_confirmed(self._store, "visit_outcomes", calls)
 
     async def first(self, most: int) -> tuple[list[KnownLine], int, bool]:
-        """Returns three values: at most `most` of the oldest outcomes, the number of their entries, and
-        whether there are more."""
+        """Returns at most `most` of the oldest outcomes, the number of their entries, and whether more
+        outcomes are stored."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(self._key, 0, READ_ENTRIES - 1))
         )
@@ -215,7 +218,8 @@ class VisitOutcomes:
 
 
 class StoredTable:
-    """The page table of one crawl in the store, and the working copy of it (`revisit_home.TableHome`)."""
+    """The page table of one crawl in the store, and the working copy of this table
+    (`revisit_home.TableHome`)."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -249,7 +253,7 @@ class StoredTable:
         return copy
 
     async def _chunks(self, key: str) -> AsyncIterator[list[tuple[int, bytes]]]:
-        """Yields the chunks of a hash with their numbers, some at a time."""
+        """Yields the chunks of a hash with their numbers, in groups of at most READ_CHUNKS."""
         numbers = await self._call("hkeys", key)
         for first in range(0, len(numbers), READ_CHUNKS):
             some = numbers[first : first + READ_CHUNKS]
@@ -305,7 +309,7 @@ class StoredTable:
 
 
 def _lines(entry: bytes) -> list[KnownLine]:
-    """Returns the outcomes of an entry. If the entry is damaged, returns none."""
+    """Returns the outcomes of an entry. Returns an empty list if the entry is damaged."""
     try:
         return _decode(zlib.decompress(entry))
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,5 +1,5 @@
-"""Turns a schedule into the jobs of its runs. Names the crawls, splits a run into parts, and fills in the
-placeholders of outputs."""
+"""Turns a schedule into the jobs of its runs. This module names the crawls of the runs, splits a run into
+parts, and fills in the placeholders of outputs."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def _check_output(spec: str, several: bool) -> None:
 
 
 def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[ScheduledRun]:
-    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`:
-    whether the due time was missed, so that the run starts at `now` instead. Times are in seconds since the
-    epoch."""
+    """Returns the run for a due time. If the schedule spreads its targets, returns one run per target.
+    `late`: whether the due time was missed. A late run starts at `now` instead of its due time. Times are in
+    seconds since the epoch."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
     times = start_times(schedule.name, due, parts, schedule.jitter, schedule.spread)
@@ -130,26 +130,26 @@ def made(
 
 
 def repeats_crawl(task: ScheduledTask) -> bool:
-    """Returns whether all runs of a task work on the same crawl, because each run visits known pages again
-    (`--refresh`, `--revisit`)."""
+    """Returns whether all runs of a task work on the same crawl. This is true if each run visits known pages
+    again (`--refresh`, `--revisit`)."""
     return bool(task.options.get("refresh") or task.options.get("revisit"))
 
 
 class RunStart(NamedTuple):
-    """The start of a run that repeats a crawl. It contains the job, and whether the job must be launched
-    although the crawl exists."""
+    """The start of a run that repeats a crawl. `job`: the job of the run. `anew`: whether the job must be
+    launched even though the crawl exists."""
 
     job: Job
     anew: bool
 
 
 async def start_of(store: Store, job: Job, begun: float) -> RunStart:
-    """Decides how a run with `--refresh` starts. `begun`: when the run began, in seconds since the epoch on
-    the store's clock.
+    """Determines the start of a run with `--refresh`. `begun`: the time at which the run began, in seconds
+    since the epoch on the store's clock.
 
-    The first run creates the crawl. If the previous run left URLs waiting, the run continues with these URLs.
-    Every other run begins a pass over the known pages. If a scheduler died in the middle of a run, its pass
-    is continued.
+    The first run creates the crawl. If the previous run left URLs waiting, the next run continues with these
+    URLs. Otherwise, the next run begins a pass over the known pages. If a scheduler died in the middle of a
+    run, the run continues its pass.
     """
     if not job.refresh:
         return RunStart(job, anew=False)

@@ -1,5 +1,5 @@
-"""The scheduler's loop. It elects the leader, reads changed schedules, decides which due times are run, and
-starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so it
+"""The scheduler's loop. The loop elects the leader, reads changed schedules, decides which due times are run,
+and starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so it
 does not matter if a machine's clock is wrong.
 """
 
@@ -25,17 +25,17 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
 BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
-"""BEAT_INTERVAL_S: seconds between two rounds of the loop (beats). LEAD_TIMEOUT_S: seconds after which a
-leader loses its lead if it does not renew it. If a leader dies, another scheduler takes over within the sum
-of both times."""
+"""BEAT_INTERVAL_S: seconds between two rounds of the loop (beats). LEAD_TIMEOUT_S: a leader that does not
+renew its lead for this many seconds loses the lead. If a leader dies, another scheduler takes over within
+BEAT_INTERVAL_S + LEAD_TIMEOUT_S seconds."""
 STOP_TIMEOUT_S = 9.0
-"""For how many seconds the scheduler waits for its crawls to stop gracefully."""
+"""The number of seconds for which the scheduler waits until its crawls stop gracefully."""
 MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""A background task of the leader. It is called at each beat with the store's time, and decides itself
-whether it is due."""
+"""A background task of the leader. The loop calls the task with the store's time at each beat, unless the
+previous call still runs. The task itself decides whether any work is due."""
 
 
 class Plan(NamedTuple):
@@ -51,8 +51,9 @@ class Scheduler:
 
     - `embedded`: the embedded store, or None if the store is shared.
     - `crawler`: runs the crawls, in this process or on a fleet.
-    - `say`: logs an event. `judge`: returns the gates that a finished crawl does not meet.
-    - `stop`: an event. When it is set, `run` stops the crawls and returns.
+    - `say`: logs an event. `judge`: checks a finished crawl, and returns the gates that the crawl does not
+      meet.
+    - `stop`: an event. When the event is set, `run` stops the crawls and returns.
     - `chore`: a background task that the leader runs.
     """
 
@@ -82,8 +83,7 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Makes one beat after another until `stop` is set. After that, stops the crawls and gives up the
-        lead."""
+        """Runs the beats of the loop until `stop` is set. Then stops the crawls and releases the lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -114,8 +114,8 @@ class Scheduler:
             self._side = asyncio.create_task(self._chored(self._chore, lead.now))
 
     def _hear(self, lead: Lead) -> None:
-        """Logs when another scheduler becomes the leader. If this scheduler becomes the leader, makes it read
-        all schedules."""
+        """Logs when the leader changes. If this scheduler becomes the leader, the current beat then reads all
+        schedules."""
         if lead.token != self._lead.token or lead.leader != self._lead.leader:
             if lead.token:
                 self._say("leads", scheduler=self.owner)
@@ -125,8 +125,8 @@ class Scheduler:
         self._lead, self._conductor.token = lead, lead.token
 
     async def _read_all(self, lead: Lead) -> None:
-        """Reads all schedules and their open runs. The number of the last change (in `lead`) was read before
-        the schedules, so no later change is missed."""
+        """Reads all schedules and their open runs. `lead` contains the number of the last change to the
+        schedules. This number was read before the schedules, so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -159,7 +159,8 @@ class Scheduler:
             self._say("removed", schedule=name)
 
     async def _decide(self, plan: Plan, lead: Lead) -> None:
-        """Stores which due times of a schedule are run, skipped or missed, in one atomic step."""
+        """Decides for each due time of a schedule whether it is run, skipped or missed. Stores these
+        decisions in one atomic step."""
         entry, schedule = plan.entry, plan.entry.schedule
         due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
         going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
@@ -190,7 +191,7 @@ class Scheduler:
         counts = {"skipped": len(wanted[room:]), "missed": len(due.missed)}
         done = await self._schedules.due(lead.token, entry, due.mark, begun, over, counts)
         if done != 1:
-            self._seen = -1  # the schedule was changed, so all are read again
+            self._seen = -1  # the schedule was changed, so all schedules are read again
             return
         self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
         self._conductor.open |= {(schedule.name, run.field): run for run in begun}
@@ -199,7 +200,7 @@ class Scheduler:
 
     def _begin(self, now: float) -> None:
         """Starts runs that are due. For each schedule, starts only the runs of the earliest due time. The
-        number of active runs never exceeds the maximum of the crawler."""
+        number of active runs never exceeds `Crawler.most`."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -232,7 +233,8 @@ class Scheduler:
                 self._store.client, self._store.url = fresh.client, url
 
     async def _end(self) -> None:
-        """Stops the crawls of this process, keeps the lead until they have ended, and then gives it up."""
+        """Stops the crawls of this process. Keeps the lead until these crawls have ended, and then releases
+        the lead."""
         self._say("stops", crawls=len(self._tasks))
         tasks = list(self._tasks.values()) + ([self._side] if self._side is not None else [])
         if self._side is not None:

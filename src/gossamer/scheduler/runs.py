@@ -1,8 +1,9 @@
-"""Follows one run of a schedule through its states. These are waiting, launching, launched, and a final
-state, which is the crawl's final state or `gate`. Each step is a compare-and-set in the store.
+"""Follows one run of a schedule through its states. The states are `waiting`, `launching`, `launched`, and a
+final state. The final state of the run is the final state of the crawl, or `gate`. Each step is a
+compare-and-set in the store.
 
-If a launch was not confirmed, the scheduler that leads at that time repeats it. This is safe because the
-crawl of a run has a fixed name, and launching an existing crawl continues it.
+If a launch was not confirmed, the current leader repeats the launch. This is safe because a run always uses
+the same name for its crawl. Launching an existing crawl continues this crawl.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
-"""CHECK_INTERVAL_S: seconds between two checks of a crawl that runs elsewhere. RETRY_INTERVAL_S: seconds
-after an outage of the store before it is tried again."""
+"""CHECK_INTERVAL_S: seconds between two checks of a crawl that runs elsewhere. RETRY_INTERVAL_S: after an
+outage of the store, the run is tried again after this many seconds."""
 
 Say = Callable[..., None]
-"""A function that logs an event. It is called with the name of the event, and with its facts as keyword
-arguments."""
+"""A function that logs an event. The first argument is the name of the event. The keyword arguments are the
+facts of the event."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""A function that is called with gates (`--fail-on`) and a summary. It returns the gates that the summary
-does not meet."""
+"""A function that checks a summary against gates (`--fail-on`). The function returns the gates that the
+summary does not meet."""
 
 
 class RunOutcome(NamedTuple):
-    """The outcome of a crawl: its final state, the reason for it, and the summary if there is one."""
+    """The outcome of a crawl. `state`: the final state. `reason`: the reason for this state. `summary`: the
+    summary of the crawl, or None if the crawl has no summary."""
 
     state: str
     reason: str = ""
@@ -57,8 +59,8 @@ class Crawler(Protocol):
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
         """Runs a crawl to its end, or continues a crawl that was started before. `confirm` is called once the
-        crawl is running. `anew`: whether the crawl exists from an earlier run and must be launched again.
-        Returns None if the scheduler is stopping."""
+        crawl is running. `anew`: whether the crawl must be launched again although an earlier run created the
+        crawl. Returns None if the scheduler is stopping."""
 
 
 class LocalCrawler:
@@ -70,7 +72,8 @@ class LocalCrawler:
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Runs the crawl. If another process already runs it, waits for its end."""
+        """Runs the crawl. If another process already runs the crawl, waits until the crawl ends or the other
+        process stops."""
         while not self._stop.is_set():
             await confirm()
             try:
@@ -99,9 +102,9 @@ class Fleet:
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Launches the crawl unless it already exists with all its seeds, and watches it. If an earlier
-        launch was interrupted while it read the list of seeds, launches the crawl again to read the rest of
-        the list."""
+        """Launches the crawl and watches it. If the crawl already exists with all its seeds, launches the
+        crawl only if `anew` is set. If an earlier launch was interrupted before the whole list of seeds was
+        read, launches the crawl again to read the rest of the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or anew or (not record.seeded and record.state not in ENDED):
@@ -121,7 +124,7 @@ class Fleet:
 
     async def _put(self, job: Job) -> None:
         """Launches the crawl, and returns when all its seeds are in the frontier. Also returns if the
-        scheduler is stopping, in which case the next leader continues."""
+        scheduler is stopping. The next leader then continues the launch."""
         work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
@@ -151,7 +154,7 @@ class RunSupervisor:
     """Follows the runs of all schedules to their ends.
 
     The scheduler's loop keeps `token` (the fencing token of the lead) and the store's clock up to date.
-    `open`: the stored runs that have not ended, by schedule and field.
+    `open`: the stored runs that have not ended. A key consists of the schedule's name and the run's field.
     """
 
     def __init__(
@@ -208,8 +211,9 @@ class RunSupervisor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """Runs the crawl of a run and returns the crawl's outcome. After an outage of the store, tries again.
-        For any other error, the outcome is `failed`. Returns None if the scheduler is stopping."""
+        """Runs the crawl that belongs to a run, and returns the outcome of the crawl. After an outage of the
+        store, tries again. For any other error, the outcome is `failed`. Returns None if the scheduler is
+        stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -240,9 +244,9 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Makes one step of a run. Replaces the stored run `was` with a copy in which the fields `facts` are
-        changed. Waits if the store cannot be reached. Returns None if another scheduler changed the run, the
-        lead was lost, or the scheduler is stopping."""
+        """Changes the stored state of a run. Replaces the stored run `was` with a copy in which the fields
+        `facts` are changed. Waits if the store cannot be reached. Returns None if another scheduler changed
+        the run, the lead was lost, or the scheduler is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:

@@ -5,7 +5,7 @@ files, or a TableSink, which writes to a database.
 
 | file | subject |
 | --- | --- |
-| `open_outputs` | all outputs of a crawl, and which rows go to which output |
+| `open_outputs` | all outputs of a crawl, and the routing of rows to outputs |
 | `output_spec`, `sink_url` | the value of `-o`, and the URL of a store with its parameters and secrets |
 | `crash_safe_file`, `append_log` | a plain file with each row exactly once, even after a kill |
 | `multipart_file` | a crash-safe file that continues in further parts |
@@ -32,9 +32,9 @@ The worker writes a file under the crawl's output lock in these steps:
    `prepare()` and stores the returned length.
 2. The worker calls `append(length, rows)`.
 3. The worker settles the claims and stores the new length, both in one script.
-4. If the store refused some claims because their leases had expired, it calls `append` again from the old
-   length, without the rows of those claims.
+4. If the leases of some claims had expired, the store refuses these claims. The worker then calls `append`
+   again with the old length and without the rows of these claims.
 
 When a crawl resumes, the worker first calls `append(length, ())`, which cuts the uncommitted tail of a killed
-process. At the end it calls `close(length)`.
+process. At the end, the worker calls `close(length)`.
 """

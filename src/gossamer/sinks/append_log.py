@@ -24,15 +24,15 @@ from gossamer.errors import ConfigError, SinkError, of_data
 PAGE_BYTES = 4096
 """The page size in bytes. A write that was interrupted by a kill ends at a multiple of this size."""
 MAX_SUMS = 64
-"""The maximum number of page checksums of one append. In a larger append, each checksum covers several
-pages."""
+"""The maximum number of block checksums per append. If an append has more pages than this, each block covers
+several pages."""
 MAX_BYTES = 4 << 20
 """When the log is larger than this, in bytes, it is shortened."""
 KEPT_BYTES = 1 << 20
-"""The size in bytes of the newest entries that a shortened log keeps."""
+"""The shortened log keeps the newest entries. The total size of these entries is at least this many bytes."""
 MAX_LOST_S = 60.0
-"""A kill or an outage can leave appends of at most this many seconds uncommitted. If uncommitted appends span
-a longer time, the store was restored from a copy or damaged."""
+"""After a kill or an outage, the uncommitted appends cover at most this many seconds. If the uncommitted
+appends cover more time, the store was restored from a copy or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -43,11 +43,11 @@ MAX_LINES = 1000
 class LogEntry(msgspec.Struct, omit_defaults=True):
     """One line of the log.
 
-    An entry describes one of three events: an append (`sums` is set), the moment when a crawl or process
-    begins or resumes to write an output (`owner` is set), or the move of an output (`was` is set). `start`
-    and `end` are byte offsets in the file. `step` is the number of bytes per checksum. `at` is the time in
-    seconds since the epoch. `boot` identifies the machine and its boot. `begun` is set if the crawl writes
-    the output for the first time.
+    An entry describes one of three events. `sums` is set if the event is an append. `owner` is set if a crawl
+    or process began or resumed writing an output. `was` is set if an output was moved. `start` and `end` are
+    byte offsets in the file. `step` is the number of bytes per checksum. `at` is the time in seconds since
+    the epoch. `boot` contains the machine's name and the ID of its current boot. `begun` is set if the crawl
+    writes the output for the first time.
     """
 
     path: str
@@ -55,12 +55,12 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """One CRC-32 for every `step` bytes. The blocks with a checksum begin at multiples of `step` in the file,
-    because an interrupted write ends at a page boundary."""
+    """One CRC-32 per block of the append. A block ends at a multiple of `step` in the file, or at the end of
+    the append. The blocks follow page boundaries because an interrupted write ends at a page boundary."""
     rows: list[int] = []
-    """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
-    the end of that line. The checksums of lines are needed because a write may also be cut off between two
-    lines."""
+    """One CRC-32 per line, if the append consists of lines. Each CRC-32 covers all bytes from the start of
+    the append to the end of the line. The checksums of lines are needed because a write may also be cut off
+    between two lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -119,7 +119,7 @@ class AppendLog:
         )
 
     def resume(self, path: str) -> None:
-        """If the machine was rebooted since the last entry, logs that a process resumes an output."""
+        """If the machine has rebooted since the last entry, logs that a process resumes an output."""
         if self._boot_of(path) != _boot():
             self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
 
@@ -132,17 +132,17 @@ class AppendLog:
         return bool(self._of(path))
 
     def has_rebooted(self, path: str) -> bool:
-        """Returns whether this machine was rebooted since a process last resumed an output. If so, the log
-        may lack its last lines, because the log is not synced."""
+        """Returns whether this machine has rebooted since a process last began or resumed writing an output.
+        After a reboot, the log may lack its last lines, because the log is not synced."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """Returns the owner name under which this crawl wrote an output earlier, while it used a store that
-        has since been replaced or emptied.
+        """Returns the owner name that this crawl had when it wrote an output with an earlier store. The
+        earlier store has since been replaced or emptied.
 
-        Returns "" if the log shows no such store. If a user removed the crawl from the current store, the
-        result is also "", because the identity of that store has not changed. `rows`: whether an owner is
+        Returns "" if the log shows no such store. Also returns "" if a user removed the crawl from the
+        current store, because the identity of the current store has not changed. `rows`: if true, an owner is
         returned only if the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
@@ -174,19 +174,20 @@ class AppendLog:
         return last - first if first else 0.0
 
     def ends(self, fd: int, path: str, committed: int) -> bool | None:
-        """Returns whether the bytes before `committed` match the append that ended there, or None if no
-        logged append ended there."""
+        """Returns whether the bytes before `committed` match the logged append that ended at `committed`.
+        Returns None if the log contains no such append."""
         found = [one for one in self._of(path) if one.sums and one.end == committed]
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """Returns the path at which the file that is now at `path` was before it was moved, according to the
-        log. The result is one of the paths in `lengths`, or None if the file is not one of these outputs.
+        """Returns the path from which the file at `path` was moved, according to the log. The result is one
+        of the paths in `lengths`. Returns None if the file is none of these outputs, or if the file was not
+        moved.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
         if path not in lengths and path in self.paths() and self._begins_as(fd, path, size):
-            return None  # the file is an output of this crawl that was not moved
+            return None  # this output of the crawl was not moved
         for was, committed in lengths.items():
             if not self._begins_as(fd, was, size):
                 continue
@@ -230,8 +231,8 @@ class AppendLog:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
     def _of(self, path: str) -> list[LogEntry]:
-        """Returns the entries of an output since a crawl last began to write it, including the entries under
-        its earlier paths."""
+        """Returns the entries of an output. The first entry is the one with which a crawl last began to write
+        the output. Entries under earlier paths of the output are included."""
         found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
@@ -306,7 +307,7 @@ def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
 
 
 def unknown_to_store(path: str, owner: str) -> SinkError:
-    """Returns the error for an output that contains rows of a crawl which the store does not know."""
+    """Returns the error for an output that contains rows of a crawl that is missing from the store."""
     name = owner.partition("@")[0]
     return SinkError(
         f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "
@@ -339,8 +340,9 @@ def _page_after(entry: LogEntry) -> int:
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether an append matches the file, as far as it lies within the first `size` bytes. If byte
-    `size` lies within a page, that page has no checksum of its own and is not compared."""
+    """Returns whether the first `size` bytes of the file match an append. Ignores the part of the append
+    beyond these bytes. If byte `size` lies within a block, this block is compared only if the bytes end with
+    a complete row."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False

@@ -1,5 +1,5 @@
-"""Converts rows to Arrow batches, and a Parquet journal (lines and batches) to a Parquet file. Only this
-module imports pyarrow."""
+"""Converts rows to Arrow batches. Also converts a Parquet journal, which contains lines and batches, to a
+Parquet file. Only this module imports pyarrow."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _MADE = ("date", "clock", "bytes")
 
 
 def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
-    """Returns rows of one struct type as an Arrow IPC stream of one batch. Returns b"" if a value does not
-    fit its column unchanged.
+    """Encodes rows of one struct type as an Arrow IPC stream of one batch. Returns b"" if a value does not
+    fit its column, or if a column type needs a conversion.
 
     For hundreds of rows, writing and reading a batch takes half the time of JSON lines.
     """
@@ -105,8 +105,9 @@ def write_part(
 
 
 def type_conflict(part: str, columns: Sequence[Column]) -> str:
-    """Returns a text about how the column types of a part differ from `columns`, or "" if they do not differ.
-    A folder of parts with different types cannot be read as one table."""
+    """Compares the column types of a part with `columns`. Returns a message about the first difference, or ""
+    if there is no difference. If the part cannot be read, the message says so. A folder of parts with
+    different types cannot be read as one table."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid) as error:
@@ -120,8 +121,8 @@ def type_conflict(part: str, columns: Sequence[Column]) -> str:
 
 
 def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Returns the columns with the types that they have in an existing part. If an earlier version of
-    gossamer wrote a column as text, the column stays text. A decimal keeps its precision and scale."""
+    """Adapts the types of columns to an existing part. If an earlier version of gossamer wrote a column as
+    text, the column stays text. A decimal keeps its precision and scale."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -203,8 +204,8 @@ def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields the first `length` bytes of a journal in order, as pairs of some data and whether that data is
-    an Arrow batch. Lines are joined to blocks of about 256 KiB."""
+    """Yields the first `length` bytes of a journal in order and in pieces. The second value of each pair is
+    true if the piece is an Arrow batch. Lines are joined to blocks of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in read_frames(source, length):
@@ -224,7 +225,7 @@ def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
 
 
 def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column]) -> Any:
-    """Decodes a batch of a journal to a table, even if it was written with other columns. Raises
+    """Decodes a batch of a journal to a table, even if the batch was written with other columns. Raises
     SinkError."""
     try:
         table = pa.ipc.open_stream(data).read_all()
@@ -240,7 +241,7 @@ def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
     if not foreign:
         try:
             return _read(data, columns)
-        except pa.ArrowInvalid:  # a value does not fit, so the batch is converted line by line below
+        except pa.ArrowInvalid:  # a value does not fit, so each line is converted separately
             pass
     return _read(b"".join(refit_line(columns, line) for line in data.splitlines()), columns)
 

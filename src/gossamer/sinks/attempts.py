@@ -24,18 +24,18 @@ def files(form: str) -> bool:
 
 
 def kind(form: str) -> str:
-    """Returns the kind of attempt rows. In a database, the kind is the name of the table. In a file, the kind
-    is "", because the file contains nothing else."""
+    """Returns the kind of attempt rows. For a database, the kind is the name of the table. For a file, the
+    kind is "", because the file contains only attempts."""
     return "" if files(form) else TABLE
 
 
 def attempt_columns(form: str) -> Columns:
-    """Returns the columns of an output of attempts in this format."""
+    """Returns the columns of an `--attempts` output in this format."""
     return {kind(form): struct_columns(Attempt)}
 
 
 def attempt_row(data: dict[str, Any], form: str) -> Row:
-    """Converts a line of the log to a row. The key is a hash of the line, so a repeated line is the same
-    row."""
+    """Converts a line of the log to a row. The key is a hash of the line, so a repeated line gets the same
+    key."""
     key = xxhash.xxh3_64_hexdigest(_encode([data.get(name) for name in _KEY]))
     return Row(kind(form), key, data)

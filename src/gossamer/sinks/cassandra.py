@@ -1,12 +1,13 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions. In place of a
-transaction, the history is written before the row, and writing a batch a second time changes nothing. If a
-single node with `commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning
-is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent the
-loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as
-deleted in Cassandra, because that needs a search by page, which would be slow.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. Cassandra has no transactions. The sink writes the
+history before the row instead. Writing the same batch again changes nothing. If a single node with
+`commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
+stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent the loss.
+`?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as
+deleted in Cassandra. To mark items, the sink would have to search for the items of a page, and this search
+would be slow.
 """
 
 from __future__ import annotations
@@ -189,8 +190,8 @@ class Cassandra:
             cluster.shutdown()
 
     def _all(self, statement: Any, given: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Runs a statement once per list of arguments, many in parallel, and returns the rows of each. Raises
-        the first error after all statements have ended."""
+        """Runs a statement once for each list of arguments, and returns a list of rows for each run. Many
+        runs are concurrent. Raises the first error after all runs have ended."""
         from cassandra.concurrent import execute_concurrent_with_args
 
         found = execute_concurrent_with_args(
@@ -270,8 +271,8 @@ class Cassandra:
         return self._tables[kind]
 
     def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """Returns the columns with the types that they have in an existing table. If an earlier version of
-        gossamer created a column as text for lack of a better type, the column stays text."""
+        """Adapts the types of columns to an existing table. If an earlier version of gossamer created a
+        column as text for lack of a better type, the column stays text."""
         there = self._there_are(called)
         earlier = ("date", "bytes", "uuid")
         return tuple(

@@ -1,11 +1,11 @@
-"""The CDXJ index of a WARC file: one sorted line per record, `com,example)/path 20260102030405 {"url": ...,
-"offset": ...}`.
+"""The CDXJ index of a WARC file. The index has one line per record, and the lines are sorted. A line has the
+form `com,example)/path 20260102030405 {"url": ..., "offset": ...}`.
 
-While a part of the WARC file grows, its index lines are in the journal `.NAME.index`, in the order in which
-they were written. The journal also contains two other kinds of lines. `@N` means that the records of the
-following lines begin at byte N or later. At such a line, a reader drops all earlier lines for bytes from N
-on, because these bytes were cut. `=M C` means that the C index lines before it describe all records up to
-byte M.
+While a part of the WARC file grows, its index lines are in the journal `.NAME.index`. The lines of the
+journal are in the order of writing. The journal also contains two other kinds of lines. `@N` means that the
+records of the following lines begin at byte N or later. If an earlier line describes a record that begins at
+byte N or later, a reader drops this line, because the bytes of the record were cut. `=M C` means that the
+preceding C index lines describe all records up to byte M.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
 _TORN = cast(type[Exception], isal_zlib.error)  # the type stub wrongly declares this class as an instance
 ENDING = ".warc.gz"
 HEAD_BYTES = 256 << 10
-"""The number of decompressed bytes of a record that are searched for its header and the head of its
-response."""
+"""The header of a record and the head of its response are searched for in this many decompressed bytes of the
+record."""
 
 
 class IndexPosition(msgspec.Struct):
@@ -101,8 +101,8 @@ def index_path(path: str) -> str:
 
 
 def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
-    """Adds index lines to the journal. The lines are for records that are about to be written to a part, from
-    byte `begin` to `end`.
+    """Adds index lines to the journal of a part. The lines describe records that the caller is about to
+    write. These records fill the bytes from `begin` to `end` of the part.
 
     Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
     `finish_index` restores them.
@@ -187,8 +187,8 @@ def remove_index(path: str) -> None:
 
 
 def read_lines(path: str) -> tuple[list[IndexLine], int]:
-    """Returns the lines of an index or a journal, and the offset up to which the journal is complete. Lines
-    for bytes that were cut are left out. Returns ([], 0) if there is no file."""
+    """Returns the lines of an index or a journal, and the offset up to which the journal is complete. Leaves
+    out the lines whose bytes were cut. Returns ([], 0) if there is no file."""
     found: list[IndexLine] = []
     whole = begin = since = 0
     try:
@@ -209,7 +209,7 @@ def read_lines(path: str) -> tuple[list[IndexLine], int]:
 
 
 def read_records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
-    """Yields the index lines of the responses between two offsets, read from the part itself."""
+    """Reads the responses between two offsets of a part, and yields their index lines."""
     name = os.path.basename(path)
     with open(path, "rb") as file:
         for at, size, text in _members(file, begin, end):
@@ -237,7 +237,8 @@ def read_records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Returns the first value of each header after the first line, by name in lower case."""
+    """Returns the headers by name in lower case. Skips the first line of `head`. If a header occurs several
+    times, returns its first value."""
     found: dict[str, str] = {}
     for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
         name, _, value = text.partition(":")

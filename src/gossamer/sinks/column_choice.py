@@ -20,18 +20,18 @@ OWN = "*"
 
 
 class ColumnChoice(NamedTuple):
-    """The chosen columns, in their order."""
+    """The chosen columns, in the order that the user gave."""
 
     names: tuple[str, ...]
 
     @property
     def has_own(self) -> bool:
-        """Whether all own fields of the items are chosen."""
+        """Whether the choice includes all own fields of the items."""
         return OWN in self.names
 
     @property
     def named(self) -> list[str]:
-        """The chosen names except `*`."""
+        """The chosen names without `*`."""
         return [name for name in self.names if name != OWN]
 
     def declared(self, columns: Columns) -> dict[str, tuple[Column, ...]]:
@@ -72,7 +72,7 @@ def parse_choice(text: str, where: str) -> ColumnChoice:
 
 
 def check_choice(choice: ColumnChoice, columns: Columns, where: str) -> None:
-    """Raises UsageError for a name that no kind has, if the name is similar to that of a column."""
+    """Raises UsageError if a chosen name is not the name of a column, but is similar to a column name."""
     known = {column.name for some in columns.values() for column in some}
     for name in choice.names:
         close = difflib.get_close_matches(name, known, 1, 0.75) if known and name != OWN else []

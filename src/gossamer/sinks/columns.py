@@ -36,8 +36,8 @@ class Column(NamedTuple):
     """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json.
     Columns of untyped dicts have the type any.
 
-    `shape` is the exact type if `type` does not express it: the digits of a decimal, or the types of the
-    elements of a value whose `type` is json.
+    `shape` is the exact type if `type` is not exact. The shape of a decimal contains its digits. If `type` is
+    json, the shape contains the types of the elements.
     """
 
     name: str
@@ -97,8 +97,8 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 LATER = ("region", "id", "added_at", "location")
-"""Columns of records that files of earlier versions of gossamer lack. If such a file is continued, the values
-of these columns are left out."""
+"""Record columns that are missing in files of earlier versions of gossamer. If a file without these columns
+is continued, their values are left out."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
@@ -108,7 +108,7 @@ def page_columns(
 ) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
     `duplicates`: whether pages are compared with each other, so that each row names its group. `ids`: whether
-    requests have ids or the times at which they were added."""
+    to add the columns `id` and `added_at` of requests."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -118,9 +118,9 @@ def page_columns(
 
 
 def with_ids(kinds: Columns) -> Columns:
-    """Returns the columns, with columns added to page records for the request's id and the time at which the
-    request was added. Formats without a column `_extra` need these columns. Otherwise, the id of a request
-    that is added later would be lost."""
+    """Adds the columns `id` and `added_at` to the columns of page records. `id` is the id of the request.
+    `added_at` is the time at which the request was added. Formats without a column `_extra` need these
+    columns. Otherwise, the id of a request that is added later would be lost."""
     page = kinds.get("page", ())
     names = {column.name for column in page}
     missing = [column for column in _GIVEN if page and column.name not in names]
@@ -133,8 +133,8 @@ def item_columns(
     """Returns the columns by kind from the fields of item classes. If several classes have the same kind, the
     kind has the fields of all of them.
 
-    `compared`: whether a step of the site marks equal and nearly equal items, so that each row names its
-    group. `ids`: whether requests have ids or the times at which they were added.
+    `compared`: whether the site has a step that marks equal and nearly equal items. Each row then names the
+    group of its item. `ids`: whether to add the columns `_id` and `_added_at` of requests.
     """
     added = (_GROUP if compared else ()) + (_GIVEN if ids else ())
     more = tuple(Column(f"_{one.name}", one.type) for one in added)
@@ -234,8 +234,8 @@ def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
 
 
 def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
-    """Returns the id of a page's request and the time at which the request was added, if there are no columns
-    for these values. Returns None if the request has neither value."""
+    """Returns the id of a page's request and the time at which the request was added. Leaves out a missing
+    value, and a value that has its own column. Returns None if no value is left."""
     if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
         return None
     found = {"id": record.id, "added_at": record.added_at}

@@ -4,9 +4,10 @@ kill, because bytes beyond the committed length are cut.
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
 first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
 write, according to the log, are kept and cause a SinkError. If the file system supports extended attributes,
-the file also has a mark, which is such an attribute. The mark contains the crawl that writes the file, the
-length before the crawl, and the length when the crawl ended. A SinkError is raised if another crawl has
-written to the file, if the file grew after the crawl ended, or if it shrank, vanished or was replaced.
+the file also has a mark, which is such an attribute. The mark names the crawl that writes the file. The mark
+also contains the file's length before the crawl, and the file's length at the end of the crawl. A SinkError
+is raised if another crawl has written to the file, if the file grew after the crawl ended, or if it shrank,
+vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class Mark(NamedTuple):
     """The mark of an output. It identifies the crawl that writes the output.
 
     `owner` is the crawl. `base` is the length of the output before the crawl. `end` is the length of the
-    output when the last run ended, or None while a run writes. `more` is set if that run was stopped before
-    the crawl finished. Lengths are in bytes.
+    output when the last run ended, or None while a run writes. `more` is set if the last run was stopped
+    before the crawl finished. Lengths are in bytes.
     """
 
     owner: str
@@ -99,15 +100,16 @@ def write_mark(fd: int, mark: Mark) -> None:
     """Stores the mark as an extended attribute of the file, if the file system supports that."""
     try:
         os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
-    # Best effort: if there is no mark, data of another program cannot be told from an uncommitted tail.
+    # The mark is optional. Without a mark, data of another program looks like an uncommitted tail.
     except (OSError, AttributeError):
         return
     os.fsync(fd)
 
 
 def _cut(fd: int) -> bytes:
-    """Returns the random token of the last cut, which any process of the crawl may have stored in the file.
-    If the token has changed, the file was cut because the store lost a commit."""
+    """Returns the token of the last cut. Each process of the crawl that cuts the file stores a new random
+    token in an attribute of the file. If the token has changed, the file was cut because the store lost a
+    commit."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -140,10 +142,10 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
 
 
 def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Checks in the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If
-    another program wrote these bytes, raises SinkError and changes nothing.
+    """Checks in the log that this crawl wrote the bytes beyond `committed`. Only then may these bytes be cut.
+    If another program wrote these bytes, raises SinkError and changes nothing.
 
-    If the machine was rebooted, the log may be incomplete. After a reboot, no error is raised, and the bytes
+    If the machine has rebooted, the log may be incomplete. After a reboot, no error is raised, and the bytes
     are copied to the crawl's folder.
     """
     seconds = log.proven_seconds(fd, path, committed, size)
@@ -176,8 +178,8 @@ def changed_error(path: str, committed: int) -> SinkError:
 
 
 def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
-    """Returns the owner in a file's mark if it is an unfinished crawl of the same name in another store.
-    Otherwise returns ""."""
+    """Returns the owner in a file's mark if this owner is an unfinished crawl of the same name in another
+    store. Otherwise returns ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -206,8 +208,8 @@ def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None
 
 
 class ExactFile:
-    """A plain file that contains each row exactly once (see the module docstring). Each row ends with the
-    bytes `ends`.
+    """A plain file that contains each row exactly once (see the module docstring). `ends`: the bytes at the
+    end of each row.
 
     All calls are made under the crawl's output lock. A lock on the file keeps other crawls out.
     """
@@ -241,8 +243,8 @@ class ExactFile:
 
     def prepare(self) -> int:
         """Creates the file. If the file exists, empties it (if `overwrite` is set) or adds the missing line
-        end to its last line. Returns its length in bytes, which is the first committed length. Raises
-        UsageError, SinkError, DiskFull."""
+        end to its last line. Returns the length of the file in bytes, which is the first committed length.
+        Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -283,13 +285,13 @@ class ExactFile:
             return self._log.former_path(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
-        """Continues the file as the output that was at the path `was` before it was moved here."""
+        """Continues an output that was moved from the path `was` to this path."""
         assert self._log is not None
         self._log.moved(self.path, was)
 
     def append(self, committed: int, data: bytes) -> int:
         """Cuts the file to `committed` bytes, appends `data`, calls fdatasync, and returns the new length.
-        Raises SinkError if another program changed the file, DiskFull."""
+        Raises SinkError if another program changed the file. Raises DiskFull if no space is left."""
         with self._locked(create=not committed) as fd:
             return self._write(fd, committed, data, self._check(fd, committed))
 
@@ -340,8 +342,9 @@ class ExactFile:
             raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Returns whether another process of the crawl removed the file, and perhaps created it again.
-        Another process does so if the store lost a commit of this process."""
+        """Returns whether another process of the crawl removed the file. The other process may also have
+        created the file again. Another process removes the file if the store lost a commit of this
+        process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:

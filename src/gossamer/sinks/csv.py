@@ -1,8 +1,8 @@
 """CSV files: one file per kind, UTF-8, RFC 4180, one header line.
 
-If a spreadsheet would run a text as a formula, the text is written with a `'` before it. Numbers and
-telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`) stay unchanged, because they contain nothing that a
-formula could call. `FILE.csv?guard=no` writes all text unchanged.
+If a spreadsheet would run the text of a field as a formula, a `'` is written before the text. Numbers and
+telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`) stay unchanged, because they cannot call a function.
+`FILE.csv?guard=no` writes all text unchanged.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Csv:
         log: AppendLog | None = None,
     ) -> None:
         """`extra`: whether there is a column `_extra` for fields that have no column. `chosen`: the columns
-        of untyped dicts besides their own fields, or None for the usual ones."""
+        that rows of untyped dicts have in addition to their own fields. If `chosen` is None, these are the
+        columns `columns.OURS`."""
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or ())
         if columns is None:
@@ -177,8 +178,8 @@ class Csv:
 
 
 class CsvStdout(Stdout):
-    """Writes rows to the standard output as CSV, with one header. The columns are those of all declared
-    kinds. If no kind is declared, the first rows determine the columns."""
+    """Writes rows to the standard output as CSV, with one header. The header contains the columns of all
+    declared kinds. If no kind is declared, the first rows determine the columns."""
 
     def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
         super().__init__(fd, choice=choice)
@@ -215,8 +216,8 @@ def unguarded(field: str) -> str:
 
 
 def _runs(text: str) -> bool:
-    """Returns whether a spreadsheet would run the text as a formula, or would do so without the `'` before
-    it."""
+    """Returns whether a spreadsheet would run the text as a formula. Ignores each `'` at the start of the
+    text."""
     return text.lstrip("'")[:1] in FORMULA
 
 

@@ -1,7 +1,7 @@
 """Excel files: `FILE.xlsx`, one sheet per kind (extra `excel`).
 
 A workbook cannot grow, so the rows go to a journal in the crawl's folder. The journal has each row exactly
-once, even after a kill. At the end of each run, the workbook is written anew from the journal.
+once, even after a kill. At the end of each run, a new workbook is written from the journal.
 """
 
 from __future__ import annotations

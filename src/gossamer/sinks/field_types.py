@@ -1,5 +1,5 @@
-"""The shapes of item fields. A shape is the exact type that a field's annotation declares. Also converts
-JSON-ready values to values of that type.
+"""The shapes of item fields. A shape is the exact type that a field's annotation declares. This module also
+converts JSON-ready values to Python values of a shape.
 
 Rows contain JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types
 uses the shape of a column to convert each value to the Python value that its driver writes.
@@ -36,7 +36,7 @@ class FieldType(NamedTuple):
 
     `parts`: names and types of the parts, which are the element of a list ("item"), the value of a map
     ("value"), or the fields of a struct. `digits`: the precision and scale of a decimal. Precision 0 means
-    that the annotation does not specify them.
+    that the annotation specifies neither precision nor scale.
     """
 
     kind: str
@@ -63,8 +63,8 @@ _LEAVES: dict[Any, str] = {
 
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
-    """Returns the shape of a field's annotation. `inside`: the classes that contain the field. For a class
-    that contains itself, returns JSON.
+    """Returns the shape of a field's annotation. `inside`: the classes that contain the field. If the
+    annotation is one of these classes, returns JSON, because the class contains itself.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
@@ -114,8 +114,8 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Fi
 
 
 def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
-    """Returns the shape of a class as a struct. Returns JSON if the class is not encoded as an object with
-    all of its fields."""
+    """Returns the shape of a class as a struct. Returns JSON if the encoded form of the class is not an
+    object with all fields of the class."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code
@@ -147,7 +147,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns annotations of the fields of a pydantic model, for the fields that have metadata such as
+    """Returns the annotations of some fields of a pydantic model. These fields have metadata such as
     `Field(max_digits=, decimal_places=)`. The annotations include this metadata."""
     if not is_pydantic(cls):
         return {}
@@ -196,7 +196,7 @@ def of_value(value: Any) -> FieldType | None:
 
 
 def common_shape(one: FieldType, other: FieldType) -> FieldType:
-    """Returns a shape that the values of both shapes fit."""
+    """Returns a shape that can hold the values of both shapes."""
     if one == other:
         return one
     kinds = {one.kind, other.kind}

@@ -8,8 +8,8 @@ from gossamer.sinks.columns import Columns, struct_columns
 
 
 def kind(form: str) -> str:
-    """Returns the kind of link rows. In a database, the kind is the name of the table. In a file, the kind is
-    LINKS, because the file contains only links."""
+    """Returns the kind of link rows. For a database, the kind is the name of the table. For a file, the kind
+    is LINKS, because the file contains only links."""
     return LINKS if files(form) else LINK
 
 

@@ -1,5 +1,5 @@
-"""The rules of upsert and history. They decide what a store writes when an item arrives that the store may
-already contain. All stores of items use these functions, which have no side effects.
+"""The rules of upsert and history. When an item arrives, the rules decide what the store writes. The store
+may already contain the item. All stores of items use these functions, which have no side effects.
 
 A store keeps one row for each (kind, key). The row contains the item's fields, the columns that every item
 row has (`columns.OURS`, including `_hash`), and the columns STORED. Earlier states of all rows go to one
@@ -9,14 +9,14 @@ table, HISTORY.
 | --- | --- |
 | an item with a new key arrives | a new row for the item |
 | an item arrives with the same content (`_hash`) as its stored row | nothing |
-| an item arrives with other content than its stored row | the new row, and the old row to HISTORY |
-| an item arrives whose row is marked as deleted | the row without the mark, and the old row to HISTORY |
+| an item arrives with other content than its stored row | the new row, and the old row into HISTORY |
+| an item arrives whose row is marked as deleted | the row without the mark, and the old row into HISTORY |
 | an item arrives that is older than its stored row (`_seen_at`) | nothing |
-| the item's page (`_url`) answers 404 or 410 | the time of deletion (`_deleted_at`) in the row |
-| a whole crawl of a site with `complete=True` did not see the item | the time of deletion in the row |
+| the item's page (`_url`) answers 404 or 410 | the deletion time (`_deleted_at`) into the item's row |
+| a whole crawl of a site with `complete=True` did not see the item | the deletion time into the item's row |
 
 Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
-history: a new record replaces the old one.
+history. A new record replaces the old record.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
 
 STORED = (Column("_first_seen_at", "time"), Column("_changed_at", "time"), Column("_deleted_at", "time"))
-"""Additional columns of a stored item: when its key was first seen, when its content last changed, and when
-it was deleted (or null)."""
+"""Additional columns of a stored item. `_first_seen_at` is the time when the item's key was first seen.
+`_changed_at` is the time when the item's content last changed. `_deleted_at` is the time when the item was
+deleted, or null."""
 
 HISTORY = "_history"
 HISTORY_COLUMNS = (
@@ -51,13 +52,13 @@ whose row has a `run` are recorded. The primary key is (`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS, a table that records which columns gossamer created in each table. An item class
-may lose a field for which gossamer created a column. When a row is written again, such a column becomes null.
-Columns that other programs created stay unchanged. In MongoDB and in hashes, each entry is one string: the
-table, a space and the field."""
+"""The columns of COLUMNS, a table that records which columns gossamer created in each table. A user may
+remove a field from an item class after gossamer created a column for the field. When a row is written again,
+such a column becomes null. Columns that other programs created stay unchanged. In MongoDB and in hashes, each
+entry is one string, which consists of the table, a space and the field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
-"""Table names that the tables of kinds must not have."""
+"""Names of gossamer's own tables. The table of a kind must not have one of these names."""
 
 Name = tuple[str, str]
 """The kind and key of an item."""
@@ -75,8 +76,9 @@ class ItemState(NamedTuple):
 
 
 class PastState(NamedTuple):
-    """A state that ended at the time `until`. `row` is the row of that state. If `row` is None, the state is
-    the row that the store currently holds, which must be copied to the history before it is overwritten."""
+    """A former state of an item, which ended at the time `until`. `row` is the item's row in this state. If
+    `row` is None, the store still holds the row. The store must then copy the row to the history before the
+    row is overwritten."""
 
     name: Name
     state: ItemState
@@ -116,8 +118,8 @@ def state_after_gone(was: ItemState, at: str) -> ItemState:
 
 
 def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
-    """Computes what must be written for items, which are processed in the given order. `known` contains the
-    states of the items that the store already has."""
+    """Computes the rows and the past states to write for some items. Processes the items in the given order.
+    `known` contains the states of the items that the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[PastState] = []
     for row in rows:
@@ -128,7 +130,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
-        # A state that was replaced at the moment it began gets no history row.
+        # If a state began and ended at the same moment, the state gets no history row.
         if was is not None and until > was.seen_at:
             past.append(PastState(name, was, until, held))
         write[name] = row, state

@@ -1,13 +1,14 @@
 """A journal on disk that contains each row exactly once. The committed rows of the journal are sent to an
-append-only store: Kafka, a webhook or a Valkey list.
+append-only store. The store is Kafka, a webhook or a Valkey list.
 
 As with any exact file (`crash_safe_file`), rows are settled once they are synced to the journal. Committed
 rows are sent in order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a
-batch that is sent twice counts only once. Either the target itself stores the position (in Kafka's
-transaction or in a list's script), or it receives the same bytes again under the same ID (a webhook). An
-outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above
-this limit, no more rows are accepted. Positions only ever grow, even if the frontier lost its last second of
-writes. After such a loss, some rows may be sent twice, but none is lost.
+batch counts only once, even if the batch is sent twice. For Kafka, the transaction of the batch also stores
+the position. For a Valkey list, the script that appends the rows also stores the position. A webhook stores
+no position, but receives the same bytes again under the same ID. An outage of the store does not stop the
+crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above this limit, no more rows are
+accepted. Positions never decrease, even if the frontier lost its last second of writes. After such a loss,
+some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -140,8 +141,8 @@ class Journal:
         position `start`.
 
         The returned position is later than `start` if the file that contained `start` was removed. If `whole`
-        is true, returns everything up to `end`. Otherwise returns complete lines of together at most
-        MAX_BATCH_BYTES bytes, but at least one line.
+        is true, returns everything up to `end`. Otherwise, returns complete lines with a total size of at
+        most MAX_BATCH_BYTES bytes. Returns at least one line, even if this line exceeds the limit.
         """
         first, _ = self._file()
         start = max(start, first)
@@ -167,8 +168,8 @@ class Journal:
             return max(starts), os.path.getsize(self._name(max(starts)))
 
     def _begin(self, at: int) -> int:
-        """Begins a new journal file at a position, and removes the earlier files, whose rows were all sent.
-        Returns the position."""
+        """Begins a new journal file at the position `at`. Removes the earlier files, because all their rows
+        were sent. Returns the position."""
         os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
         self._note(at)
         for name in os.listdir(self._folder):
@@ -181,8 +182,8 @@ class Journal:
         return f"{self._folder}/{start:015d}.jsonl"
 
     def _sent(self) -> tuple[int, int]:
-        """Returns the position up to which rows were sent, and the end position of a batch whose sending was
-        interrupted (0 if there is none)."""
+        """Returns two positions. The rows up to the first position were sent. The second position is the end
+        of a batch whose transfer was interrupted, or 0 if there is no such batch."""
         try:
             sent, end = json.loads(Path(self._folder, "sent").read_bytes())
             return int(sent), int(end)

@@ -24,8 +24,8 @@ _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
 def encode_lines(rows: Sequence[Row]) -> bytes:
-    """Encodes rows as JSON lines. Values that JSON cannot express are replaced (NaN with null, an unpaired
-    surrogate with U+FFFD), so that one such value never blocks a batch."""
+    """Encodes rows as JSON lines. Replaces values that JSON cannot express, so that such a value never blocks
+    a batch. NaN becomes null. An unpaired surrogate becomes U+FFFD."""
     return encode([row.data for row in rows])
 
 
@@ -129,7 +129,7 @@ class JsonLines:
 
 
 class ProjectsRows(Protocol):
-    """The interface of a choice of columns (`column_choice.ColumnChoice`)."""
+    """The interface of `column_choice.ColumnChoice`, which is the user's choice of columns."""
 
     @property
     def names(self) -> tuple[str, ...]: ...

@@ -151,8 +151,8 @@ class KafkaTopic:
                 return False
 
     async def _why(self) -> Exception | None:
-        """Returns the connection error of the last broker that refuses a connection. The admin client does
-        not report this error."""
+        """Connects to each broker in turn. Returns the last connection error, or None if all brokers accept
+        the connection. The admin client does not report this error."""
         from aiokafka.conn import create_conn
         from aiokafka.errors import KafkaError
 

@@ -64,7 +64,7 @@ def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, our
         return pymongo.InsertOne(one)
     key = {"_id": one["_id"]}
     gone = [field for field in there if field in ours and field not in one]
-    if any(map(_odd, (*one, *gone))):  # an update cannot address a field whose name is odd
+    if any(map(_odd, (*one, *gone))):  # an update cannot address such a field
         return pymongo.ReplaceOne(
             key, {**{f: v for f, v in there.items() if f not in gone}, **one}, upsert=True
         )
@@ -95,8 +95,8 @@ def to_document(
 
     `shapes`: the types of the fields, which become BSON types. If `shapes` is None, dates stay text, as in
     collections that an earlier version of gossamer created. If BSON cannot represent a value, the field
-    becomes null, the value's JSON text is stored in `_extra`, and a message about it is added to `unfit`.
-    `careful`: removes NUL and unpaired surrogates from texts.
+    becomes null, the value's JSON text is stored in `_extra`, and a message about the value is added to
+    `unfit`. `careful`: removes NUL and unpaired surrogates from text.
     """
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored_columns(row, state)}
@@ -134,8 +134,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON according to its declared shape. A value that does not match its shape is
-    converted as if it had no shape. Raises UnrepresentableValue."""
+    """Converts a value to BSON according to its declared shape. If a value does not match the shape, the
+    value is converted without a shape. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -234,8 +234,8 @@ def to_number(value: Decimal) -> Any:
 
 
 def without_decimals(value: Decimal) -> Any:
-    """Converts a number to a float if a float represents it exactly, otherwise to text. Used for a server
-    without decimals."""
+    """Converts a number to a float if a float represents it exactly, otherwise to text. This function is for
+    a server that does not support decimals."""
     return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
@@ -248,9 +248,9 @@ _INTERNAL = 1
 """MongoDB's error code for InternalError. The error means either that the server has a problem, or that the
 server cannot store a row. FerretDB, for example, cannot store a field whose name contains a quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""MongoDB's error codes for rows that it refuses. They mean: BadValue, FailedToParse, TypeMismatch, a field
-name that an update cannot use, a key that is too long, a document that is too large, a failed validator, or a
-violation of another unique index."""
+"""The error codes with which MongoDB refuses a row. The possible reasons are BadValue, FailedToParse,
+TypeMismatch, a field name that an update cannot use, a key that is too long, a document that is too large, a
+failed validator, or a violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
@@ -286,8 +286,8 @@ class Mongo:
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upsert_sink.Driver`. With overwrite, first drops the collections of these kinds and their
-        history."""
+        """See `upsert_sink.Driver`. If `overwrite` is set, first drops the collections of these kinds and
+        deletes their history."""
         with self.begin():
             for kind in kinds:
                 if self._overwrite:
@@ -513,7 +513,7 @@ class Mongo:
             self._noted[called] = noted | new if len(noted) < _MAX_NOTED_COLUMNS else new
 
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
-        """Returns the fields among these that gossamer created."""
+        """Returns those of the `fields` that gossamer created."""
         ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
         return (
             {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()

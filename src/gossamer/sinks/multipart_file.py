@@ -4,9 +4,10 @@ an `ExactFile`, which contains each row exactly once, even after a kill (`crash_
 The name of each part after the first contains the total length of the parts before it. Parts are named
 `pages.warc.gz`, then `pages-000001073741830.warc.gz`. In a folder, the first part is
 `part-000000000000000.warc.gz`. The names and the committed length describe the complete state. Parts that
-begin beyond the committed length are removed, and the part that contains the committed end is cut there. A
-part that is ready for upload has a marker file `NAME.ready`. A part that was uploaded and then removed
-locally leaves a marker file `NAME.sent`. Nothing is appended to a part that has a marker file.
+begin beyond the committed length are removed. If the committed length lies within a part, this part is cut at
+the committed length. A part that is ready for upload has a marker file `NAME.ready`. A part that was uploaded
+and then removed locally leaves a marker file `NAME.sent`. Nothing is appended to a part that has a marker
+file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class PartFiles:
     """The parts of one output.
 
     `path`: the first part, or the folder of all parts if `folder` is set. `ending`: the file name extension
-    of the parts, for example `.warc.gz`. `ends`: the bytes with which each row ends, as in ExactFile.
+    of the parts, for example `.warc.gz`. `ends`: the bytes at the end of each row, as in ExactFile.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class PartFiles:
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Maps the byte at which each part starts, in order, to whether the part may grow. A part may not
-        grow if it is ready for upload or was uploaded."""
+        """Returns the parts in order. A key is the byte at which a part starts. The value is True if the part
+        may grow. A part may not grow if it is ready for upload or was uploaded."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -109,7 +110,7 @@ class PartFiles:
         return None
 
     def adopt(self, was: str) -> None:
-        """Continues the output that was at the path `was` before it was moved: logs the move of each part."""
+        """Continues an output that was moved from the path `was`. Logs the move of each part."""
         if self._log is not None:
             for start in self.starts():
                 self._log.moved(self.where(start), self._was(was, start))
@@ -141,8 +142,8 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the `ExactFile` of the part that begins at `start`. The lengths of this `ExactFile` are
-        counted from the beginning of the part."""
+        """Returns the `ExactFile` of the part that begins at `start`. The `ExactFile` counts its lengths from
+        the beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log

@@ -1,9 +1,9 @@
 """Accesses object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials are read from the places in which each store's own tools look for them, such as
-`AWS_ACCESS_KEY_ID`, AWS profiles and roles, or `GOOGLE_APPLICATION_CREDENTIALS`. Other settings are
-parameters of the URL: `endpoint`, `region`, `user`, `anonymous=yes`.
+Credentials are read from the usual sources of each store's own tools, such as `AWS_ACCESS_KEY_ID`, AWS
+profiles and roles, or `GOOGLE_APPLICATION_CREDENTIALS`. Other settings are parameters of the URL: `endpoint`,
+`region`, `user`, `anonymous=yes`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CHUNK_BYTES = 8 << 20
 MAX_WHOLE_BYTES = 32 << 20
 """The maximum size in bytes of an object that is uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""Names of HDFS exceptions. They mean that the user lacks a permission."""
+"""Names of the HDFS exceptions that mean that the user lacks a permission."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
-"""Substrings of error messages which show that the server does not speak TLS, or that its certificate is not
-trusted."""
+"""Substrings of error messages. Such a message shows that the server does not support TLS, or that the
+server's certificate is not trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
-"""Timeouts in seconds: the first for checking that a store is writable, the second for each transfer of a
-piece."""
+"""Timeouts in seconds. CHECK_TIMEOUT_S limits the check that a store is writable. TRANSFER_TIMEOUT_S limits
+each transfer of a piece."""
 _UNSIGNED = (
     "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or "
     "GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
@@ -172,8 +172,9 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
 
 
 def is_outage(text: str) -> bool:
-    """Returns whether an OpenDAL error message indicates an outage: the server does not answer, or it reports
-    an internal error. (HDFS reports every failure as "forbidden".)"""
+    """Returns whether an OpenDAL error message indicates an outage. In an outage, the server does not answer,
+    or the server reports an internal error. HDFS reports every failure as "forbidden", so only the exception
+    names in _FORBIDDEN show that a failure is not an outage."""
     if "WebHdfsError" in text:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):

@@ -20,16 +20,17 @@ MAX_PART_BYTES = 32 << 20
 """The maximum size of a WARC part in bytes. For plain objects, this value limits the approximate total size
 of the objects that are listed in one part."""
 MAX_LINES_BYTES = 1 << 20
-"""For plain objects: the maximum size in bytes of a part file. The part file lists the objects. This value
-applies if `most` is MAX_PART_BYTES."""
+"""The maximum size in bytes of a part file for plain objects. A part file lists the objects. If `most` is not
+MAX_PART_BYTES, this maximum changes in proportion to `most`."""
 
 
 class ObjectStoreArchive:
     """The FileSink for `s3://...` and other object stores.
 
     `staging`: the local folder for files that are not uploaded yet. `plain`: whether responses are written as
-    plain objects instead of as WARC. `most`: the maximum size of a part in bytes. `waiting` and `patience`:
-    the limits `most` (bytes) and `patience` (seconds) of `uploader.Uploader`.
+    plain objects instead of as WARC. `most`: the maximum size of a part in bytes. `waiting`: the maximum
+    number of bytes that may wait for upload. `patience`: the number of seconds without upload progress after
+    which a waiting call raises SinkAway.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ObjectStoreArchive:
             self._sink.pack(rows)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `interfaces.FileSink`. Waits while too many bytes are waiting for upload. Also raises
+        """See `interfaces.FileSink`. Blocks until at most `waiting` bytes wait for upload. Also raises
         SinkAway."""
         os.makedirs(self.folder, exist_ok=True)
         self._sender.wake()

@@ -49,15 +49,15 @@ def open_all(
     log: AppendLog | None = None,
     kept: FileSink | None = None,
 ) -> Outputs:
-    """Returns all outputs of a crawl. The outputs of a crawl are those of `-o` and `-O` (`specs`, as (spec,
-    overwrite)), of `--pages`, `--attempts` and `--graph`, and of individual sites (`own`). Nothing is written
-    yet.
+    """Returns all outputs of a crawl, and writes nothing yet. `specs`: the values of `-o` and `-O`, as (spec,
+    overwrite). `own`: the outputs of individual sites. The options `--pages`, `--attempts` and `--graph` add
+    further outputs.
 
     If `pages_file` is set, the page records go to that file and not to the other outputs. `aside`: the file
-    for rejected items, which go to no other output. `keep`: whether the rows of an earlier run stay in the
-    file of rejected items. `folder`: the crawl's own folder. `log`: the log of the crawl's appends to files.
-    `kept`: the file in which the crawl keeps all items and page records. Raises UsageError if two outputs
-    name the same file, and the errors of `open_output`.
+    for rejected items. No other output receives rejected items. `keep`: whether the rows of an earlier run
+    stay in the file of rejected items. `folder`: the crawl's own folder. `log`: the log of the crawl's
+    appends to files. `kept`: the file in which the crawl keeps all items and page records. Raises UsageError
+    if two outputs name the same file. Also raises the errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
@@ -111,8 +111,8 @@ def _file(path: str) -> object:
 
 
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
-    """Wraps tables that are already open so that they receive only the rows that are meant for all outputs
-    (see `is_stored_row`). `pages`: whether the tables also receive page records."""
+    """Wraps tables that are already open. The wrapped tables receive only the rows that are meant for all
+    outputs (see `is_stored_row`). `pages`: whether the tables also receive page records."""
     return [FilteredTable(table, is_stored_row if pages else _no_page) for table in tables]
 
 
@@ -168,9 +168,9 @@ def is_stored_row(row: Row) -> bool:
 class FilteredFiles:
     """A file output that writes only the rows for which `wanted` returns true.
 
-    `fills` determines what happens if a later run of a crawl adds this output. True: the output is first
-    filled with the rows that the crawl kept. False: the crawl keeps no rows that could fill this output.
-    None: the user did not name this output.
+    `fills` determines what happens if a later run of a crawl adds this output. True means that the output is
+    first filled with the rows that the crawl kept. False means that the crawl keeps no rows that could fill
+    this output. None means that the user did not name this output.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:

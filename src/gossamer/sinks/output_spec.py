@@ -1,5 +1,5 @@
-"""Parses the value of `-o` and opens its sinks. The file name extension chooses the format, `FILE:FORMAT`
-forces a format, and `-` is the standard output."""
+"""Parses the value of `-o` and opens its sinks. The file name extension determines the format of a file.
+`FILE:FORMAT` forces a format. `-` means the standard output."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _MEANT = {
     "tsv": "csv",
     "xls": "xlsx",
 }
-"""Maps file extensions and format names that gossamer does not support to a format that the error message
-suggests."""
+"""Maps unsupported file extensions and format names to a supported format. The error message suggests this
+format."""
 
 
 class OutputSpec(NamedTuple):
@@ -227,7 +227,7 @@ class OpenedOutput:
 
 
 def kind_path(path: str, kind: str) -> str:
-    """Returns the path of a kind's own file. Page records use the path itself.
+    """Returns the path of the file for a kind. The file for page records or links has the path `path`.
 
     >>> kind_path("out/all.csv", "book"), kind_path("out/all.csv", "page")
     ('out/all.book.csv', 'out/all.csv')
@@ -237,17 +237,15 @@ def kind_path(path: str, kind: str) -> str:
     folder, name = os.path.split(path)
     stem, dot, ending = name.rpartition(".")
     safe = re.sub(r"[^a-z0-9_-]", "_", kind.lower())[:60]
-    if (
-        safe != kind
-    ):  # Two kinds must not share a file just because different characters were replaced by `_`.
+    if safe != kind:  # The hash distinguishes kinds that differ only in replaced characters.
         safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
 
 def link_only_kind(path: str, kind: str) -> None:
-    """Makes `books.csv` a link to `books.book.csv`, the file of the only kind of items. Removes the link if
-    there are several kinds (`kind` is ''). If `path` exists and is not a link of this kind, it stays
-    unchanged."""
+    """Makes `books.csv` a link to `books.book.csv`, which is the file of the only kind of items. If there are
+    several kinds, `kind` is '', and the link is removed. If `path` exists and is not such a link, `path`
+    stays unchanged."""
     folder, name = os.path.split(os.path.abspath(path))
     stem, _, ending = name.rpartition(".")
     with contextlib.suppress(OSError):
@@ -419,8 +417,8 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError for a common mistake: the spec is the name of a store or format, a colon, and
-    something like a path."""
+    """Raises UsageError for a common mistake. In this mistake, the spec begins with the name of a store or
+    format and a colon, and the rest looks like a path."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:

@@ -1,4 +1,4 @@
-"""Sinks that the user writes: classes with a method `write(rows)`.
+"""Sinks that the user writes. Such a sink is a class with a method `write(rows)`.
 
 `-o python://MODULE:CLASS` names the class. `-o NAME://...` names a class that an installed package provides
 (entry point group `gossamer.sinks`). A site file puts the class, or an object, into `Site(sinks=[...])`. The
@@ -25,7 +25,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.sink_url import PYTHON, SINKS, SITE, SinkUrl
 
 _OF_SITES: dict[str, Any] = {}
-"""The sink classes and objects in site files, by the output specification that gossamer uses for them."""
+"""Maps output specifications to the sink classes and objects of site files. Gossamer creates one
+specification for each of these sinks."""
 
 
 class SinkContext(NamedTuple):
@@ -38,7 +39,8 @@ class SinkContext(NamedTuple):
 
 
 def register(spec: str, sink: Any) -> None:
-    """Registers a sink class or object in a site file under its output specification."""
+    """Registers a sink class or object of a site file. `spec`: the output specification that stands for this
+    sink."""
     _OF_SITES[spec] = sink
 
 
@@ -92,8 +94,8 @@ class OwnSink:
 
     @contextlib.contextmanager
     def _reported(self, method: str) -> Iterator[None]:
-        """Converts exceptions of the user's method. A lost connection or a timeout becomes SinkAway, which is
-        retried. Any other exception becomes SinkError."""
+        """Converts exceptions of the user's method to exceptions of gossamer. A lost connection or a timeout
+        becomes SinkAway, which is retried. Any other exception becomes SinkError."""
         try:
             with stdout_to_stderr:
                 yield

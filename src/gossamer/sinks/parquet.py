@@ -3,17 +3,17 @@ row exactly once.
 
 The committed length is the total number of journal bytes since the first row, including the bytes that are
 already converted to parts. `part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows`
-the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part, which is written
-under a temporary name, synced and renamed. Because of the rename, the folder and the committed length always
-describe the complete state. Everything beyond the committed length is cut, even if the store lost its last
-second of writes. Because the store may lose its last writes, the journal of a closed part is kept for a
-while. A journal contains JSON lines. Many records that arrive at once are written as one Arrow batch
-(`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark) ignore files whose names begin with `_`, so every
-part that they find is complete. The columns have Arrow types that follow the annotations of the item class:
-lists, structs, maps, dates. A decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are
-in UTC with microseconds. Values of a field without a single type are stored as JSON text. If a folder already
-has parts, their column types are kept. If a value does not fit its column, the column becomes null, the value
-is stored in `_extra`, and the row is passed to `refuse`.
+contains the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part. The
+part is written under a temporary name and synced. Then the part is renamed. Because of the rename, the folder
+and the committed length always describe the complete state. Everything beyond the committed length is cut,
+even if the store lost its last second of writes. Because the store may lose its last writes, the journal of a
+closed part is kept for a while. A journal contains JSON lines. Many records that arrive at once are written
+as one Arrow batch (`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark) ignore files whose names begin
+with `_`, so every part that they find is complete. The columns have Arrow types that follow the annotations
+of the item class, for example lists, structs, maps and dates. A decimal is decimal128(38, 9) unless `Digits`
+specifies other digits. Times are in UTC with microseconds. Values of a field without a single type are stored
+as JSON text. If a folder already has parts, their column types are kept. If a value does not fit its column,
+the column becomes null, the value is stored in `_extra`, and the row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
 """The minimum number of records in an append that are written as an Arrow batch instead of as lines."""
 _LISTING_INTERVAL_S = 10.0
-"""The interval in seconds between listings of the folder. A listing also removes the journals of closed
-parts."""
+"""The folder is listed at intervals of this many seconds. At each listing, the journals of closed parts are
+also removed."""
 
 
 class Parquet:
     """The FileSink for the `.parquet` folder of one kind. `columns` is None if the items are untyped dicts.
 
     `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
-    `keep`: the number of seconds for which the journal of a closed part is kept. `at`: called with the name
-    of each completed step, so that tests can interrupt the sink there.
+    `keep`: the number of seconds for which the journal of a closed part is kept. `at`: called after each step
+    with the name of the step. Tests use `at` to interrupt the sink.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ class Parquet:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the folder, and returns its first committed length. With overwrite, removes all Parquet
-        files in the folder. Otherwise, converts the journals that an earlier crawl left behind to parts.
+        """Creates the folder, and returns its first committed length. If `overwrite` is set, removes all
+        Parquet files in the folder. Otherwise, converts the remaining journals of an earlier crawl to parts.
         Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
@@ -171,8 +171,9 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Returns the path that this folder had before it was moved, which is one of the given paths, or
-        None. The former path is determined from the log's entries about the folder's files."""
+        """Returns the path that this folder had before it was moved. The result is one of the given paths, or
+        None if no given path is the former path. The log's entries about the folder's files show the former
+        path."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -348,8 +349,8 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Returns the columns, with the types that they have in the last part. Raises SinkError if a column's
-    type conflicts with that part."""
+    """Adapts the types of columns to the last part. Raises SinkError if a column's type conflicts with the
+    last part."""
     from gossamer.sinks.arrow import type_conflict, with_part_types
 
     if not parts:

@@ -201,8 +201,8 @@ _REFUSED = (
 def postgresql(
     place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False
 ) -> HistoryUpserts:
-    """Returns the TableSink for a `postgresql://` URL. Raises ConfigError if the driver is not installed,
-    UsageError."""
+    """Returns the TableSink for a `postgresql://` URL. Raises ConfigError if the driver is not installed.
+    Raises UsageError if the parameter `as` is invalid."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -226,7 +226,8 @@ class Postgres:
         statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upsert_sink.Driver`. With overwrite, first drops these kinds' tables and their history."""
+        """See `upsert_sink.Driver`. If `overwrite` is set, first drops the tables of these kinds and deletes
+        their history."""
         with self.begin():
             self._alone()
             if self._overwrite:
@@ -432,7 +433,7 @@ class Postgres:
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
-        # Fails if the table's _key is not a unique key, before the first row is written.
+        # If the table's _key is not a unique key, this statement fails before the first row is written.
         self._base.execute(f"EXPLAIN {insert}")
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]

@@ -29,7 +29,8 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 Fit = Callable[[Any], Any]
 """A function that converts a value for a column, or returns None if the value does not fit."""
 Misfit = tuple[Row, str]
-"""A row with values that the store cannot hold, and a text that names these values and the reasons."""
+"""A row with values that the store cannot hold, and a message. The message names these values and the
+reasons."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
@@ -65,13 +66,14 @@ def misfit(column: Column, value: Any) -> str:
 
 
 def frame_batch(batch: bytes) -> bytes:
-    """Returns an Arrow batch with the line `[N]` that precedes it in a journal."""
+    """Encodes an Arrow batch for a journal, in which the line `[N]` precedes the batch."""
     return b"[%d]\n%b" % (len(batch), batch)
 
 
 def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
-    """Yields the complete entries in the first `length` bytes of a journal. Each entry is (line or batch,
-    whether it is a batch, its size in the journal in bytes). Stops before an incomplete entry."""
+    """Yields the complete entries in the first `length` bytes of a journal. The first value of each result is
+    a line or a batch. The second value is true for a batch. The third value is the size of the entry in the
+    journal in bytes. Stops before an incomplete entry."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
         data, took = line, len(line)
         if packed := line[:1] == b"[" and line[1:-2].isdigit():
@@ -96,8 +98,8 @@ def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
 
 
 def refit_row(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """Fits a row of a journal to the columns again. Fields without a value are ignored, so they need no
-    column."""
+    """Fits a row of a journal to the columns again. Fields without a value are ignored, so such fields need
+    no column."""
     return fit_row(columns, {name: value for name, value in data.items() if value is not None})
 
 
@@ -112,9 +114,9 @@ def fit_row(
     """Returns a row with one value for each column. If a value does not fit its column, the column is null
     and the value is kept in `_extra`. NaN and infinity become null.
 
-    `strict`: text in a JSON column is also encoded as JSON. `fits`: the converters by column type, for a
-    store that has its own types. Without `fits`, the limits of Parquet and the shapes of the columns apply.
-    `unfit` gets a message for each value that does not fit.
+    `strict`: text in a JSON column is also encoded as JSON. `fits`: the conversion functions of a store that
+    has its own types, by column type. Without `fits`, the limits of Parquet and the shapes of the columns
+    apply. `unfit`: a list to which a message is added for each value that does not fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -228,8 +230,8 @@ def time_in_milliseconds(value: Any) -> str | None:
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Converts a value of a column that has a shape to its form in the journal. A decimal becomes plain text.
-    Any other value becomes JSON text."""
+    """Encodes a value for the journal. The column of the value has a shape. A decimal becomes plain text. Any
+    other value becomes JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

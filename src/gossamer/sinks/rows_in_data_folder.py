@@ -1,8 +1,8 @@
-"""The file of rows that a crawl keeps in its data folder: all items and page records, whatever outputs the
-crawl has.
+"""The file of rows that a crawl keeps in its data folder. The file contains all items and page records,
+independent of the other outputs of the crawl.
 
-Because of this file, `items` and `export` work for every crawl. The file is also used to fill an output that
-a later run adds, and to find out in a repair which pages are done. The file is a sequence of frames, one per
+Because of this file, `items` and `export` work for every crawl. If a later run adds an output, this file
+fills the output. In a repair, this file shows which pages are done. The file is a sequence of frames, one per
 commit. A frame consists of a version byte, the length of its body in bytes (4 bytes, big-endian), and its
 body. The body is a zlib-compressed MessagePack list of rows (`model.packed_row`).
 """
@@ -27,8 +27,8 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.crash_safe_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
-"""The name of the file in a crawl's folder, and the name of the file that states why the first file lacks
-rows of the crawl."""
+"""Names of files in a crawl's folder. NAME is the file of rows. If rows of the crawl are missing from NAME,
+the file INCOMPLETE contains the reason."""
 TARGET = "@kept-rows"
 """The target name under which the store records the committed length of the file. The target name stays the
 same if the folder moves."""
@@ -64,8 +64,8 @@ class KeptRows:
 
     def prepare(self) -> int:
         """Creates the file, or cuts off an incomplete last frame. Only the file's owner can read it, because
-        requests may contain secrets. Returns its length in bytes. Raises SinkError if the store no longer
-        knows the crawl."""
+        requests may contain secrets. Returns the length of the file in bytes. Raises SinkError if the store
+        no longer knows the crawl."""
         self._file.refuse_forgotten()
         if self._overwrite:
             self.path.with_name(INCOMPLETE).unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class KeptRows:
         return self._file.append(committed, _frame(rows) if rows else b"")
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
-        """Yields rows in groups, each with the offset of the byte after the group. See `read_kept`."""
+        """Yields groups of rows, and the offset of the byte after each group. See `read_kept`."""
         return read_kept(self.path, start, end)
 
 
@@ -93,7 +93,7 @@ def why_incomplete(folder: str | os.PathLike[str]) -> str:
 
 
 def unfilled_message(crawl: str, outputs: Sequence[str], folder: str | os.PathLike[str]) -> str:
-    """Returns the message that certain outputs lack the rows of a crawl's earlier runs."""
+    """Returns a message about outputs that lack the rows of a crawl's earlier runs."""
     names = ", ".join(mask(one) for one in outputs)
     return (
         f"{names}: only what is found from now on goes there; "
@@ -122,7 +122,7 @@ def read_kept(
 ) -> Iterator[tuple[list[Row], int]]:
     """Yields groups of rows from the complete frames between two byte offsets.
 
-    Each group is yielded together with the offset of the byte after the group. Raises SinkError if a newer
+    The second value of each pair is the offset of the byte after the group. Raises SinkError if a newer
     gossamer wrote the file, or if a frame is damaged.
     """
     rows: list[Row] = []
@@ -153,8 +153,8 @@ def _frame(rows: Sequence[Row]) -> bytes:
 
 
 def _frames(file: BinaryIO, at: int, end: int | None, bodies: bool = True) -> Iterator[tuple[bytes, int]]:
-    """Yields, for each complete frame, its body (b"" if `bodies` is false) and the offset of the byte after
-    the frame."""
+    """Yields the body of each complete frame, and the offset of the byte after the frame. If `bodies` is
+    false, yields b"" instead of the body."""
     size = os.fstat(file.fileno()).st_size if end is None else end
     while at + _head.size <= size:
         file.seek(at)

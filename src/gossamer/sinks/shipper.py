@@ -18,8 +18,8 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Sends batches to a store in such a way that a batch that is sent twice counts only once. The methods
-    raise SinkAway if the failure is temporary, otherwise SinkError."""
+    """Sends batches to a store. A batch counts only once, even if the batch is sent twice. The methods raise
+    SinkAway if the failure is temporary, otherwise SinkError."""
 
     where: str
     knows: bool
@@ -31,8 +31,8 @@ class Shipper(Protocol):
         the position."""
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """Makes a batch durable in the store. Returns the position up to which the store has all rows,
-        usually `end`."""
+        """Makes a batch durable in the store. Returns the position up to which the store has all rows. This
+        position is usually `end`."""
 
     def drop(self) -> None:
-        """Closes the connection, even a broken one."""
+        """Closes the connection, even if the connection is broken."""

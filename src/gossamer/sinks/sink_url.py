@@ -44,8 +44,8 @@ AWAY = ("s3", "gs", "hdfs", "webhdfs")
 SINKS: Final = "gossamer.sinks"
 """The entry point group for sinks in installed packages. The name of an entry point is its URL scheme."""
 PYTHON, SITE = "python", "site"
-"""URL schemes of sinks that the user wrote: the first names a class by its module, the second a sink of a
-site file."""
+"""URL schemes of sinks that the user wrote. A `python://` URL names a module and a class in this module. A
+`site://` URL names a sink of a site file."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
@@ -61,7 +61,7 @@ class SinkUrl(NamedTuple):
 
 
 def kind_of(spec: str) -> str | None:
-    """Returns the kind of store that an output names, or None for files.
+    """Returns the kind of store that an output names, or None for files and object stores.
 
     >>> kind_of("postgresql://h/db"), kind_of("out.jsonl")
     ('postgresql', None)
@@ -70,8 +70,8 @@ def kind_of(spec: str) -> str | None:
 
 
 def _kind(scheme: str) -> str | None:
-    """Returns the kind of store for a URL scheme, which is a key of FORMS, or None. Searches installed
-    packages only if gossamer itself does not know the scheme."""
+    """Returns the kind of store for a URL scheme, or None if no store has this scheme. The kind is a key of
+    FORMS. Searches installed packages only if gossamer itself does not know the scheme."""
     if found := SCHEMES.get(scheme):
         return found
     own = scheme in (PYTHON, SITE) or (scheme not in AWAY and scheme in plugins.names(SINKS))

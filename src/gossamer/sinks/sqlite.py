@@ -1,10 +1,10 @@
 """SQLite: one table per kind, keyed by `_key`. Rows are upserted, so writing a row twice is the same as
 writing it once.
 
-Items that did not change are not written, and former states are kept (module `history`). The functions that
-maintain the history run inside the transaction of a batch. The arguments of these functions are quoted table
-names. The database uses WAL with `synchronous=FULL`: a commit is on disk when it returns, readers never wait,
-and several processes may write.
+An item that has not changed is not written again. The former states of a changed item are kept in the history
+(module `history`). The functions that maintain the history run inside the transaction of a batch. The
+arguments of these functions are quoted table names. The database uses WAL with `synchronous=FULL`. A commit
+is on disk when it returns. Readers never wait. Several processes may write.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The numbers of rows that one statement may insert. Only a few numbers are used, so that compiled statements
-can be cached."""
+"""The possible numbers of rows in one INSERT statement. There are only a few numbers, so that compiled
+statements can be cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
@@ -101,8 +101,8 @@ def untyped_cell(value: Any) -> Any:
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Inserts rows, many per statement. Each statement releases the interpreter lock, and a busy event loop
-    is slow to give the lock back, so fewer statements are faster."""
+    """Inserts rows, with many rows in each statement. A statement releases the interpreter lock, and a busy
+    event loop is slow to give the lock back. Fewer statements are therefore faster."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
@@ -126,8 +126,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """Returns the number that a NUMERIC column stores for the text of a decimal. Returns None if digits would
-    be lost."""
+    """Returns the number that SQLite stores if a NUMERIC column receives a decimal as text. Returns None if
+    digits would be lost."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -138,8 +138,8 @@ def _number_of(told: str) -> float | int | Decimal | None:
 
 
 def encodable_row(names: tuple[str, ...], row: list[Any]) -> list[Any]:
-    """Returns the row with all texts made encodable. An integer of more than 64 bits is moved to `_extra`,
-    with all its digits."""
+    """Returns a copy of the row that SQLite can store. Replaces unpaired surrogates in texts. Moves an
+    integer of more than 64 bits to `_extra`, with all its digits."""
     row = [encodable(value) if isinstance(value, str) else value for value in row]
     wide = {
         name: value
@@ -165,9 +165,9 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Creates the additional tables that a kind needs: COLUMNS and, for items (`items` is the kind), HISTORY
-    and SIGHTINGS, with indexes. If another program already uses one of these names for its own table, returns
-    that name, otherwise ""."""
+    """Creates the additional tables that a kind needs. Every kind needs COLUMNS. A kind of items (`items` is
+    the name of the kind) also needs HISTORY, SIGHTINGS and indexes. If another program already uses one of
+    these names for its own table, returns that name, otherwise ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -181,9 +181,10 @@ def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
 def note_columns(
     base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]
 ) -> set[str]:
-    """Records in COLUMNS that gossamer created these columns of a table. Returns the lower-case names of all
-    columns that gossamer created. `untyped`: the columns without a declared type. If the table has no
-    entries yet, these columns are recorded too, because older versions of gossamer wrote no entries."""
+    """Stores in the table COLUMNS which columns of a table gossamer created. Returns the lower-case names of
+    all columns that gossamer created. `names`: the columns to store. `untyped`: the columns without a
+    declared type. If COLUMNS contains no entry for the table yet, the untyped columns are also stored,
+    because older versions of gossamer wrote no entries."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -212,7 +213,8 @@ def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> l
 
 
 def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
-    """Marks the items of deleted pages as deleted. Each page is (URL, time as RFC 3339)."""
+    """Marks the items of deleted pages as deleted. `pages` contains pairs of a page's URL and the time of its
+    deletion (RFC 3339)."""
     for (table,) in base.execute(_ITEMS).fetchall():
         base.executemany(
             f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
@@ -249,7 +251,8 @@ def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[i
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
-    """Marks the items of a site that a run did not see as deleted. Returns the number of these items."""
+    """Marks as deleted the items of a site that a run did not see. Returns the number of items that were
+    marked."""
     total = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         total += base.execute(
@@ -267,7 +270,7 @@ def quoted(name: str) -> str:
 
 
 def encodable_text(value: str) -> str:
-    """Returns the text, made encodable."""
+    """Returns the text with each unpaired surrogate replaced by U+FFFD."""
     return value if value.isascii() else encodable(value)
 
 
@@ -359,8 +362,8 @@ class Sqlite:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the file and the tables of the declared kinds. With overwrite, creates a new file. Returns
-        0. Raises UsageError, SinkError, DiskFull."""
+        """Creates the file and the tables of the declared kinds. If the sink has the option `overwrite`,
+        first deletes an existing file. Returns 0. Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -409,8 +412,8 @@ class Sqlite:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file, even a
-        WAL that killed processes left."""
+        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file. This
+        also works for a WAL that killed processes left behind."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
                 # the file is opened only when it is read
@@ -421,12 +424,13 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Writes rows by kind. A row with values that do not fit is written without them, and is also
-        recorded as refused (`rejects`).
+        """Writes rows by kind. If a value does not fit its column, the row is written with this value in
+        `_extra` instead. Such a row is also recorded as refused (`rejects`).
 
-        `singly`: whether each row is written in its own savepoint. If so, a row that violates a constraint
-        that a user added to the table is only recorded as refused. Savepoints are not the default, because
-        they cost 2 us per row.
+        `singly`: whether each row is written in its own savepoint. In this mode, a row that violates a
+        constraint of the table is not written, but recorded as refused. The other rows are still written.
+        Users can add such constraints to the table. Savepoints are not the default, because they cost 2 us
+        per row.
         """
         self._misfits.clear()
         with self._transaction() as base:
@@ -478,8 +482,8 @@ class Sqlite:
         """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns the
         column names of the table, and the two pieces of SQL that enclose the rows in its upsert statement.
 
-        `loose`: the fields of untyped dicts. For a kind of untyped dicts, the returned names are all fields
-        that its rows have ever had.
+        `loose`: the fields of untyped dicts. If the rows of the kind are untyped dicts, the returned names
+        contain every field that a row of the kind has ever had.
         """
         columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
@@ -531,8 +535,8 @@ class Sqlite:
 
 
 def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
-    """Returns the columns of a table: the columns of its kind, and the additional columns of gossamer. Raises
-    ConfigError."""
+    """Returns the columns of a table. These are the columns of its kind and the columns that gossamer adds.
+    Raises ConfigError."""
     more = STORED if kind not in RECORDS else ()
     own = (*(declared or OURS), *more)
     columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
@@ -594,8 +598,8 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """Returns the SET clause of an upsert. Columns in `there` that are not in `names` become null. Earlier
-    rows had values in them."""
+    """Returns the SET clause of an upsert. Columns in `there` that are not in `names` become null, because
+    the replaced row may have values in these columns."""
     ours = {name.lower() for name in names}
     new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
@@ -613,9 +617,9 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Returns a message about the first column that would change values because it stores text as numbers
-    (`007` would become `7`). Returns "" if there is no such column. `there`: the declared types by lower-case
-    column name."""
+    """Returns a message about the first column that would change values. Such a column stores text as
+    numbers, so `007` would become `7`. Returns "" if there is no such column. `there` maps the lower-case
+    name of each column to its declared type."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):

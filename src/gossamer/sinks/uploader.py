@@ -81,13 +81,14 @@ class Uploader:
         self._news.set()
 
     def room(self) -> None:
-        """Blocks until at most `most` bytes wait for upload. Raises SinkAway if the store accepts nothing."""
+        """Blocks until at most `most` bytes wait for upload. Raises SinkAway if the upload makes no progress
+        for `patience` seconds."""
         if self._weight() > self._most:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Blocks until everything is uploaded. Raises SinkAway if the store accepts nothing. After SinkAway,
-        a later call or the next run uploads the rest."""
+        """Blocks until everything is uploaded. Raises SinkAway if the upload makes no progress for `patience`
+        seconds. After SinkAway, a later call or the next run uploads the rest."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:

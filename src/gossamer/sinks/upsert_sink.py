@@ -32,8 +32,8 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class BatchRefused(Exception):
-    """Raised if a store refuses a batch because of its content. Either nothing of the batch was written, or
-    it is safe to write the batch again."""
+    """Raised if a store refuses a batch because of its content. Either the store has written no part of the
+    batch, or it is safe to write the batch again."""
 
 
 Written = tuple[Row, ItemState | None]
@@ -41,12 +41,13 @@ Written = tuple[Row, ItemState | None]
 
 
 class Driver(Protocol):
-    """The interface to one store. The methods are called from one thread at a time. Each method may raise
-    SinkAway (after which `drop` is called), SinkError or UsageError."""
+    """The interface to one store. Only one thread at a time calls the methods. Each method may raise
+    SinkAway, SinkError or UsageError. After SinkAway, the caller calls `drop`."""
 
     where: str
     misfits: list[Misfit]
-    """The rows of the batch that have values that the store cannot hold. `put` adds them."""
+    """The rows of the batch whose values the store cannot all hold, each with the reason. `put` adds these
+    rows."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connects, and creates or extends the tables of these kinds."""
@@ -58,12 +59,12 @@ class Driver(Protocol):
         """Returns the states of the items with these keys, except for items that the store does not have."""
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
-        """Writes past states to the history. A state that is already there is not changed."""
+        """Writes past states to the history. Does not change a state that the history already contains."""
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
         """Writes rows, each with a different key, and replaces the stored rows of these keys. The rows are
-        durable when the context of `begin` exits. `careful`: whether NUL and unpaired surrogates are removed
-        from texts. Raises BatchRefused."""
+        durable when the `with` block of `begin` ends. `careful`: whether NUL and unpaired surrogates are
+        removed from texts. Raises BatchRefused."""
 
     def drop(self) -> None:
         """Closes the connection, even a broken one."""
@@ -73,24 +74,27 @@ class HistoryDriver(Driver, Protocol):
     """The driver of a store that can find items by their page and by their site."""
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """Records for each item the last run that saw it. `runs` contains (key, run)."""
+        """Stores for each item the last run that saw the item. `runs` contains pairs of an item's key and a
+        run."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """Marks the items of deleted pages as deleted. Each page is (URL, time as RFC 3339)."""
+        """Marks the items of deleted pages as deleted. `pages` contains pairs of a page's URL and the time of
+        its deletion (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """Returns two numbers: the stored items of a site that a run did not see, and all stored items of the
         site that are not deleted."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks the items of a site that a run did not see as deleted. Returns the number of these items."""
+        """Marks as deleted the items of a site that a run did not see. Returns the number of items that were
+        marked."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
 
 
 class Upserts:
-    """The TableSink of a store that a Driver accesses."""
+    """A TableSink that writes to its store through a Driver."""
 
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
@@ -169,7 +173,7 @@ class Upserts:
 
 
 class HistoryUpserts(Upserts):
-    """The TableSink of a store that marks deleted items (`interfaces.HistorySink`)."""
+    """A TableSink that can also mark items as deleted (`interfaces.HistorySink`)."""
 
     def __init__(self, driver: HistoryDriver, kinds: Iterable[str], refuse: Refuse) -> None:
         super().__init__(driver, kinds, refuse)
@@ -283,7 +287,7 @@ def state_of(
 
 def storable_text(value: str) -> str:
     """Returns the text without NUL and unpaired surrogates, so that any store can hold it."""
-    # JSON contains a NUL as an escape sequence.
+    # In JSON text, a NUL is written as an escape sequence.
     if "\\u0000" in value and value[:1] in "{[":
         value = _NUL.sub(r"\1\\ufffd", value)
     return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,5 +1,5 @@
-"""Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. The client
-library is the one that the frontier uses.
+"""Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. This module
+uses the client library redis-py.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
 one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
@@ -50,9 +50,9 @@ for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1])
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
-"""A Lua script that appends rows to lists. KEYS: the key of the position, then the lists. ARGV: the start and
-end position of the batch, the time to live of the position in seconds, then for each row the index of its
-list in KEYS and the row."""
+"""A Lua script that appends rows to lists. KEYS: the key that stores the journal position, then the keys of
+the lists. ARGV: the start and end position of the batch, the time to live of the stored position in seconds,
+then for each row the index of its list in KEYS and the row."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
 """The number of seconds for which the store keeps the journal position of a list after the last append."""

@@ -55,10 +55,11 @@ class First(NamedTuple):
 class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
-    `by`: the RecordEncoder that encoded it. Every other output encodes the response again, because record IDs
-    must be unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the
-    body, which identify the body. `first`: the earlier record of the same body, if one was known when this
-    response was encoded. `data`: the response record. `asked`: the request record.
+    `by`: the RecordEncoder that encoded the response. An output with a different RecordEncoder encodes the
+    response again, because record IDs must be unique. `answer`: the ID of the response record. `body`: the
+    hash and the Content-Encoding of the body, which identify the body. `first`: the earlier record of the
+    same body, or None if no such record was known when this response was encoded. `data`: the response
+    record. `asked`: the request record.
     """
 
     by: object
@@ -198,8 +199,8 @@ def _digest(hashed: bytes) -> str:
 
 
 def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
-    """Returns a record as a gzip member: its header, its block in two pieces, and the line breaks that end
-    it. `packed`: the body is compressed already, and is stored unchanged."""
+    """Returns a record as a gzip member. The record consists of its header, its block in two pieces, and the
+    closing line breaks. `packed`: whether the body is already compressed. Such a body is stored unchanged."""
     if not packed or not body:
         out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1 if body else 0, 31)
         return out
@@ -242,16 +243,18 @@ def _second(whole: int) -> str:
 MAX_PART_BYTES = 1 << 30
 """When a part has reached this size in bytes, a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
-"""Responses with bodies of up to this many bytes are encoded in the event loop. Encoding there takes 30 us,
-half as long as in a thread. Encoding a body of this size takes a fifth of a millisecond."""
+"""Responses with bodies of up to this many bytes are encoded in the event loop. Encoding in the event loop
+takes 30 us, half as long as in a thread. Encoding a body of exactly this size takes a fifth of a
+millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""The number of its most recent appends that a process remembers. This number is higher than the number of
-appends that a store forgets when it loses its last second of writes."""
+"""A process remembers this many of its own appends, the most recent ones. A store can lose its last second of
+writes. A process makes fewer appends than this in a second, so it still remembers all appends that the store
+loses."""
 
 
 class AppendedRange(NamedTuple):
-    """An append of this process: the bytes `at` to `end` of the output, in the part that begins at `start`.
-    `tail` contains the last bytes of the append."""
+    """An append of this process. The append wrote the bytes `at` to `end` of the output. These bytes are in
+    the part that begins at `start`. `tail` contains the last bytes of the append."""
 
     at: int
     end: int
@@ -306,7 +309,8 @@ class Warc:
         """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        # even without new rows, because other processes may write before this one does
+        # This call is also needed without new rows, because other processes may write to the output before
+        # this process does.
         self._recall(committed)
         if not raws:
             if start < committed or not committed:
@@ -329,8 +333,10 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forgets the bodies in appends of this process that were cut off, even if other processes have
-        written to the output since then. An append is cut off if the store has lost its commit."""
+        """Finds the remembered appends of this process that were cut off, and forgets their bodies. An append
+        is cut off if the store has lost the commit of the append. The check also works if other processes
+        have written to the output in the meantime. If all remembered appends were cut off, forgets all
+        bodies."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)

@@ -47,7 +47,8 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error, if a crawl kept this page because its site could not read it."""
+    """The error message of the site, if a crawl kept this page because the site could not read the page.
+    Otherwise ''."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:
@@ -55,7 +56,7 @@ def check(path: Path | str, pages: Path | str | None = None, update: bool = Fals
     cannot be loaded or there are no saved pages.
 
     `pages` names other pages to check in place of the saved ones: a folder, or one page. The other pages may
-    be pages that a crawl kept because it could not read them. These pages have no expected items, so their
+    be pages that a crawl could not read and therefore kept. These pages have no expected items, so their
     results contain the items found. `update`: whether to save the found items as the new expected items,
     except for pages that cannot be read.
     """

@@ -24,8 +24,9 @@ MAX_REPORTED_ERRORS = 5
 
 
 def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
-    """Returns why pages could not be read, as (reason, number of pages, URL of one page), the most frequent
-    reason first. `since` is a time in seconds since the epoch; pages that were kept earlier are ignored."""
+    """Returns the reasons why pages could not be read, the most frequent reason first. Each entry consists of
+    the reason, the number of pages and the URL of one page. `since` is a time in seconds since the epoch.
+    Pages that were kept before this time are ignored."""
     from gossamer.sites.check import Meta
 
     counts, urls = Counter[str](), dict[str, str]()

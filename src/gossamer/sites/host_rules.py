@@ -34,7 +34,7 @@ class HostNeeds(NamedTuple):
     collector: Any = None
     """The site whose own collector fetches the host's pages, or None."""
     fragments: str = ""
-    """The treatment of routes in fragments (`url.routes.MODES`), '' if no site sets it."""
+    """How routes in URL fragments are treated (`url.routes.MODES`), or '' if no site sets this rule."""
     types: tuple[str, ...] = ()
     """Prefixes of media types that are accepted in addition to text."""
 
@@ -74,7 +74,7 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
 
 
 def has_accounts(sites: Sequence[Any]) -> bool:
-    """Returns whether pages of any site are behind a log-in."""
+    """Returns whether at least one site has accounts to log in with."""
     return any(one.site.session is not None for one in sites)
 
 

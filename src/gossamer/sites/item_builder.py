@@ -48,13 +48,15 @@ class BuiltItem(msgspec.Struct):
     fields: dict[str, Any]
     key: str = ""
     content: str = ""
-    """Hash of the fields (16 hex digits), without the fields that the item's class ignores."""
+    """A hash of the item's fields (16 hex digits). The fields that the item's class ignores are not part of
+    the hash."""
     dropped: str = ""
     faults: Sequence[Fault] = ()
     names: Sequence[Named] = ()
     """The files and other items that this item refers to."""
     beyond: int = 0
-    """The number of references that were dropped because their field had too many of them."""
+    """The number of dropped references. A reference is dropped if its field contains more references than
+    permitted."""
     sketch: Sketch | None = None
     """The digest of the item's content, if the item is compared with other items. If `once` is true, only the
     first of several items with the same content is stored."""
@@ -132,8 +134,9 @@ class ItemBuilder:
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: PageView) -> tuple[list[Named], int]:
-        """Returns the references of an item, in the fields that its class marks, and the number of references
-        beyond the limits. Replaces the URLs of files in `fields` with their absolute canonical forms."""
+        """Returns the references in the fields that the item's class marks. Also returns the number of
+        references that exceed the limits of their fields. Replaces the URLs of files in `fields` with their
+        absolute canonical forms."""
         found, beyond = list[Named](), 0
         for field, mark in marked_fields(cls):
             value = fields.get(field)
@@ -231,7 +234,7 @@ class ItemBuilders:
 
 
 def has_comparing_step(sites: Sequence[LoadedSite]) -> bool:
-    """Returns whether a step of the sites marks items with the same content."""
+    """Returns whether at least one site has a step that groups similar items (`steps.alike`)."""
     return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 

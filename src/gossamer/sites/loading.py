@@ -33,12 +33,13 @@ def load_all(
     without: Collection[str] | None = None,
     faults: list[str] | None = None,
 ) -> list[LoadedSite]:
-    """Loads the sites of those targets that are site files or folders of site files. Other targets are
-    ignored. Raises ConfigError and UsageError.
+    """Loads the sites of the targets. A target can name a site file, a folder of site files, an installed
+    module (`module:NAME`) or a site of a Python program (`site:NAME`). Ignores all other targets. Raises
+    ConfigError and UsageError.
 
-    `without` contains the names of sites to leave out. `without` is given on a worker of a fleet that lacks
-    some site files. If `without` is given, files that cannot be loaded are skipped, their errors are appended
-    to `faults`, and arguments that none of the remaining sites takes are ignored.
+    `without` contains the names of sites to leave out. The workers of a fleet pass `without`, because a
+    worker may lack some site files. If `without` is given, files that cannot be loaded are skipped, and their
+    errors are appended to `faults`. Arguments that no remaining site accepts are then ignored.
     """
     sites: list[LoadedSite] = []
     for target in targets:
@@ -78,7 +79,7 @@ that is installed on its own machine."""
 
 
 def module_path(target: str) -> Path:
-    """Returns the path of the file that a target `module:PACKAGE.MODULE` names. Raises ConfigError."""
+    """Returns the path of the site file of a target `module:PACKAGE.MODULE`. Raises ConfigError."""
     name = target.removeprefix(MODULE)
     try:
         spec = importlib.util.find_spec(name)
@@ -257,8 +258,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. If an item class in a field has no
-    key of its own, it is a part of the containing rows, not a separate kind of item."""
+    """Returns the item classes that occur in the fields of an item class. If such a class has no key of its
+    own, its items are stored inside the containing rows. The class is then no separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -273,9 +274,9 @@ def _parts(cls: type) -> set[type]:
 
 
 class _AsRead(SourceFileLoader):
-    """An import loader that runs the given content of a file. Python's bytecode cache compares only the
-    modification time in seconds and the size of a file, so after a change of one letter it could run the old
-    code."""
+    """An import loader that runs the given content of a file, and does not use Python's bytecode cache. The
+    cache compares only the size of a file and its modification time in seconds. After a change of one letter,
+    Python could therefore run the old code."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
@@ -297,7 +298,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
-    sys.path.append(folder)  # last, so that a site that is named like a package does not shadow the package
+    sys.path.append(folder)  # at the end, so that a site file never shadows a package of the same name
     try:
         with stdout_to_stderr:  # stdout is reserved for data
             loader.exec_module(module)

@@ -46,9 +46,9 @@ class Manifest(msgspec.Struct):
 def write_manifest(
     folder: Path, outputs: Sequence[tuple[str, bool]], sites: Sequence[Path], *, anew: bool
 ) -> None:
-    """Writes the manifest of a crawl, if the crawl has outputs. `outputs` contains pairs of an output and
-    whether it contains the rows of all sites. The outputs of earlier runs stay in the manifest unless `anew`
-    is true."""
+    """Writes the manifest of a crawl, if the crawl has outputs. Each pair in `outputs` consists of an output
+    and a bool. The bool states whether the output contains the rows of all sites. The outputs of earlier runs
+    stay in the manifest unless `anew` is true."""
     pages, items, whole, partial = [], None, list[str](), list[str]()
     for spec, all_sites in outputs:
         chosen = column_choice(spec) is not None

@@ -47,8 +47,8 @@ def new(
     """Writes `name.py`, the saved pages and their expected items, and returns their paths. Raises UsageError
     for an invalid name, and ConfigError if one of the files exists already.
 
-    `detail`: one of the detail pages to which a listing links. `found`: the survey of `page`, if it was
-    already made.
+    `detail`: one of the detail pages to which a listing links. `found`: the survey of `page`, or None if the
+    page has not been surveyed yet.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")

@@ -25,8 +25,8 @@ from gossamer.parsing.prices import price
 MIN_LINKS: Final = 3
 """Minimum number of links to detail pages for a page to count as a listing."""
 MANY_LINKS: Final = 8
-"""A page with at least this many links to detail pages is a listing even if there is a price at its
-heading."""
+"""A page with at least this many links to detail pages is a listing, even if the page also has a heading and
+a price."""
 MIN_ARTICLE: Final = 800
 """Minimum number of characters in the main text of a page to count as an article."""
 MIN_DECLARED_ARTICLE: Final = 300
@@ -60,8 +60,9 @@ TITLE: Final = Field("title", "str | None", "page.title")
 
 
 class DetailLinks(msgspec.Struct, frozen=True):
-    """The links from a listing to its detail pages. `pattern`: a regular expression that matches their paths,
-    or '' if it would also match the listing."""
+    """The links from a listing to its detail pages. `pattern`: a regular expression that matches the paths of
+    the detail pages. It is '' if the expression would also match the listing, or more than two other links of
+    the listing."""
 
     selector: str
     urls: list[str]
@@ -129,7 +130,8 @@ def _declared(view: PageView) -> set[str]:
 
 
 def _nodes(view: PageView) -> Iterable[dict[str, Any]]:
-    """Yields the top-level nodes of the page's structured data (JSON-LD and microdata)."""
+    """Yields the nodes of the page's structured data (JSON-LD and microdata). These are the top-level nodes,
+    and the nodes under their `@graph` and `mainEntity`."""
     waiting: list[Any] = [view.structured.get("json_ld"), view.structured.get("microdata")]
     while waiting:
         one = waiting.pop()
@@ -252,7 +254,7 @@ def _data_table(view: PageView) -> int | None:
 
 
 def column_names(head: Sequence[str]) -> list[str]:
-    """Converts the headings of a table's columns to field names, each of which is different.
+    """Converts the headings of a table's columns to field names. All field names are different.
 
     >>> column_names(["City", "Area (km²)", "", "city"])
     ['city', 'area_km', 'column_3', 'city_4']
@@ -340,8 +342,8 @@ def _card(node: Any) -> Any:
 
 
 def _score(view: PageView, nodes: list[Any]) -> float:
-    """Returns a score for how much a group of links looks like links to detail pages. A score below 1 means
-    that the group does not look like links to detail pages."""
+    """Returns a score for a group of links. The score is high if the links look like links to detail pages.
+    If the score is below 1, the links do not look like links to detail pages."""
     found = _targets(view, nodes)
     if len(found) < MIN_LINKS:
         return 0.0
@@ -379,7 +381,8 @@ def _is_beside(node: Any) -> bool:
 
 
 def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
-    """Returns whether `matches` is true for an element above a node and below `body`."""
+    """Returns whether `matches` is true for any ancestor of a node. `body` and its ancestors are not
+    tested."""
     node = node.parent
     while node is not None and getattr(node, "tag", "") not in ("", "body", "html"):
         if matches(node):
@@ -406,8 +409,8 @@ def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
 
 
 def _pattern(view: PageView, targets: list[str]) -> str:
-    """Returns a regular expression that matches the path and query of each URL. Returns '' if it would also
-    match the page itself or more than two of the page's other links."""
+    """Returns a regular expression that matches the path and query of each URL in `targets`. Returns '' if
+    the expression would also match the page itself, or more than two other links of the page."""
     paths = [urlsplit(one).path.split("/") for one in targets]
     same = [
         re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+"

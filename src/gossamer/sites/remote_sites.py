@@ -71,9 +71,9 @@ def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def site_group(names: Collection[str], lacks: Collection[str]) -> str:
-    """Returns the name of the group of workers for which a host must be reserved, because this worker lacks
-    the file of a site in `names`. The name, `SITE+SITE`, lists the sites whose files these workers must have.
-    Returns '' if this worker has all the files.
+    """Returns the name of a group of workers, or '' if this worker has the files of all sites in `names`. If
+    this worker lacks one of the files, the host must be reserved for the workers of the group. The name has
+    the form `SITE+SITE`. It lists the sites whose files the workers of the group must have.
 
     >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'

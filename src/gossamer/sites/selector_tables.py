@@ -23,8 +23,8 @@ from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 
 FOLLOW, PAGES = "follow", "pages"
-"""The entries of a host that are not fields. The entry `follow` is the selector for the links to follow. The
-entry `pages` is the pattern of the pages whose fields are read."""
+"""Special entries in the table of a host. All other entries define fields. The entry `follow` is the selector
+for the links to follow. The entry `pages` is the pattern of the pages whose fields are read."""
 URL_ATTRIBUTES = ("::attr(href)", "::attr(src)")
 
 

@@ -12,7 +12,7 @@ SITE_MODULES: Final = "gossamer_site_"
 
 
 class LoggedPage:
-    """A context manager in whose body log records belong to a page."""
+    """A context manager that assigns the log records of its `with` block to a page."""
 
     __slots__ = ("_before", "_page")
     current: tuple[str, str] | None = None

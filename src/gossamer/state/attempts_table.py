@@ -1,6 +1,6 @@
-"""Keeps the attempts of each crawl in a shared store. They are in a table of limited size, which every worker
-writes and every machine can read. Each entry is a compressed batch of lines. The oldest entries are dropped
-when a crawl's table is full."""
+"""Keeps the attempts of each crawl in a shared store. The attempts are in a table of limited size. Every
+worker writes the table, and every machine can read it. Each entry is a compressed batch of lines. The oldest
+entries are dropped when a crawl's table is full."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ class AttemptsTable:
         self._store, self._keys, self._most = store, keys.attempts(crawl), most
 
     async def add(self, entry: bytes, lines: int) -> None:
-        """Adds a batch (`pack_lines`). During an outage of the store, waits for its end if the client is
-        configured to wait."""
+        """Adds one batch. `entry` is the batch as encoded by `pack_lines`. `lines` is the number of lines in
+        the batch. During an outage of the store, waits for the end of the outage if the client is configured
+        to wait."""
         call = self._store.client.eval(_ADD, 2, *self._keys, entry, str(lines), str(self._most))
         await self._store.guard(cast(Any, call))
 

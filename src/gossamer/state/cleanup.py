@@ -58,18 +58,18 @@ class Cleaner:
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call that takes time in the store, then pauses."""
+        """Awaits a call that keeps the store busy, and then pauses."""
         began = time.monotonic()
         found = await call
         await pause_after_step(began)
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that takes almost no time in the store, without a pause."""
+        """Awaits a call that costs the store almost no time. Does not pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Returns those of the keys that no process has read or written for `age` seconds."""
+        """Returns the keys in `page` that no process has read or written for `age` seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -77,8 +77,8 @@ class Cleaner:
         return [key for key, idle in zip(page, got, strict=True) if isinstance(idle, int) and idle >= age]
 
     async def unlink(self, found: Iterable[bytes], before: int = 0) -> Removed:
-        """Removes keys. Returns their number and approximate size in bytes. `before` is the number of keys
-        that were already measured."""
+        """Removes keys. Returns the number of removed keys and their approximate size in bytes. `before` is
+        the number of keys that were already measured."""
         page = list(found)
         if not page:
             return Removed()
@@ -117,8 +117,8 @@ crawl. Raises InUse."""
 
 
 async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
-    """Removes crawls that ended at least `age` seconds ago and have no work left. Removes all their data in
-    the store."""
+    """Removes crawls that ended at least `age` seconds ago and have no work left. This deletes all data of
+    these crawls from the store."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
     if broom.dry:
         return Removed(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
@@ -136,8 +136,8 @@ async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None
 
 
 async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None) -> Removed:
-    """Drops dead letters that are older than `age` seconds, for crawls that have ended and have no work left.
-    If `only` names a crawl, its state does not matter."""
+    """Drops dead letters that are older than `age` seconds. Only crawls that have ended and have no work left
+    are cleaned. If `only` names a crawl, only this crawl is cleaned, whatever its state is."""
     found = Removed()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
@@ -177,7 +177,7 @@ async def requeue_leases(broom: Cleaner) -> Removed:
 
 async def remove_hosts(broom: Cleaner, age: float) -> Removed:
     """Removes the state of a host if no crawl has URLs of the host and the state was not used for `age`
-    seconds. Keys that have a time to live are not removed."""
+    seconds. Does not remove keys that have a time to live."""
     found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
@@ -218,8 +218,9 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
-    """Removes the records of workers that have sent no heartbeat for `age` seconds. Also removes orders to
-    unknown workers, and refusals by unknown workers or for deleted crawls."""
+    """Removes the records of workers that have sent no heartbeat for `age` seconds. Also removes the orders
+    to unknown workers, the refusals that unknown workers recorded, and the refusals that concern deleted
+    crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -239,8 +240,8 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 
 
 async def forget_proxies(broom: Cleaner, age: float) -> Removed:
-    """Removes the health statistics of proxies about which no worker has reported for `age` seconds. This
-    also ends their quarantines."""
+    """Removes the health statistics of each proxy about which no worker has reported for `age` seconds. This
+    also ends the quarantine of such a proxy."""
     statistics, changes = keys.PROXIES
     found = Removed()
     before = round((broom.now - age) * 1000)
@@ -279,7 +280,7 @@ async def _ripe(broom: Cleaner, record: Record, age: float) -> bool:
 
 
 async def _done(broom: Cleaner, record: Record) -> bool:
-    """Returns whether a crawl has no work left, neither now nor in a later run."""
+    """Returns whether a crawl has ended and has no work left for a later run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
         over or (record.seeded and not await unread_producers(broom.store, record.name))
@@ -305,7 +306,7 @@ async def _take(broom: Cleaner, record: Record) -> bool:
         return False
     if (await crawl_counts(broom.store, record.name))[
         "open"
-    ]:  # URLs were added between the check and the mark
+    ]:  # URLs were added after the check and before the crawl was marked
         await broom.do(broom.store.client.hset(key, "state", record.state))
         return False
     return True

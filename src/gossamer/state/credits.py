@@ -35,8 +35,9 @@ class Reserved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The credits that were spent or reserved today, and those of the crawl. Also the number of calls in
-    progress, and the seconds until the breaker closes."""
+    """The current use of an unlocker. `day`: the credits that were spent or reserved today. `crawl`: the
+    credits that the crawl has spent or reserved. `calls`: the number of calls in progress. `shut`: the number
+    of seconds until the breaker closes."""
 
     day: int
     crawl: int
@@ -45,16 +46,16 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The state of the breaker after a call. It contains the seconds for which no calls are made (0 if the
-    breaker is closed), and how many times in a row the breaker has opened."""
+    """The state of the breaker after a call. `wait`: the number of seconds until calls may be made again, or
+    0 if the breaker is closed. `openings`: how many times in a row the breaker has opened."""
 
     wait: float
     openings: int
 
 
 class Credits:
-    """The credits of one crawl at one unlocker. `hold` is the number of seconds after which a call that was
-    not settled counts as lost."""
+    """The credits of one crawl at one unlocker. `hold` is a number of seconds. A call that is not settled
+    within this time counts as lost."""
 
     def __init__(self, store: Store, crawl: str, unlocker: str, bounds: CreditLimits, hold: float) -> None:
         self._store, self._crawl, self._unlocker, self._bounds = store, crawl, unlocker, bounds
@@ -70,12 +71,13 @@ class Credits:
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
         """Settles the reservation of a call. `cost` is the number of credits that the call cost, or None if
-        it is unknown. `health` is the health of the unlocker according to the result of the call."""
+        the cost is unknown. `health` is the health code of the call (`breaker.lua`). This code updates the
+        unlocker's breaker."""
         wait, openings = await self._do("unlocker_settle", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
-        """Returns the credits that were spent today, and those of the crawl."""
+        """Returns the current use of the unlocker."""
         now, _ = await self._store.guard(cast(Any, self._store.client.time()))
         at, who = f"{keys.tag(0)}@", self._unlocker
         pipe = self._store.client.pipeline(transaction=False)

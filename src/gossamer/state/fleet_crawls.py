@@ -82,7 +82,8 @@ class FleetCrawl(NamedTuple):
     revision: int
     """How many times the crawl has been submitted since `began`."""
     apart: tuple[str, ...]
-    """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
+    """Groups of sites, in the form `SITE+SITE`. The hosts of a group wait for workers that have the files of
+    all sites in the group."""
     precedence: int = 0
     """Crawls of a higher precedence get all capacity that they can use."""
     run_from: float = 0.0
@@ -169,7 +170,7 @@ class FleetCrawls:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Changes the state of a crawl to `state` if the state is still `was`. Returns whether it was
+        """Changes the state of a crawl to `state` if the state is still `was`. Returns whether the state was
         changed."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:

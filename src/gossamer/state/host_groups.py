@@ -3,8 +3,8 @@ or of the hosts of one registered domain. Before each request, a worker must get
 which is a permit for one request.
 
 The hosts at one address are in many buckets, so a claim cannot see all of them. The turns of a group
-therefore have their own key. A worker takes a turn after the claim, when the address is known. Groups by
-domain work in the same way.
+therefore have their own key. A worker requests the turn after the claim, because it learns the address only
+then. Groups by domain work in the same way.
 """
 
 from __future__ import annotations

@@ -11,13 +11,14 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""For how many seconds the cached record of a host is used before it is read from the store again."""
+"""The cached record of a host is used for this many seconds. After this time, the record is read from the
+store again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
 
 class LearnedRungs:
-    """The records of all hosts. All crawls and workers of a store share them."""
+    """The records of all hosts. All crawls and workers of a store share the records."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -12,15 +12,15 @@ from gossamer.store import keys
 from gossamer.store.store import Store, script_part
 
 LOGIN_TIMEOUT_MS = 30_000
-"""Milliseconds after which another worker may log in, unless the worker that is logging in renews its
-right."""
+"""A worker has the right to log in for this many milliseconds, and can extend this time with `Logins.renew`.
+After this time, another worker may log in."""
 TTL_MS = 90 * 86_400_000
-"""For how many milliseconds the data of a site is kept after its last change."""
+"""The data of a site is kept for this many milliseconds after the last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
 """An account waits FIRST_WAIT_MS milliseconds after a failed log-in. The wait doubles with each consecutive
 failure, up to MAX_WAIT_MS."""
 REFUSED_TTL_MS = 3_600_000
-"""For how many milliseconds rejected credentials are not tried again."""
+"""Rejected credentials are tried again only after this many milliseconds."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
 """After MAX_USELESS_LOGINS consecutive log-ins that had no effect, the next log-in is tried only after
 USELESS_WAIT_MS milliseconds."""
@@ -51,9 +51,10 @@ class LoginTurn(NamedTuple):
 
 
 class Session(NamedTuple):
-    """The state of an account, for display. `since` and `used` are the seconds since the log-in and since the
-    last use, or None if there was none. `wait` is the number of seconds for which the account still waits, or
-    0."""
+    """The state of an account, for display. `since` is the number of seconds since the log-in, or None if the
+    account is not logged in. `used` is the number of seconds since the last use, or None if the account was
+    never used. `wait` is the number of seconds until the state `logging in`, `refused` or `waiting` ends, or
+    0 in the other states."""
 
     site: str
     account: str
@@ -138,7 +139,8 @@ class Logins:
         )
 
     async def helped(self, site: str, name: str) -> None:
-        """Records that a repeated log-in had an effect. This resets the count of log-ins without effect."""
+        """Records that a repeated log-in had an effect. This resets the number of consecutive log-ins that
+        had no effect."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:

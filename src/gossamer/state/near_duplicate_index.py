@@ -5,10 +5,10 @@ Texts that duplicate each other form a group. Only the first text of a group is 
 (14 bytes), eight bands of its sketch (10 bytes each), and the sketch itself (70 bytes). These entries are
 spread over the buckets.
 
-The lookup of a batch takes one round trip, and a second one if some texts may be similar. A new text takes
-two more round trips, because its sketch is first stored as provisional and then as final. If a process finds
-a provisional sketch that is similar to its own text, it waits until that sketch is final. Therefore, if
-several processes begin a group at once, exactly one text becomes the first.
+The lookup of a batch takes one round trip. If some texts may be similar, the lookup takes a second round
+trip. A new text takes two more round trips, because its sketch is first stored as provisional and then as
+final. If a process finds a provisional sketch that is similar to its own text, it waits until that sketch is
+final. Therefore, if several processes begin a group at once, exactly one text becomes the first.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Word = tuple[str, Key, bytes]
 
 
 class _One:
-    """A text that must be assigned to a group. `id` identifies the text. Equal texts find it by the key
-    `same`, and similar texts by the keys `bands`. Its sketch is stored under the key `own`."""
+    """A text that must be assigned to a group. `id` identifies the text. The key `same` leads to equal texts,
+    and the keys `bands` lead to similar texts. The sketch of this text is stored under the key `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -53,7 +53,8 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """Returns the band keys of an older sketch of this text that the current sketch does not have."""
+        """`near` is an older sketch of this text. Returns the band keys of the older sketch, except for the
+        keys that the current sketch also has."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -211,16 +212,16 @@ def _yields(
     """Returns whether this process must give up its group, because another process began a similar group at
     the same time.
 
-    If this text holds none of the band keys that both texts share, the other process cannot see this text, so
-    this process gives up. If each process can see the other's text, the text with the smaller ID stays the
-    first of its group.
+    Two similar texts share some band keys. If this text holds none of the shared keys, the other process
+    cannot find this text. In this case, this process gives up. If each process can find the text of the other
+    process, the text with the smaller ID stays the first of its group.
     """
     if one.same in lost:
         return True
     mine = {key for key in one.bands if expected[key] == one.id and key not in lost}
     for id_ in set(lost.values()):
         if not (near := theirs.get(id_)):
-            return True  # the other text is being given up or is not yet written
+            return True  # the other process has removed the sketch of its text, or has not stored it yet
         common = {
             key
             for key, a, b in zip(one.bands, minhash.bands(one.near), minhash.bands(near), strict=True)
@@ -232,8 +233,8 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch, marked as provisional. While a sketch is provisional, its group may still be given
-    up."""
+    """Returns the sketch, marked as provisional. While a sketch is provisional, the process that stored it
+    may still give up the group of the text."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 

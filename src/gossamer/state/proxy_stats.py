@@ -10,15 +10,15 @@ from gossamer.store import keys
 from gossamer.store.store import Store, script_part
 
 TTL_MS = 7 * 86_400_000
-"""Milliseconds after which the statistics of a proxy are removed if no worker has used it."""
+"""The statistics of a proxy are removed if no worker has used the proxy for this many milliseconds."""
 CHUNK_PROXIES = 500
 CHECKER_LEASE_MS = 5_000
-"""For how many milliseconds a worker keeps the task of making a pool's health checks."""
+"""A worker keeps the right to run the health checks of a pool for this many milliseconds."""
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. Each observation counts once. After an outage, it is sent
-    again only if it cannot have arrived before."""
+    """One worker's access to the proxy statistics. Normally, each observation counts once. If the store's
+    reply is lost, the observations are sent again, and may count twice."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -43,16 +43,17 @@ class ProxyStatistics:
                 return int(now), out
 
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
-        """Binds a session to the proxy `wanted` for `length` seconds, unless it is already bound to a proxy
-        other than `old`. Returns the proxy to which the session is now bound."""
+        """Binds a session to the proxy `wanted` for `length` seconds. If the session is already bound, and
+        its proxy is not `old`, does not change the binding. Returns the proxy to which the session is now
+        bound."""
         found = await self._do(
             self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000)
         )
         return str(found.decode())
 
     async def turn(self, name: str, me: str) -> bool:
-        """Returns whether this worker makes the health checks of the pool `name` for the next
-        CHECKER_LEASE_MS milliseconds."""
+        """Returns whether this worker runs the health checks of the pool `name` for the next CHECKER_LEASE_MS
+        milliseconds."""
         client = self._store.client
         call = client.set(keys.checks(name), me, nx=True, px=CHECKER_LEASE_MS)
         return bool(await self._store.guard(cast(Any, call)))

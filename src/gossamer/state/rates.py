@@ -1,9 +1,9 @@
 """Manages caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of
 a lane. Caps are kept in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If so, it takes permits before it
-claims URLs, and gives unused permits back. The total rate therefore stays within the cap with any number of
-workers.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If a cap applies, the worker takes
+permits before it claims URLs, and gives unused permits back. The total rate therefore stays within the cap
+with any number of workers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rates:
         return {name.decode(): float(rate) for name, rate in found.items() if not name.startswith(b"tat:")}
 
     async def set(self, name: str, rate: float | None) -> None:
-        """Sets the cap of a lane or of the `fleet`. None removes it."""
+        """Sets the cap of a lane or of the `fleet`. If `rate` is None, removes the cap."""
         client = self._store.client
         if rate is None:
             await self._store.guard(cast(Any, client.hdel(KEY, name, f"tat:{name}")))
@@ -57,7 +57,8 @@ class Rates:
 
 
 class Caps:
-    """The caps that apply to one worker according to its lanes. During an outage, no permits are granted."""
+    """The caps that apply to one worker. These are the cap of the fleet and the caps of the worker's lanes.
+    During an outage, no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

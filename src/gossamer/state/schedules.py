@@ -29,8 +29,8 @@ class ScheduledTask(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}
     """Options that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """The outputs. Each is a pair: the argument of -o or -O, and whether the option was -O. `{date}` and
-    `{run}` are replaced for each run."""
+    """The outputs. Each pair consists of the argument of the option -o or -O, and a bool. The bool is true
+    for -O. `{date}` and `{run}` are replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
@@ -62,8 +62,8 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     """The time at which the run begins."""
     state: str
-    """The state of the run. It is one of OPEN until the run has ended. After that, it is an end state of a
-    crawl, `failed`, `gate`, `skipped` or `missed`."""
+    """The state of the run. Until the run has ended, the state is one of OPEN. The state of an ended run is
+    an end state of a crawl, or one of `failed`, `gate`, `skipped` and `missed`."""
     crawl: str = ""
     part: int = 0
     """The number of the part, starting at 1, or 0 if the run does not have several parts."""
@@ -109,8 +109,8 @@ class Unread(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if `name` cannot be the name of a schedule. The name must also be valid at the
-    beginning of a crawl's name, because the names of the schedule's crawls begin with it."""
+    """Raises UsageError if `name` cannot be the name of a schedule. The name must also be a valid beginning
+    for the name of a crawl, because the names of the schedule's crawls begin with the schedule's name."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
@@ -189,7 +189,7 @@ class Schedules:
         return old, sum(len(raw) for raw in found[len(found) - old :])
 
     async def lead(self, owner: str, seconds: float) -> Lead:
-        """Takes or renews the lead for `seconds`. If `seconds` is 0, gives the lead up."""
+        """Takes or renews the lead for `seconds`. If `seconds` is 0, gives up the lead."""
         token, leader, now, changes = await self.store.run(
             "elect_scheduler", 0, "", owner, round(seconds * 1000)
         )
@@ -209,9 +209,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Records how the due times up to `mark` were handled. Stores the runs that begin, and the runs that
-        ended without beginning. Returns 1 on success, 0 if another scheduler was faster, and -1 if this
-        scheduler has lost the lead."""
+        """Stores that the due times up to `mark` are handled. Also stores the runs that begin (`runs`), and
+        the skipped and missed runs (`ended`). Returns 1 on success, 0 if another scheduler was faster, and -1
+        if this scheduler has lost the lead."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]
@@ -288,7 +288,7 @@ def _entry(name: str, raw: dict[bytes, bytes]) -> StoredSchedule | Unread:
 
 
 def _run(raw: bytes) -> ScheduledRun | None:
-    """Decodes the record of a run. Returns None if it is damaged or has another version."""
+    """Decodes the record of a run. Returns None if the record is damaged or has another version."""
     try:
         run = msgspec.json.decode(raw, type=ScheduledRun)
     except msgspec.MsgspecError:

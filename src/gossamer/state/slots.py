@@ -18,10 +18,10 @@ from typing import Any, cast
 from gossamer.store.store import Store
 
 LEASE_MS = 6_000
-"""For how many milliseconds a slot stays taken if it is not renewed."""
+"""A taken slot becomes free after this many milliseconds, unless it is renewed."""
 QUEUED_MS = 6_000
-"""For how many milliseconds a slot stays queued. If its message is not received within this time, another
-message is sent."""
+"""A slot stays queued for this many milliseconds. If the message for the slot is not received within this
+time, another message is sent."""
 LEAD_MS = 6_000
 RENEW_INTERVAL_S = 2.0
 """Seconds between renewals of a slot or a lead."""
@@ -40,7 +40,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class Slots:
-    """Manages the slots of all lanes, and the leads."""
+    """Manages the slots of all lanes, and the leads of tasks."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Slots:
         return token if await self._do(self._store.client.eval(_TAKE, 1, _key(lane, slot), *args)) else None
 
     async def keep(self, lane: str, slot: int, token: str) -> bool:
-        """Renews a slot. Returns whether this process still holds it."""
+        """Renews a slot. Returns whether this process still holds the slot."""
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _key(lane, slot), token, str(LEASE_MS))))
 
     async def leave(self, lane: str, slot: int, token: str) -> None:
@@ -78,8 +78,8 @@ class Slots:
 
     @asynccontextmanager
     async def lead(self, what: str) -> AsyncIterator[bool]:
-        """A context manager that tries to take the lead of the task `what`, and renews it during the `with`
-        block. Yields whether this process got the lead."""
+        """A context manager that tries to take the lead of the task `what`. Yields True if this process has
+        taken the lead, and False if another process has it. Renews the lead during the `with` block."""
         key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
         if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)):
             yield False

@@ -1,5 +1,5 @@
-"""Computes statistics of the ready heaps, without changing them. They show how many hosts of a crawl wait for
-workers of each lane and region, and how many workers serve these hosts."""
+"""Computes statistics of the ready heaps, without changing the heaps. The statistics show how many hosts of a
+crawl wait for workers of each lane and region, and how many workers serve these hosts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class HeapLine(NamedTuple):
     workers: int | None
     """Number of living workers that serve these hosts. None if the crawl's own process serves all hosts."""
     lacking: int = 0
-    """Number of living workers of this lane and region that cannot serve these hosts because they lack site
-    files."""
+    """Number of living workers of this lane and region that cannot serve these hosts, because the workers
+    lack site files."""
 
     @property
     def stranded(self) -> bool:
@@ -38,7 +38,8 @@ class HeapLine(NamedTuple):
 
     @property
     def sites(self) -> list[str]:
-        """The sites whose files a worker needs in order to serve these hosts, if some workers lack them."""
+        """The sites whose files a worker must have to serve these hosts. The list is empty if the hosts do
+        not wait for workers with certain files."""
         return self.lane.split("+")[1:]
 
 
@@ -54,7 +55,7 @@ def split_heap(heap: str) -> tuple[str, str, bool]:
 
 
 async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
-    """Returns statistics of the crawl's heaps that are not empty, by lane and region."""
+    """Returns the statistics of all non-empty heaps of the crawl, by lane and region."""
     seconds, micros = await store.guard(store.client.time())
     now = int(seconds) * 1000 + int(micros) // 1000
     record = await Crawls(store).need(name)
@@ -92,8 +93,8 @@ async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
 
 
 async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
-    """Returns the name of the heap in which a host of the crawl waits. Returns None if the host has no URLs
-    to fetch or is being visited."""
+    """Returns the statistics of the heap to which a host of the crawl belongs. In the result, `hard` is 1 if
+    the host is hard, otherwise 0. Returns None if no host waits in this heap."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = split_heap((at or own or b"http").decode().rstrip("?"))

@@ -127,9 +127,10 @@ class WorkerRecords:
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Returns the living workers that accept new work. These are neither draining nor stopping, and have
-        no order to do so."""
-        # an order counts at once, although the worker's own record shows it up to two seconds later
+        """Returns the living workers that accept new work. Leaves out workers that are draining or stopping,
+        and workers that have an order to drain or stop."""
+        # an order takes effect here at once, although the worker's own record shows the order up to two
+        # seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
@@ -209,7 +210,7 @@ def _order(found: bytes | None) -> str:
 
 
 async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
-    """Reserves a name that no other living worker has. Returns the name and the token for renewing the
+    """Reserves a name that no other living worker has. Returns the name, and the token that renews the
     reservation.
 
     `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true and the

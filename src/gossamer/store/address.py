@@ -74,8 +74,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     verify: bool = True
 
     def options(self, *, sentinel: bool = False) -> dict[str, Any]:
-        """Returns the connection options. They have the names of redis-py's parameters. If `sentinel` is
-        true, the credentials are those for the Sentinels."""
+        """Returns the connection options. The options have the same names as the parameters of redis-py. If
+        `sentinel` is true, the options contain the user and the password for the Sentinels."""
         user, password = (
             (self.sentinel_user, self.sentinel_password) if sentinel else (self.user, self.password)
         )

@@ -56,7 +56,7 @@ def mend_files(store: Path) -> None:
 
 
 def whole_commands(path: Path) -> int:
-    """Returns the offset at which the last complete command of an incremental file ends. The commands of an
+    """Returns the offset of the end of the last complete command in an incremental file. The commands of an
     unfinished transaction do not count as complete."""
     end, within = 0, False
     with open(path, "rb") as file:
@@ -224,12 +224,12 @@ class _AppendOnlyScan(NamedTuple):
     command: int
     """Offset of the first incomplete or broken command."""
     torn: bool
-    """Whether the file ends within the command at `command`."""
+    """Whether the file ends within the command that begins at `command`, or within a transaction."""
 
 
 def _whole(fd: int) -> int | None:
-    """Returns the offset at which the complete commands of a file end. Returns None if the file is damaged in
-    another way than by a torn end."""
+    """Returns the offset of the end of the last complete command or transaction in a file. Returns None if
+    the file has any damage other than a torn end."""
     size = os.fstat(fd).st_size
     scan = _scan(fd, size)
     if not scan.torn:  # a disk may fill the end with zeros after a crash
@@ -253,8 +253,8 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
-    """Returns whether complete commands follow a broken command. If so, the broken command is not a torn end,
-    but has a wrong length field."""
+    """Returns whether complete commands follow a broken command. If complete commands follow, the file has no
+    torn end. Instead, the broken command has a wrong length field."""
     at = start + 1
     while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):
@@ -285,8 +285,8 @@ def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
-    """Reads the command at the file's position. Returns its length and its name. Returns True if the file
-    ends within the command, and False if the bytes are not a command."""
+    """Reads the command at the file's position. Returns the length and the name of the command. Returns True
+    if the file ends within the command, and False if the bytes are not a command."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:
@@ -294,7 +294,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
         length = len(read)
     if at + length > size:
         return True
-    if read.startswith(b"#"):  # an annotation by the server
+    if read.startswith(b"#"):  # an annotation line that the server wrote, such as a timestamp
         return (length, b"") if read.endswith(b"\n") else at + length >= size
     if not (count := _number(read, b"*", at + length >= size)):
         return count is None
@@ -308,7 +308,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
             return bulk is None
         if at + length + bulk + 2 > size:
             left = size - at - length
-            if left > bulk:  # only the first half of the line break after the argument is left
+            if left > bulk:  # the file ends within the line break (CR LF) after the argument
                 file.seek(bulk, 1)  # type: ignore[attr-defined]
                 return bool(file.read(1) == b"\r")  # type: ignore[attr-defined]
             return True

@@ -29,7 +29,8 @@ first copy of the data. That replica could become master before it receives the 
 
 
 class UnconfirmedReply(NamedTuple):
-    """A reply to a command whose writes no replica has confirmed. A failover may undo these writes."""
+    """A reply to a command. No replica has confirmed the writes of the command. A failover may undo these
+    writes."""
 
     reply: Any
 
@@ -55,7 +56,7 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
 
 
 class Client(Commands):
-    """Sends each command to the right server. `patience` waits for the end of outages."""
+    """Sends each command to the right server. The attribute `patience` is the OutageWaiter of the client."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
         self.servers = servers
@@ -129,8 +130,8 @@ class Client(Commands):
         return replies
 
     async def _send_patiently(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
-        """Sends the commands of a pipeline. Repeats those that failed because of an outage, as long as the
-        client waits for its end."""
+        """Sends the commands of a pipeline. If the client waits for the end of outages, repeats the commands
+        that failed because of an outage."""
         replies = await self.send(commands, transaction)
         while self.patience.patient:
             left = [
@@ -145,9 +146,9 @@ class Client(Commands):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """If a reply indicates an outage, makes the next call search for the current master. This is only for
-        clients that do not wait for the end of outages. Clients that wait have a background probe for
-        this."""
+        """If a reply indicates an outage, makes the next call search for the current master. Only clients
+        that do not wait for the end of outages need this. For clients that wait, a background probe finds the
+        current master."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
 
@@ -202,8 +203,8 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Returns whether the writes are safe. They are if a replica has them, or if there is no replica that
-    could take over.
+    """Returns whether the writes are safe. Writes are safe if a replica has received them, or if there is no
+    replica that could take over.
 
     `who` is a new reply to INFO, because a replica may have connected since the last check.
     """
@@ -217,8 +218,8 @@ async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
 
 
 async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:
-    """Sends commands together and returns the replies. If sending fails, the error is the reply to each
-    command."""
+    """Sends commands together and returns the replies. If sending fails, each command gets the error as its
+    reply."""
     try:
         return await server.client.pool.send(commands, transaction)
     except (RedisError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Offers the commands of Valkey as methods. A pipeline collects commands, and a client sends each command
+"""Offers the Valkey commands as methods. A pipeline collects commands, and a client sends each command
 immediately.
 
 A method has the name of its command, and its arguments are the words of the command. For example, `hget(key,
@@ -16,7 +16,7 @@ Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Commands:
-    """All commands of Valkey. Each method passes its command to `execute_command`. A client implements this
+    """All Valkey commands. Each method passes its command to `execute_command`. A client implements this
     method by sending the command, and a pipeline by collecting it."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:

@@ -50,7 +50,8 @@ class Dialling(NamedTuple):
         return str(self.place) if self.place.port else self.place.host
 
     def greeting(self) -> list[tuple[Any, ...]]:
-        """Returns the commands that a new connection sends first. They log in and select the database."""
+        """Returns the commands that a new connection sends first. These commands log in and select the
+        database."""
         address = self.address
         user, password = (
             (address.sentinel_user, address.sentinel_password)
@@ -120,7 +121,7 @@ class Connection(asyncio.Protocol):
 
     async def call(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
         """Returns one reply per command. If a command failed, its reply is the error. If the server did not
-        accept a command of a transaction, the error is the reply to all commands."""
+        accept one of the commands of a transaction, every command gets the error as its reply."""
         words = [args for args, _ in commands]
         if not transaction:
             replies = await self._exchange(words)
@@ -214,8 +215,8 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server. A call uses an idle connection. If there is none, the call opens another
-    connection, up to MAX_CONNECTIONS."""
+    """The connections to one server. A call uses an idle connection. If no connection is idle, the call opens
+    another connection. The pool has at most MAX_CONNECTIONS connections."""
 
     def __init__(self, dialling: Dialling) -> None:
         self._dialling = dialling
@@ -273,7 +274,8 @@ class ServerClient(Commands):
         return reply
 
     def pipeline(self, transaction: bool = True) -> Pipe:
-        """Returns a pipeline. In a transaction, no other command runs between its commands."""
+        """Returns a pipeline. If `transaction` is true, the server runs no other command between the commands
+        of the pipeline."""
         return Pipe(self.pool.send, transaction)
 
 

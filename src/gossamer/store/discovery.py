@@ -48,7 +48,7 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
 
 
 class Sentinels:
-    """Finds the master through the Sentinels of an address. Keeps one connection to each Sentinel."""
+    """Finds the master through the Sentinels that an address lists. Keeps one connection to each Sentinel."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -181,8 +181,8 @@ def _text(host: Any) -> str:
 
 
 def _why(error: BaseException, address: Address) -> str:
-    """Returns a short description of an error of one of several servers. If waiting cannot fix the error,
-    raises it as a gossamer error."""
+    """Returns a short description of one server's error, for a message that lists several servers. If waiting
+    cannot fix the error, raises the error as a gossamer error."""
     if not is_passing(error):
         raise to_gossamer_error(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"

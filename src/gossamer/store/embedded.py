@@ -49,11 +49,11 @@ LOADING_S = 600.0
 STARTING_S = 660.0
 """Maximum number of seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
-"""Seconds of waiting after which a message is printed."""
+"""A message is printed after this many seconds of waiting."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""glibc settings for the server. The server in the wheel uses glibc's allocator. With a million URLs, the
-server spent a third of its time searching for free chunks of memory. These settings avoid those searches."""
+"""glibc settings for the server. The server in the wheel uses glibc's allocator. Without these settings, a
+server with a million URLs spent a third of its time searching for free chunks of memory."""
 _children = set[int]()
 """The process IDs of servers that this process started and has not reaped yet."""
 
@@ -119,8 +119,8 @@ class Embedded:
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """Recovers from the loss of the server. If the same server answers again, continues to use it.
-        Otherwise starts another one, at most three times. Returns the URL."""
+        """Recovers from the loss of the server. If the same server answers again, continues to use this
+        server. Otherwise starts a new server, at most three times. Returns the URL of the server."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -192,8 +192,8 @@ class Embedded:
             _reap()
 
     def set_aside(self) -> Path | None:
-        """Moves the files of a damaged store to another folder and returns its path. Raises InUse while a
-        server uses them."""
+        """Moves the files of a damaged store to another folder. Returns the path of this folder, or None if
+        there were no files. Raises InUse while a server uses the files."""
         with self._starting():
             lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -280,7 +280,7 @@ class Embedded:
             os.close(lock)  # the server inherited its own descriptor
 
     def _count_adoption(self) -> None:
-        """Counts how often a running server was used again after it seemed lost. Raises StoreError if this
+        """Counts how often a running server seemed lost and was then used again. Raises StoreError if this
         happens too often."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
@@ -336,7 +336,8 @@ class Embedded:
         return "".join({_standing(str(pid)) for pid in self._holders()})
 
     def _launch(self, lock: int) -> str:
-        """Starts a server that inherits the lock. Returns its URL once it answers. Raises StoreError."""
+        """Starts a server that inherits the lock. Waits until the server answers, and returns the URL of the
+        server. Raises StoreError."""
         self._remove_socket()
         socket = str(Path(tempfile.mkdtemp(prefix="gossamer-")) / "s")
         if len(socket.encode()) > 100:
@@ -428,9 +429,9 @@ class Embedded:
         self._remove_socket()
 
     def _shut_down(self) -> set[int]:
-        """Sends SHUTDOWN to the server. Returns the server's pid if it is shutting down, otherwise an empty
-        set. SHUTDOWN is faster than a signal, which the server handles only at its next tick, up to 100 ms
-        later."""
+        """Sends SHUTDOWN to the server. Returns a set with the server's pid if the server is shutting down.
+        Otherwise returns an empty set. SHUTDOWN is faster than a signal, which the server handles only at its
+        next tick, up to 100 ms later."""
         run = self._running()
         if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
             return set()
@@ -444,7 +445,8 @@ class Embedded:
         return set()
 
     def _end_servers(self, patience: float, asked: Collection[int] = ()) -> None:
-        """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
+        """Stops the processes that hold the server lock. The lock proves that these processes belong to this
+        folder.
 
         Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the processes that are already
         shutting down, so that no SIGTERM is sent.
@@ -592,8 +594,8 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Closes all other client connections. The processes behind them have died or given up, and their pending
-    commands must not run any more."""
+    """Closes all other client connections. The processes that opened these connections have died or given up.
+    The pending commands of these processes must not run any more."""
     with contextlib.suppress(RedisError):
         call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
 
@@ -651,8 +653,8 @@ def _was_started_with(pid: int, socket: str) -> bool:
 
 
 def _standing(pid: str) -> str:
-    """Returns a part of a message that states that a signal has stopped the process, or '' if it is not
-    stopped."""
+    """Returns `, which is stopped` (a part of a message) if a signal has stopped the process. Otherwise
+    returns ''."""
     try:
         state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, ValueError, IndexError):

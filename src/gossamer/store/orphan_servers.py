@@ -26,8 +26,8 @@ from gossamer.store.server_errors import Lost, RedisError
 
 
 class Orphan(NamedTuple):
-    """An unused socket. `store` is the folder of the store whose server answers on the socket. It is None if
-    no server answers or if that folder is gone."""
+    """An unused socket. `store` is the folder of the store whose server answers on the socket, or None if no
+    server answers or the folder is gone."""
 
     socket: Path
     alive: bool

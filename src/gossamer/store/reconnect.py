@@ -1,8 +1,8 @@
 """Waits while a store is unreachable. One background probe with backoff checks the store, and all callers
 wait for its result.
 
-A fleet's worker waits without a time limit. A command does not wait. One line is logged when an outage
-begins, and one when it ends.
+A slice of a fleet's worker waits at most `fleet.slice_process.MAX_OUTAGE_S` seconds. A command of the command
+line does not wait. One line is logged when an outage begins, and another line when the outage ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class OutageWaiter:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits for the end of an outage. If not, it fails at once."""
+        """Whether the client waits for the end of an outage. If the client does not wait, a call fails at
+        once."""
         return self.seconds > 0
 
     @property
@@ -117,5 +118,5 @@ class OutageWaiter:
 
     def _short(self, error: BaseException) -> str:
         """Returns an error's message without the store's address. The messages of gossamer's own errors begin
-        with that address."""
+        with the store's address."""
         return str(error).removeprefix(f"the store at {self._where}").lstrip(": ")

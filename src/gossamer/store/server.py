@@ -41,8 +41,8 @@ class Server:
 
     @property
     def role(self) -> str:
-        """The role of the server: master or slave. If the database user may not call INFO, the role is taken
-        to be master."""
+        """The role of the server: master or slave. If the database user may not call INFO, the role is
+        assumed to be master."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
@@ -57,8 +57,8 @@ class Server:
         self.told(self.info)
 
     def told(self, info: Any) -> None:
-        """Updates the numbers of replicas from a reply to INFO. They are 0 if the database user may not call
-        INFO."""
+        """Updates the numbers of replicas from a reply to INFO. The numbers are 0 if the database user may
+        not call INFO."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]

@@ -1,5 +1,5 @@
-"""The errors of a Valkey server and of the connection to it. The store turns them into gossamer errors
-(`store_errors`).
+"""The errors of a Valkey server and of the connection to the server. The store converts these errors to
+gossamer errors (`store_errors`).
 
 A server's error begins with a code. Known codes have a class here and are removed from the message.
 """
@@ -86,7 +86,7 @@ _CLASSES: dict[str, type[RedisError]] = {
 
 
 def server_error(text: str) -> RedisError:
-    """Returns the error of a server's reply."""
+    """Returns the exception for an error reply of a server. `text` is the text of the reply."""
     code, _, rest = text.partition(" ")
     if code not in _CLASSES:
         return ResponseError(text)

@@ -20,7 +20,7 @@ from gossamer.store.server_errors import MovedError, RedisError
 from gossamer.store.store_errors import to_gossamer_error
 
 DISCOVERY_TTL_S = 5.0
-"""For how many seconds the result of a discovery is used if no call fails."""
+"""The result of a discovery is used for this many seconds, unless a call fails."""
 
 
 @lru_cache(8192)
@@ -34,8 +34,8 @@ def cluster_slot(key: str | bytes) -> int:
 
 
 class Servers:
-    """The servers of an address. `embedded`: whether the store is the server of a data folder, so that no
-    discovery is needed."""
+    """The servers that hold the store at an address. `embedded`: whether the store is the server of a data
+    folder, so that no discovery is needed."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
@@ -118,8 +118,8 @@ class Servers:
             await self.look()
 
     async def look(self) -> None:
-        """Finds the servers that currently accept writes, and their replicas. If it finds none, raises Away,
-        whose message lists the addresses that were tried. Raises StoreError for an error in the
+        """Finds the servers that currently accept writes, and their replicas. If no server is found, raises
+        Away. The message of Away lists the addresses that were tried. Raises StoreError for an error in the
         configuration."""
         began = time.monotonic()
         async with self._lock:

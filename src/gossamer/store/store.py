@@ -39,8 +39,8 @@ _TAKING = (
     "links",
 )
 _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
-"""Scripts that change no host. They are sent with only the prelude as a shared part, because a server
-compiles the whole text of a script."""
+"""Scripts that change no host. These scripts need only one of the shared parts, the prelude. They are sent
+without the other parts, because a server compiles the whole text that it receives."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -160,8 +160,8 @@ class Store:
         """Calls a script on many buckets at once. Each call is made only once. `calls` contains pairs of a
         bucket and the arguments.
 
-        Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply whose
-        writes no replica has confirmed is returned as `UnconfirmedReply`.
+        Returns one element per call: the reply or a gossamer error. If `confirm` is true, a reply becomes an
+        `UnconfirmedReply` if no replica has confirmed the writes of the call.
         """
         call = self._call(verb)
         self.used += len(calls)
@@ -224,7 +224,7 @@ class Store:
         return "EVAL", self.text(verb)
 
     def digest(self, verb: str) -> str:
-        """Returns the SHA-1 of a script, with which EVALSHA calls the script."""
+        """Returns the SHA-1 of a script. EVALSHA identifies the script by this hash."""
         if verb not in self._digests:
             self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
         return self._digests[verb]
@@ -281,7 +281,7 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
     """Returns a store for a URL (docs/stores.md), without connecting yet.
 
     `timeout` is the time limit per call in seconds. `patience` is the number of seconds to wait for an outage
-    to end. A fleet uses FOR_EVER. `embedded`: whether the URL is that of a data folder's server. Raises
+    to end. FOR_EVER means no limit. `embedded`: whether the URL is that of a data folder's server. Raises
     UsageError or ConfigError.
     """
     address = parse(url)

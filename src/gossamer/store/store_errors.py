@@ -57,8 +57,8 @@ _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
 def is_passing(error: BaseException) -> bool:
-    """Returns whether the error may pass. It may if no server answers, the server is loading its data, or a
-    failover is in progress."""
+    """Returns whether the error may pass. An error may pass if no server answers, if the server is loading
+    its data, or if a failover is in progress."""
     if is_login_refused(error):
         return False
     if isinstance(error, Lost | LostInTime | OSError | Away):

@@ -3,8 +3,9 @@ parsed only once, when it enters the crawler. All other code works with the seri
 
 A URL has three forms:
 
-- The *fetch form* is the WHATWG serialization without fragment. It is the URL that is requested
-  (`HrefResolver`). The fragment is kept only if it is a route of a single-page application (`url.routes`).
+- The *fetch form* is the WHATWG serialization without fragment. `HrefResolver` returns URLs in this form, and
+  the crawler requests this form. A fragment is kept only if it is a route of a single-page application
+  (`url.routes`).
 - The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
   credentials, tracking parameters and session ids. Its query parameters are sorted by name.
 - The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.
@@ -63,8 +64,8 @@ def canonical(
     The canonical form has no fragment, no credentials, no tracking parameters and no session ids (`drop`).
     Its query is sorted by name. Parameters with equal names keep their order.
 
-    It is used only for deduplication. The crawler requests the URL in the form in which it was found, because
-    sorting breaks signed URLs.
+    The canonical form is used only for deduplication. The crawler requests the URL in the form in which it
+    was found, because sorting breaks signed URLs.
 
     >>> canonical("HTTP://example.com:80/a?utm_source=x&b=2&a=#top")
     'http://example.com/a?a=&b=2'
@@ -80,8 +81,8 @@ def canonical(
 
 
 def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
-    """Returns the canonical form of a URL that is already in fetch form. Costs next to nothing for a URL
-    without a query. A route in the fragment is kept as it is.
+    """Returns the canonical form of a URL that is already in fetch form. The call costs almost nothing for a
+    URL without a query. A route in the fragment is kept as it is.
 
     >>> key("https://example.com/a?gclid=1&b=2")
     'https://example.com/a?b=2'
@@ -98,8 +99,8 @@ def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
         head = _bare(head)
     before = ""
     while head != before and (";" in head or "/(" in head):
-        # Repeated, because the rest may contain a dot segment or another session id, as in
-        # `/(S(x));sid=1/..;jsessionid=1/b`.
+        # One pass is not enough, because the rest of the path may contain a dot segment or another session
+        # id, as in `/(S(x));sid=1/..;jsessionid=1/b`.
         before, start = head, head.index("/", 8)  # a host may contain `;`
         head = head[:start] + drop.path(head[start:])
         head = parse(head) or head
@@ -128,8 +129,8 @@ class HrefResolver:
         """Returns the distinct fetch forms of a page's hrefs, in order. Skips hrefs that are not http(s)
         URLs."""
         resolve = self._fetch
-        # Most hrefs of a page are repeated, and many differ only by fragment. Removing these first saves the
-        # costly step.
+        # Most hrefs of a page are repeated, and many differ only by fragment. Removing fragments and
+        # duplicates first avoids resolving the same URL several times.
         distinct = dict.fromkeys([_cut(href) if "#" in href else href for href in hrefs])
         found = dict.fromkeys([resolve(href) for href in distinct])
         found.pop(None, None)
@@ -202,7 +203,8 @@ def _of(text: str | None, base: URL | str | None) -> URL | None:
     except TypeError:
         if not isinstance(text, str) or isinstance(base, bytes):
             return None
-        # Lone surrogates are not Unicode scalar values. Browsers replace them with U+FFFD.
+        # Browsers replace lone surrogates with U+FFFD, because a lone surrogate is not a Unicode scalar
+        # value.
         if isinstance(base, str):
             base = _scalar(base)
         return _parse(_scalar(text), base)
@@ -213,8 +215,8 @@ def _scalar(text: str) -> str:
 
 
 def _cut(href: str) -> str:
-    """Returns an href without its fragment. If white space precedes the fragment, only the fragment's text is
-    removed and `#` stays, because without the `#` the parser would strip the white space."""
+    """Returns an href without its fragment. If white space precedes the `#`, only the text after the `#` is
+    removed. Without the `#`, the parser would strip the white space."""
     at = href.index("#")
     return href[:at] if at == 0 or href[at - 1] > " " else href[: at + 1]
 

@@ -1,14 +1,15 @@
-"""Matches regular expressions that users and sites provide against text from the web, in bounded time.
+"""Matches regular expressions against text from the web in bounded time. Users and sites provide the
+expressions.
 
 The syntax and the semantics are those of Python's `re`, whose parser reads each pattern. The matcher of `re`
 backtracks, so a hostile text can keep it busy for years (`(a+)+$`). Each pattern is therefore matched by one
 of three engines:
 
-- `re`, for patterns that provably take linear time. It is also used for short texts if a bound on the number
-  of steps is known.
+- `re`, for patterns that provably take linear time. `re` also matches short texts if the number of its steps
+  has a known bound.
 - `re2`, for all other patterns that RE2 can express. RE2 takes linear time on every text.
-- `regex`, for look-around and back-references, and for texts on which RE2 would give another result than
-  `re`. Its run time is limited to `TIMEOUT_S`.
+- `regex`, for patterns with look-around or back-references, and for texts on which RE2 and `re` would give
+  different results. The run time of `regex` is limited to `TIMEOUT_S`.
 
 `re2` and `regex` are imported only when a pattern needs them.
 """
@@ -27,13 +28,13 @@ TIMEOUT_S: Final = 0.05
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""A timeout shortens the time limit of a pattern. Afterwards, the limit grows back by this share of the time
-that passes."""
+"""A timeout shortens the time limit of a pattern. Afterwards, the limit recovers by this many seconds per
+second, up to `TIMEOUT_S`."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
-"""Maximum number of backtracking steps of `re` for a text. This many steps take a fraction of a
-millisecond."""
+"""Maximum number of backtracking steps of `re` for a text. `re` takes a fraction of a millisecond for 20,000
+steps."""
 _MAX_WIDTH, _MAX_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
 """The bit for all non-ASCII characters in a character set. Bits 0 to 127 stand for the ASCII characters."""
@@ -50,7 +51,7 @@ class PatternTimeout(ValueError):
 
 
 class Searcher(Protocol):
-    """The part of a pattern's interface that filters need. `re.Pattern` also implements it."""
+    """The members of a pattern that filters use. `re.Pattern` also implements this interface."""
 
     @property
     def pattern(self) -> str:
@@ -83,7 +84,7 @@ class Pattern:
 
     @property
     def flags(self) -> int:
-        """The flags of the pattern, with the values of `re`."""
+        """The flags with which `re` compiled the pattern."""
         return self.plain.flags
 
     @property
@@ -92,7 +93,7 @@ class Pattern:
         return self._made().search is None
 
     def search(self, text: str) -> bool:
-        """Whether the pattern is found in the text. Raises PatternTimeout."""
+        """Returns whether the pattern is found in the text. Raises PatternTimeout."""
         if len(text) <= self.short:
             return self.plain.search(text) is not None
         made = self._made()
@@ -150,7 +151,7 @@ class Pattern:
 
 
 class _Engines:
-    """The RE2 and `regex` matchers of one pattern. Each is compiled when it is first needed."""
+    """The RE2 and `regex` matchers of one pattern. Each matcher is compiled at its first use."""
 
     def __init__(self, plain: re.Pattern[str], tree: Any) -> None:
         self._plain, self._tree, self._regex = plain, tree, None
@@ -185,7 +186,7 @@ class _Engines:
             self.spans = lambda data, place: every(anchor, data, place, len(data))
 
     def is_equal_to_re(self, text: str) -> bool:
-        """Returns whether RE2 finds the same matches in the text as `re`."""
+        """Returns whether RE2 and `re` are certain to find the same matches in the text."""
         if self._ends and text[-1:] == "\n":  # in `re`, `$` also matches before a trailing newline
             return False
         if text.isascii():
@@ -271,13 +272,13 @@ class _Inexpressible(Exception):
 
 
 class _Complex(Exception):
-    """Raised for a pattern for which no bound on the number of `re`'s steps is known."""
+    """Raised if the number of steps that `re` takes for a pattern has no known bound."""
 
 
 class _Piece(NamedTuple):
     """A part of a pattern. It matches between `least` and `most` characters. `first` is the set of characters
-    with which a match may begin. If `run` is true, the part is a long repeat of these characters. If `is_end`
-    is true, the part is an anchor for the end of the text."""
+    with which a match may begin. If `run` is true, the part may repeat these characters more than `_LONG_RUN`
+    times. If `is_end` is true, the part is an anchor for the end of the text."""
 
     first: int
     least: int
@@ -287,8 +288,8 @@ class _Piece(NamedTuple):
 
 
 def _short(tree: Any, flags: int) -> int | None:
-    """Returns the maximum length of a text on which `re` surely takes few steps. Returns None if `re` takes
-    linear time on all texts."""
+    """Returns the maximum length of a text on which `re` is guaranteed to take at most `_MAX_STEPS` steps.
+    Returns None if `re` takes linear time on all texts."""
     ways = [1]
     try:
         pieces = _pieces(tree, flags, ways)
@@ -328,8 +329,8 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways to match the
-    bounded pieces. Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which the
+    pieces that are not runs can match. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)
@@ -379,7 +380,7 @@ def _union(pieces: list[_Piece]) -> int:
 
 
 def _set(name: str, av: Any, flags: int) -> int:
-    """Returns the set of characters that an item of a pattern matches, as a bit mask. Raises _Complex."""
+    """Returns a bit mask of the characters that one item of a pattern matches. Raises _Complex."""
     if name == "ANY":
         return _ALL if flags & re.DOTALL else _ALL & ~_NEWLINE
     if name in ("LITERAL", "NOT_LITERAL"):
@@ -487,7 +488,7 @@ class _Writer:
             raise _Inexpressible
         if not self.regex:
             self.ascii_only = True
-            if name == "AT_NON_BOUNDARY":  # Python versions differ for an empty text
+            if name == "AT_NON_BOUNDARY":  # for an empty text, `\B` depends on the Python version
                 raise _Inexpressible
             return r"\b"
         word = f"[{_ASCII_CLASSES['WORD'] if flags & re.ASCII else _CLASSES['WORD']}]"
@@ -542,7 +543,7 @@ class _Writer:
         return f"(?:(?!{either})(?s:.))" if negated else f"(?:{either})"
 
     def _as_written(self, members: str) -> str:
-        """Returns a set that is case-sensitive. In `re`, a category is always case-sensitive: the Kelvin sign
+        """Makes a character set case-sensitive. In `re`, a category is always case-sensitive: the Kelvin sign
         is not an ASCII letter, although its lower-case form is k."""
         return f"(?-i:{members})" if self.regex else members
 
@@ -564,7 +565,7 @@ class _Writer:
         return self._category(str(value), flags)
 
     def _all_but(self, kind: str, flags: int) -> str:
-        """Writes the complement of a category as members of a character set."""
+        """Returns the set members that match every character outside a category."""
         if flags & re.ASCII:
             members = {"DIGIT": r"\x00-/:-\x{10ffff}", "SPACE": r"\x00-\x08\x0e-\x1f!-\x{10ffff}"}
             return members.get(kind) or r"\x00-/:-@\[-\^`{-\x{10ffff}"

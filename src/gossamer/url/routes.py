@@ -2,9 +2,8 @@
 `#!/guide`.
 
 A URL in the crawler has a fragment only if the fragment is a route that the crawl visits as a separate page.
-All other fragments are dropped when a link is resolved. A request over HTTP never contains the fragment. The
-browser shows the route.
-"""
+All other fragments are dropped when a link is resolved. A request over HTTP never contains the fragment. Only
+a browser shows the page of the route."""
 
 from __future__ import annotations
 
@@ -16,8 +15,9 @@ from urllib.parse import unquote
 from gossamer.url import HrefResolver, parse
 
 MODES: Final = ("auto", "routes", "drop")
-"""How routes are treated. `auto`: they are followed if a rendered page shows that its site uses routes.
-`routes`: they are always followed. `drop`: they are never followed."""
+"""The settings for routes. With `auto`, a crawl follows the routes of a site if a rendered page shows that
+the site uses routes. With `routes`, a crawl always follows routes. With `drop`, a crawl never follows routes.
+"""
 _WHOLE: Final = re.compile(r"!?/+[^/]")
 
 
@@ -28,8 +28,8 @@ def may_have_routes(hrefs: Iterable[str]) -> bool:
 
 
 def route_of(href: str) -> str:
-    """Returns the route in an href's fragment, or '' if there is none. The empty route `#/` is the document
-    itself, so it also gives ''.
+    """Returns the route in an href's fragment, or '' if there is none. The result is also '' for the empty
+    route `#/`, because that route is the document itself.
 
     >>> route_of("/docs#/guide?id=top"), route_of("#!/"), route_of("#top"), route_of("a#!/b ")
     ('/guide?id=top', '', '', '!/b')
@@ -61,7 +61,8 @@ def same_route(one: str, other: str) -> bool:
 
 
 def with_route(document: str, href: str, docsify: bool = False) -> str:
-    """Returns the fetch form of the route in `href` on a document, or the document if it has no route.
+    """Adds the route in `href` to the URL of a document, and returns the fetch form. Returns the document's
+    URL if `href` has no route.
 
     >>> with_route("https://example.com/", "#/a b"), with_route("https://example.com/", "#top")
     ('https://example.com/#/a%20b', 'https://example.com/')

@@ -1,5 +1,5 @@
-"""Decides which URLs belong to a crawl. The filters are compiled once from the settings. They are pure
-functions, which are applied to a discovered link before it reaches the frontier."""
+"""Decides which URLs belong to a crawl. The filters are compiled once from the settings. Each filter is a
+pure function. The crawl applies the filters to a discovered link before the link reaches the frontier."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     places: frozenset[str]
     """The hosts or registered domains (depending on the mode) that are in scope."""
     prefixes: tuple[str, ...]
-    """The authority and directory of each seed, in mode prefix."""
+    """The authority and directory of each seed in mode `prefix`. Empty in other modes."""
     include: tuple[patterns.Searcher, ...]
     exclude: tuple[patterns.Searcher, ...]
     """Patterns of URLs to refuse. A URL on which one of these patterns takes too long is also refused.
@@ -41,10 +41,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     longest: int
     today: date
     domains: frozenset[str] = frozenset()
-    """The registered domains of the seeds, in mode host."""
+    """The registered domains of the seeds in mode `host`. Empty in other modes."""
     open: bool = False
-    """Whether seeds may be added while the crawl runs. If so, every URL that is added as a seed is in scope,
-    and so is every link to the linking page's own host."""
+    """Whether seeds may be added while the crawl runs. If true, every URL that is added as a seed is in
+    scope. Mode `host` then also accepts every link to the linking page's own host. Mode `domain` then also
+    accepts every link to the linking page's own registered domain."""
 
     @classmethod
     def of(
@@ -89,8 +90,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
         URL is accepted.
 
-        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. It is used only
-        if the scope is open.
+        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. `beside` is used
+        only if the scope is open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
@@ -122,9 +123,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def near(self, url: str, host: str, depth: int) -> bool:
-        """Returns whether a URL outside the scope would be accepted if a seed redirected to the URL's host.
-        The function requires that this host has the same registered domain as a seed, because only then is
-        such a redirect likely.
+        """Returns whether a redirect from a seed to the URL's host would bring the URL into the scope. The
+        URL's host must have the same registered domain as a seed, because a redirect to another domain is
+        unlikely.
 
         >>> scope = Scope.of(["https://example.com/"])
         >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)

@@ -1,5 +1,5 @@
-"""The query parameters that track visitors and have no influence on the page. The canonical URL omits
-them."""
+"""The query parameters that track visitors and have no influence on the page. The canonical URL omits these
+parameters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from gossamer.model.late_pattern import late_pattern
 
-# Taken from the global rules of ClearURLs and the documentation of the services below. If a site uses one of
-# these names for something else, pages are lost. Names in general use (`ref`, `source`, `mc`, `s`) are
-# therefore not in the list.
+# The names come from the global rules of ClearURLs and from the documentation of the services below. If a
+# site uses one of these names for something else, pages are lost. Names in general use (`ref`, `source`,
+# `mc`, `s`) are therefore not in the list.
 TRACKING = (
     # Google
     "utm",
@@ -189,8 +189,8 @@ class DroppedParameters:
 
     `words` are case-insensitive names such as `gclid`. `utm_*` means all names with this prefix. `sid=?`
     means that the parameter is omitted only if its value looks machine-made (`made_by_machine`), because
-    `?sid=42` may select a page. If the words include `jsessionid`, session ids in the path are also omitted
-    (`;jsessionid=...`, `/(S(...))/`).
+    `?sid=42` may select a page. If the words include `jsessionid`, the canonical URL also omits session ids
+    in the path, such as `;jsessionid=...` and `/(S(...))/`.
 
     >>> DroppedParameters(["utm_*"]).query("utm_source=x&b=2&a=1")
     'a=1&b=2'
@@ -208,12 +208,12 @@ class DroppedParameters:
         self._known: dict[str, int] = {}
 
     def __or__(self, words: Iterable[str]) -> DroppedParameters:
-        """Returns a set with additional words."""
+        """Returns a new set that contains the words of this set and the given words."""
         return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """Removes the parameters of this set from a query (given without `?`), and sorts the others by name.
-        Parameters with equal names keep their order."""
+        """Removes the parameters in this set from a query, and sorts the other parameters by name. `query`
+        does not contain the `?`. Parameters with equal names keep their order."""
         known = self._known
         kept = []
         for pair in query.split("&"):

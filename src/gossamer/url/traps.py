@@ -16,7 +16,8 @@ from datetime import date
 from gossamer.model.late_pattern import late_pattern
 
 MAX_SEGMENTS = 24
-"""Maximum number of path segments of a URL. The deepest real trees (source browsers) have about 18."""
+"""Maximum number of path segments of a URL. The deepest real URLs have about 18 segments. They belong to
+source browsers."""
 MAX_PARAMETERS = 32
 """Maximum number of query parameters of a URL."""
 
@@ -33,7 +34,8 @@ RULES = {
         "than two years ahead"
     ),
 }
-"""For each rule, a description of the URLs that it refuses, which `explain` shows."""
+"""The keys are the names of the rules. Each value describes the URLs that the rule refuses. `explain` shows
+this description."""
 
 _SESSION = late_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
@@ -85,12 +87,12 @@ def trap(url: str, today: date | None = None) -> str | None:
 
 
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
-    """Returns the relative hrefs of a page that lead into an endlessly growing path.
+    """Returns those relative hrefs on a page that lead into an endlessly growing path.
 
     Some sites return a page for every path, and use links without a leading slash. Such links nest without
-    end: the page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its
-    own path, none of its links to subfolders leads to a new page. A single such link is not enough, because
-    `/apache/src/main/org/` may well have a folder `apache/`.
+    end: the page `/a/b/` links to `a/` and `b/` again. A page may link to subfolders with the names of two
+    segments of its own path. In that case, no link from the page to a subfolder leads to a new page. One such
+    name is not enough, because the real folder `/apache/src/main/org/` may contain a folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
     ['a/', 'b/', 'c/']
@@ -151,8 +153,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Returns whether a URL that contains a year leads into a calendar trap. It does if it is a calendar view
-    far from today, or if it contains a date more than two years ahead."""
+    """Returns whether a URL that contains a year leads into a calendar trap. A calendar view far from today
+    is a trap. A URL with a date more than two years ahead is also a trap."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):
@@ -198,12 +200,13 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Returns whether a calendar view is far from today. Views of days are near from yesterday to two weeks
-    ahead. Views of months are near from last month to three months ahead. Views of years are near for this
-    year and the next. With these limits, an endless calendar costs about twenty requests.
+    """Returns whether a calendar view is far from today. The view of a day is near if the day lies between
+    yesterday and two weeks ahead. The view of a month is near if the month lies between last month and three
+    months ahead. The view of a year is near if the year is this year or next year. With these limits, an
+    endless calendar costs about twenty requests.
 
-    In an `archive` of events, the years from 1970 to two years ahead all count as near, because there are few
-    of them.
+    In an `archive` of events, the view of any year from 1970 to two years ahead is near, because there are
+    few such years.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month
@@ -211,5 +214,5 @@ def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
         return not (1970 if archive else today.year) <= year <= today.year + (2 if archive else 1)
     if not day:
         return not -1 <= months <= 3
-    # 31 days per month are exact enough for this window
+    # counting 31 days per month is accurate enough for this window
     return not -1 <= months * 31 + day - today.day <= 14

@@ -1,8 +1,8 @@
 """Delivers the alerts in a history's outbox: each alert once to each receiver.
 
-The outbox is the table `KIND_deliveries` of a history. It has one row for each alert and receiver. After a
-crash between sending a notification and marking its rows as sent, the notification is sent again. Its alerts
-then have the same label `id` as before.
+The outbox is the table `KIND_deliveries` of a history. This table has one row for each pair of an alert and a
+receiver. After a crash between sending a notification and marking its rows as sent, the notification is sent
+again. Each alert in the repeated notification has the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Delivered(NamedTuple):
     suppressed: int
     """Number of alerts that were not sent because of `max_per_day`."""
     failures: tuple[str, ...]
-    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
+    """One message for each receiver to which sending failed. The next call sends the alerts of this receiver
+    again."""
 
 
 class ReportedChanges(NamedTuple):
@@ -52,7 +53,8 @@ class ReportedChanges(NamedTuple):
     suppressed: int
     """Number of alerts that were not sent because of `max_per_day`."""
     failures: tuple[str, ...]
-    """One message for each receiver to which sending failed. Its alerts are sent the next time."""
+    """One message for each receiver to which sending failed. The next call sends the alerts of this receiver
+    again."""
     events_sent: int
     """Number of events that were sent to the outputs."""
 
@@ -103,7 +105,8 @@ def _deliver_to(
         failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
         if failure:
             return done, 0, failure
-        # different times, because distinct times are counted as the notifications of a day
+        # each notification gets a different time, because the number of distinct times is the number of
+        # notifications of a day
         _mark(database, now + number / 1e3, [(alert, receiver) for alert, _ in part])
         _mark(database, _COUNTED, [(alert, receiver) for (alert,) in before])
         done += len(part)

@@ -1,6 +1,7 @@
 """Sends the events of a history to outputs: to Kafka, a webhook, a database, or a file.
 
-The events are the rows of the table `KIND_events` of a history. The column `sent` shows which were sent.
+The events are the rows of the table `KIND_events` of a history. The column `sent` shows which events were
+sent.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ BATCH_ROWS = 500
 def send_events(
     database: Database, outputs: Sequence[str], folder: str, columns: Sequence[str], join: str
 ) -> int:
-    """Sends the events that have not been sent to an output yet, each at least once, with its id as the key. Returns
-    their number.
+    """Sends the events that have not been sent to an output yet. Each event is sent at least once, with the
+    event's id as the key. Returns the number of sent events.
 
-    `outputs`: outputs as given after `-o`. `folder`: the folder for rows that are not sent yet. `columns`: the columns
-    of a row besides the id. They are columns of the events (`e.time`) and of the table that `join` (SQL) adds. Raises
-    UsageError, ConfigError, SinkError, SinkAway and DiskFull. Events that could not be sent are sent the next time.
+    `outputs`: the outputs in the form of the option `-o`. `folder`: the folder for rows that are not sent
+    yet. `columns`: the columns of a row in addition to the id. A column belongs to the events, such as
+    `e.time`, or to the table that the SQL text `join` adds. Raises UsageError, ConfigError, SinkError,
+    SinkAway and DiskFull. The next call sends the events that could not be sent.
     """
     if not outputs:
         return 0

@@ -1,6 +1,6 @@
 """Builds the HTML reports of all uses: the document, its style, tables, links and charts. A report is one
-file for a browser or a mail client. It has no script and loads nothing. Parameters are HTML unless their
-description says that they are texts. Texts are escaped here.
+file for a browser or a mail client. It has no script and loads nothing. A parameter contains HTML unless its
+description calls it a text. The functions escape texts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 
 .chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
 """
 Cell = tuple[str, str]
-"""The class of a table cell and its HTML."""
+"""The class and the HTML of a table cell."""
 
 
 def head(title: str, period: str, note: str, style: str = "") -> str:
     """Returns the beginning of a document, including its heading. All parameters except `style` are texts.
-    `style`: additional CSS of this report, which follows STYLE."""
+    `style`: the CSS of this report in addition to STYLE."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -61,7 +61,8 @@ def section(
 
 
 def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: as in `section`."""
+    """Returns a table that scrolls if it is too wide. `heads`: the column headings in the same form as in
+    `section`."""
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
         for name in heads

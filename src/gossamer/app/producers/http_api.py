@@ -25,7 +25,7 @@ from gossamer.model.request import Request
 
 OPTIONS = ("rows", "url", "next", "cursor", "header")
 ROWS = ("urls", "items", "results", "data")
-"""If `rows=` is not given, the rows are searched under these names."""
+"""The names under which the rows are searched if `rows=` is not given."""
 REQUEST_INTERVAL_S = 0.25
 """Seconds between requests for two pages of the API."""
 RETRY_WAITS_S = (1.0, 5.0, 30.0)
@@ -38,9 +38,10 @@ _FIELDS = set(SeedLine.__struct_fields__)
 
 
 class ApiUrls:
-    """The producer for the target `URL OPTION=VALUE ...`. The URL is the first page. The options say where a
-    response contains its rows, a row's URL and the next page. `every`: seconds after which all pages are read
-    again. None: the pages are read once."""
+    """The producer of a target of the form `URL OPTION=VALUE ...`. `URL` is the address of the first page of
+    the API. The options name the places in a response that contain the rows, the URL in a row, and the
+    address of the next page. `every`: the number of seconds after which all pages are read again. None: the
+    pages are read once."""
 
     beside = "*"
 
@@ -68,8 +69,8 @@ class ApiUrls:
             register_header(name, self.headers[name])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields one batch per page. The position is the page that was read last. This page is read again,
-        because it may have grown."""
+        """Yields one batch per page. The position is the page that was read last. An interrupted read
+        requests the last page again, because the API may have added rows to it."""
         at = position["page"] if position else self.url
         while True:
             try:
@@ -116,8 +117,8 @@ class ApiUrls:
             self._options[name] = value
 
     async def _fetch(self, url: str) -> tuple[Page, Any]:
-        """Fetches a page of the API. Returns it with its decoded JSON. Raises CrawlFailed when the retries
-        are used up."""
+        """Fetches a page of the API. Returns the page and its decoded JSON. Raises CrawlFailed when the
+        retries are used up."""
         why = ""
         for wait in (*RETRY_WAITS_S, None):
             page = await self._get(url)
@@ -141,7 +142,7 @@ class ApiUrls:
         own = urls.origin(self.url)
         for _ in range(MAX_REDIRECTS):
             headers = {"Accept": "application/json"}
-            if urls.origin(url) == own:  # other origins do not get the secrets
+            if urls.origin(url) == own:  # the secrets in the headers are sent only to the API's own origin
                 headers |= self.headers
             got = await self._collector.collect(Request(url, headers=headers), headers)
             if not isinstance(got, Page):

@@ -1,9 +1,9 @@
-"""Reads a Kafka topic. The values of its messages are URLs or JSON lines, and the keys are ignored. Needs the
-extra `kafka`.
+"""Reads a Kafka topic. The value of each message is a URL or a JSON line. The key of a message is ignored.
+Needs the extra `kafka`.
 
-Offsets are committed after the URLs were added. If a message arrives again after a kill or a rebalance, the
-seen set rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the crawl
-runs until it is stopped.
+Offsets are committed after the URLs were added. After a kill or a rebalance, a message may arrive twice. The
+seen set then rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the
+crawl runs until it is stopped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class KafkaUrls:
             from aiokafka.errors import KafkaError
         except ImportError:
             raise ConfigError(f"kafka://... needs a client: {install_command('kafka')}") from None
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # gossamer's own messages report failures
+        # gossamer reports failures itself, so aiokafka need not log them
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=self.brokers,
             group_id=self.group,
@@ -84,8 +85,8 @@ class KafkaUrls:
                 yield UrlBatch(requests, rejected, {})
 
     async def added(self, batch: UrlBatch) -> None:
-        """Commits the offsets of the messages that were read. Skips partitions that have meanwhile been
-        reassigned to another member of the group."""
+        """Commits the offsets of the messages that were read. Skips partitions that are now assigned to
+        another member of the group."""
         from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
         ends = {
@@ -98,7 +99,7 @@ class KafkaUrls:
             if ends:
                 await self._consumer.commit(ends)
         except (CommitFailedError, IllegalStateError):
-            pass  # the messages arrive again, and the seen set rejects them
+            pass  # the group receives these messages again, and the seen set rejects their URLs
         except KafkaError as error:
             raise StoreError(
                 f"the Kafka broker {self.brokers} does not accept the offsets: {error}; run it again"

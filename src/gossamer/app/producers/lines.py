@@ -19,13 +19,14 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 CHUNK_BYTES = 1 << 18
-"""The number of bytes of lines that are read at once."""
+"""The number of bytes that are read in one step."""
 STDIN_WAIT_S = 2.0
-"""Seconds to wait for the end of standard input before the crawl begins with the lines that have arrived."""
+"""Seconds to wait for the end of standard input. After this time, the crawl begins with the lines received so
+far."""
 
 
 class ListFile:
-    """A file of lines. The position in the list contains the numbers of bytes (decompressed) and lines read,
+    """A file of lines. The position contains the number of decompressed bytes read, the number of lines read,
     and the size of the file at that time. If the last line has no line end, it is read but not counted in the
     position, because another program may still be writing it."""
 
@@ -38,14 +39,15 @@ class ListFile:
         """The file below the decompressor."""
 
     async def open(self, collector: Collector) -> None:
-        """Opens the file and reads one byte, so that an unreadable file is reported at once."""
+        """Opens the file and reads one byte. An unreadable file therefore raises its error at once."""
         try:
             self._file = await asyncio.to_thread(self._opened)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields batches from the position onwards, or from the start if the file has become shorter."""
+        """Yields batches that begin at the position. If the file is now shorter than before, yields batches
+        from the start of the file."""
         at = position or {"at": 0, "line": 0, "size": 0}
         size = self.path.stat().st_size
         if size < at["size"]:
@@ -105,8 +107,8 @@ class ListFile:
 
 
 def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
-    """Parses lines. Returns the requests and the rejected lines. `number`: how many lines of the file precede
-    these lines."""
+    """Parses lines. Returns the requests and the rejected lines. `number`: the number of lines in the file
+    before these lines."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
         found = parse_line(raw, source, number)
@@ -122,8 +124,8 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class StdinUrls:
-    """Reads URLs from standard input. A thread reads the input, and waits until the lines read so far are
-    taken. Standard input has no position, so an interrupted read cannot be resumed."""
+    """Reads URLs from standard input. A thread reads the input. When the thread is a few chunks ahead, it
+    waits until a chunk is taken. Standard input has no position, so an interrupted read cannot be resumed."""
 
     name, beside = "stdin", "*"
 
@@ -134,8 +136,8 @@ class StdinUrls:
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     def short(self) -> list[bytes] | None:
-        """Returns all lines if they are few and the input ends soon. Otherwise returns None, and `batches`
-        yields the lines."""
+        """Waits up to STDIN_WAIT_S seconds for the end of the input. Returns all lines if they are few and
+        the input ends in this time. Otherwise returns None, and `batches` yields the lines."""
         deadline = time.monotonic() + STDIN_WAIT_S
         while not self._ended and sum(map(len, self._head)) < SHORT_LIST_BYTES:
             try:
@@ -150,10 +152,11 @@ class StdinUrls:
         """Does nothing."""
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields batches as they arrive. A batch starts with its first line and does not wait for more."""
+        """Yields batches as they arrive. A batch contains the lines that have already arrived, and does not
+        wait for further lines."""
         number, rest, over = 0, b"", False
         async for part in self._all():
-            if over:  # inside a line that is too long
+            if over:  # the previous chunk ended inside a line that is too long
                 _, newline, part = part.partition(b"\n")
                 if not newline:
                     continue
@@ -172,7 +175,7 @@ class StdinUrls:
         """Does nothing."""
 
     async def close(self) -> None:
-        """Does nothing, because the thread ends with the process."""
+        """Does nothing. The reading thread ends with the process."""
 
     async def _all(self) -> AsyncIterator[bytes]:
         for part in self._head:
@@ -193,8 +196,8 @@ class StdinUrls:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """Yields input as it arrives, bypassing the file's buffer. With the buffer, the thread would hold the
-    buffer's lock if the program ends while the thread waits for input."""
+    """Yields input as it arrives, bypassing the file's buffer. A buffered file has a lock. A thread that
+    waits for input would still hold this lock when the program ends."""
     read = getattr(file, "raw", file).read
     while part := read(CHUNK_BYTES):
         yield part

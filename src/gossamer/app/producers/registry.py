@@ -20,8 +20,8 @@ def is_producer_target(target: Target) -> bool:
 
 
 def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
-    """Returns the producer of a target. `watch`: seconds after which the target is read again, if targets of
-    this kind can be read again."""
+    """Returns the producer of a target. `watch`: the number of seconds after which the target is read again.
+    Targets that cannot be read again ignore `watch`."""
     if target.kind == "api":
         from gossamer.app.producers.http_api import ApiUrls
 

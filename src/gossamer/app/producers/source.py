@@ -16,18 +16,18 @@ SHORT_LIST_BYTES = 4 << 20
 
 
 class UrlBatch(NamedTuple):
-    """A batch of URLs and rejected lines, and the position after them, which is stored once they are added.
-    `share`: the share of the input read so far, 0 to 1."""
+    """A batch of URLs and rejected lines. `position` is the position after the batch. The position is stored
+    once the batch has been added. `share`: the fraction of the input that has been read, from 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """The edition of each request, as a text. With a new edition, the seen set accepts a URL again that was
-    requested before. '' means that a known URL is rejected."""
+    """The edition of each request. The seen set accepts a known URL again if the request has a new edition.
+    If the edition is '', the seen set rejects a known URL."""
     trouble: str = ""
-    """A message about a source that could not be read just now, or ''."""
+    """A message about a source that is temporarily unreadable, or ''."""
 
 
 class UrlProducer(Protocol):
@@ -36,18 +36,19 @@ class UrlProducer(Protocol):
     name: str
     """The name under which the producer's position is stored."""
     beside: str
-    """Decides which URLs of the producer are seeds. `*`: all URLs. A host: the URLs that would be in scope as
-    links on a page of that host."""
+    """Decides which URLs of the producer are seeds. `*`: all URLs. Any other value is a host. The seeds are
+    then the URLs to which a page of this host could link within the scope."""
 
     async def open(self, collector: Collector) -> None:
-        """Checks that the producer can be read. Raises UsageError, ConfigError, StoreError."""
+        """Checks whether the producer can be read. Raises UsageError, ConfigError or StoreError if the check
+        fails."""
 
     def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields all batches from a position onwards (None: from the start) until the source ends, if it has
-        an end."""
+        """Yields all batches after a position, or from the start if the position is None. A source without an
+        end yields batches forever."""
 
     async def added(self, batch: UrlBatch) -> None:
-        """Called when a batch is in the frontier and its position is stored."""
+        """Called after a batch was added to the frontier and its position was stored."""
 
     async def close(self) -> None:
         """Closes files and connections."""

@@ -1,9 +1,9 @@
-"""Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Rows are streamed
-and never all held in memory.
+"""Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Streams the rows, so
+that they are never all in memory at the same time.
 
-The query returns a column `url`. Each other column may have the name of a field that seeds in JSON lines have
-(docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read
-continues after the last value that was added. At first `:after` is 0.
+The query returns a column `url`. Each other column may be named after a field of a JSON lines seed
+(docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read continues
+after the last value that was added. The first read uses 0 for `:after`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class SqlUrls:
             raise UsageError(f"{mask(self.url)}: the database must be sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields all rows, or the rows after the position. Rows with the same `after` value may span two
-        batches. Therefore, the position moves to a value only when a row with a later value was read, or at
-        the end of the query."""
+        """Yields all rows, or only the rows after the stored position. Rows with the same `after` value may
+        span two batches. Therefore, the position advances to a value only after a row with a later value was
+        read, or when the query has no more rows."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
         async with contextlib.aclosing(self.rows(last)) as found:

@@ -28,8 +28,9 @@ REQUEST_INTERVAL_S = 1.0
 MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
-"""The number of entries that are remembered for a sitemap, including entries removed from it. If a sitemap
-has more current entries than this, all of them and one removed entry are remembered."""
+"""The number of entries that are remembered for a sitemap, including entries removed from it. A sitemap may
+have more current entries than this. In this case, all current entries and one removed entry are
+remembered."""
 
 
 class WatchedSitemap(msgspec.Struct, omit_defaults=True):
@@ -41,7 +42,7 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
     inner: dict[str, float] = {}
     """Maps the URLs of the sitemaps in an index to their lastmod. The lastmod is 0 if missing. A negative
-    lastmod means that the sitemap has not been read since that change."""
+    value means that the sitemap changed at this lastmod and has not been read completely since then."""
 
 
 class WatchedFeed:
@@ -119,8 +120,8 @@ class WatchedFeed:
         self._known[url] = known
 
     async def _asked(self, url: str, known: WatchedSitemap) -> Page | None:
-        """Requests a sitemap and follows redirects. Returns None if there was no response; the next round
-        tries again."""
+        """Requests a sitemap and follows redirects. Returns None if there was no response. The next round
+        then requests the sitemap again."""
         assert self.collector is not None
         headers = {"If-None-Match": known.etag} if known.etag else {}
         if known.modified:
@@ -146,16 +147,16 @@ def _moment(entry: SitemapEntry) -> float:
 
 
 def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
-    """Returns the entries to remember for a sitemap after a response: the latest removed entries, then the
-    current ones."""
+    """Returns the entries to remember after a sitemap was read. The result has the most recently removed
+    entries first, and then the current entries."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
     return dict(gone[-max(1, MAX_REMEMBERED_ENTRIES - len(now)) :]) | now
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
-    """Returns the edition of an entry, or '' if the entry is new. The edition makes the seen set accept the
-    URL of a changed entry again."""
+    """Returns the edition of an entry, or '' if the sitemap did not contain the entry before. The seen set
+    accepts a URL again if its edition is new. This makes the crawl visit a changed entry again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 
 

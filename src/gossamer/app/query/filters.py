@@ -27,9 +27,9 @@ _TIME = re.compile(
 
 def parse_where(text: str) -> Test:
     """Parses a comparison of a field with a value: `price<10`, `name~chair` (contains, ignoring case),
-    `sku=null`, `sku="007"` (always compared as text). If both sides are numbers, both times or both booleans,
-    they are compared as such, otherwise as texts. A missing field is null, which is neither less nor greater
-    than any value. Raises UsageError.
+    `sku=null`, `sku="007"` (always compared as text). Two numbers, two times and two booleans are compared by
+    their values. All other values are compared as texts. A missing field is null, which is neither less nor
+    greater than any value. Raises UsageError.
 
     >>> parse_where("price<10")({"price": 9.5}), parse_where("price < 10")({"price": None}), parse_where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
@@ -50,7 +50,7 @@ def parse_where(text: str) -> Test:
             if not vague and (mine := _KINDS[kind](value)) is not None:
                 return _compare(mark, (mine > other) - (mine < other))
         if mark[0] in "<>" and not given and isinstance(value, int | float | Decimal):
-            return False  # comparing a number with a text by size is always false
+            return False  # a number is neither less nor greater than a text
         text = _text(value)
         return _compare(mark, (text > wanted) - (text < wanted))
 
@@ -58,9 +58,9 @@ def parse_where(text: str) -> Test:
 
 
 def why_senseless(text: str, rows: Iterable[Row]) -> str:
-    """Returns why a comparison can never match, for example because it compares a numeric field with a text.
-    Returns "" if the comparison may match. A value that looks like a number may also equal a text. Reads rows
-    up to the first one that can be compared."""
+    """Returns the reason why a comparison can never match, for example a numeric field that is compared with
+    a text. Returns "" if a row may match. A text that looks like a number is also compared as a text, so it
+    may match. Stops at the first row whose value can be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""
@@ -92,7 +92,7 @@ def field_of(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str, bool]:
-    """Returns field, operator, value, and whether the value was quoted."""
+    """Splits a comparison into its field, its operator, its value, and whether the value was quoted."""
     found = _WHERE.fullmatch(text)
     if found is None:
         raise UsageError(
@@ -152,7 +152,7 @@ def _number(value: Any) -> Decimal | None:
 
 
 def _flag(value: Any) -> int | None:
-    """Converts a boolean to 1 or 0, the form in which some tables store it."""
+    """Converts a boolean to 1 or 0. Some tables store booleans as 1 and 0."""
     return next((n for n, words in enumerate(((0, "0", "false"), (1, "1", "true"))) if value in words), None)
 
 
@@ -173,7 +173,7 @@ _KINDS: dict[str, Callable[[Any], Any]] = {"numbers": _number, "true or false": 
 
 
 def _meant(wanted: str) -> dict[str, Any]:
-    """Returns the possible interpretations of a filter's value, by type."""
+    """Returns the values that a filter's text can mean, by type."""
     found = {kind: read(wanted) for kind, read in _KINDS.items()}
     return {kind: value for kind, value in found.items() if value is not None}
 
@@ -190,7 +190,7 @@ def _host(row: Row) -> str:
 
 
 def _since(text: str) -> str:
-    """Returns the earliest time of the rows that are wanted, in the form in which times are stored."""
+    """Returns the start time that `--since` names, in the format of stored times."""
     try:
         at = time.time() - seconds(text)
     except ValueError:

@@ -24,14 +24,15 @@ BY: dict[str, Callable[[Row], str]] = {
     "worker": lambda row: str(row.get("worker")),
     "region": lambda row: str(row.get("region") or "none"),
 }
-"""The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
+"""The groupings of a report. Each grouping has a function that returns the group of an attempt. Hours are in
+UTC."""
 MAX_KEPT_DURATIONS = 1000
 """The number of a group's most recent durations that are kept for the median and the 95th percentile."""
 
 
 class AttemptGroup(msgspec.Struct):
-    """The figures of one group. `good`: the share of requests whose result was a page or a redirect.
-    `seconds`: the mean, median and 95th percentile of the duration of a request."""
+    """Statistics of one group of attempts. `good`: the share of requests whose result was a page or a
+    redirect. `seconds`: the mean, median and 95th percentile of the duration of a request."""
 
     group: str
     requests: int

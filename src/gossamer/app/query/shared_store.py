@@ -1,5 +1,5 @@
 """Reads the rows and attempts of a crawl in a shared store from any machine. The rows come from the outputs
-that the crawl's workers write. The attempts come from such an output or from the store's table of
+that the crawl's workers write. The attempts come from an output of attempts or from the store's table of
 attempts."""
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Row = dict[str, Any]
 
 
 class SharedCrawl:
-    """One crawl of a shared store. Use it as a context manager. The generators of this class are
+    """A crawl in a shared store. Open the crawl with a `with` statement. The methods of this class are
     synchronous."""
 
     def __init__(self, settings: Settings, crawl: str | None) -> None:
-        """`crawl` is None for the only crawl of the store."""
+        """If `crawl` is None, the store must contain only one crawl."""
         self._settings, self._wanted = settings, crawl
         self._runner = asyncio.Runner()
         self.name = crawl or ""
@@ -42,7 +42,8 @@ class SharedCrawl:
         self._archives: list[str] = []
 
     def __enter__(self) -> SharedCrawl:
-        """Opens the store. Raises StoreError, and UsageError if there is no such crawl."""
+        """Opens the store. Raises StoreError if the store cannot be opened. Raises UsageError if the store
+        has no such crawl."""
         try:
             self._store = self._runner.run(open_url(self._settings.store or "", embedded=False))
             self._runner.run(self._open(self._store))
@@ -81,8 +82,9 @@ class SharedCrawl:
 
     @property
     def archives(self) -> list[str]:
-        """The parts of the outputs in which the workers stored whole pages: paths and URLs, after `objects:` if
-        they hold objects. Parts in a folder that this machine lacks are among them."""
+        """The output parts in which the workers stored whole pages. Each part is a path or URL. A part in the
+        format `objects` has the prefix `objects:`. The list also contains parts in folders that do not exist
+        on this machine."""
         return self._archives
 
     @property
@@ -92,13 +94,13 @@ class SharedCrawl:
 
     @property
     def outputs(self) -> list[str]:
-        """The outputs that can be read on this machine, in the form of -o: databases, and the parts of
-        folders."""
+        """The outputs that this machine can read, each in the form of `-o`. A database is one output. In a
+        folder, each part is one output."""
         return self._outputs
 
     def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
-        """Yields the rows that have a field of the name `sign`. Raises UsageError if no output can be read on
-        this machine."""
+        """Yields the rows that have a field named `sign`. Raises UsageError if no output can be read on this
+        machine."""
         specs = [one for one in self._outputs if _is_here(one)]
         if not specs:
             told = ", ".join(self._outputs) or "it has no output that can be read"
@@ -149,7 +151,8 @@ async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
 
 
 def _readable(spec: str, segments: list[str]) -> list[str]:
-    """Returns the readable outputs behind a shared output: the database itself, or each part of a folder."""
+    """Returns the outputs that a reader must open for a shared output. For a database, the result is the
+    database. For a folder, the result is each part in the folder."""
     if kind_of(spec):
         return [spec]
     folder, form = job_payload.folder_of(spec)
@@ -159,7 +162,8 @@ def _readable(spec: str, segments: list[str]) -> list[str]:
 
 
 def _stored_pages(spec: str, segments: list[str]) -> list[str]:
-    """Returns the parts of a shared output of whole pages, or [] if the output has rows."""
+    """Returns the parts of an output that stores whole pages. Returns [] if the output stores rows
+    instead."""
     if kind_of(spec) or job_payload.folder_of(spec)[1] not in WHOLE:
         return []
     parts = [job_payload.part_of_output(spec, segment) for segment in segments]
@@ -167,7 +171,8 @@ def _stored_pages(spec: str, segments: list[str]) -> list[str]:
 
 
 def _is_unwritten(part: Path) -> bool:
-    """Returns whether a worker wrote other outputs, but no page into this folder."""
+    """Returns whether the part's folder exists but the part is missing. The worker of this part wrote no
+    pages."""
     return part.parent.is_dir() and not part.exists()
 
 

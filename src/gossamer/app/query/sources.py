@@ -98,7 +98,7 @@ def _with_extra(row: Row) -> Row:
 
 
 def _loose(extra: Any) -> Row:
-    """Returns the fields that had no column of their own."""
+    """Returns the fields that the table has no column for."""
     try:
         found = decode(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
@@ -135,7 +135,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)  # a text may be longer than the default limit of 128 KiB
+    csv.field_size_limit(2**31 - 1)  # a field may be longer than the csv module's default limit of 128 KiB
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
@@ -194,6 +194,6 @@ def _database(path: Path) -> Iterator[Row]:
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
             if (
                 columns & {"_key", "_url", "url"} and name not in TAKEN
-            ):  # the tables that hold current rows, not those with their history
+            ):  # only tables of current rows, no history tables
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
                     yield dict(row)

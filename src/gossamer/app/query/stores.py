@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether an output whose `table=` is `pattern` may have written the table `called`."""
+    """Returns whether an output with `table=PATTERN` can have created the table `called`."""
     if called in TAKEN:
         return False
     if not pattern:
@@ -181,8 +181,8 @@ def _named(pattern: str, called: str) -> bool:
 
 
 def _whole(row: Row) -> Row:
-    """Returns a row of a table with the item's own fields as separate fields. If the item is an untyped dict,
-    the table stores all of them in one column."""
+    """Returns a row of a table with the item's own fields as separate fields. An item that is an untyped dict
+    is stored in the single column `data`."""
     if row.keys() - _BESIDE == {"data"}:
         own = _parsed(row["data"])
         if isinstance(own, dict):

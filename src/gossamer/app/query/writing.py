@@ -29,8 +29,9 @@ def write(
     """Writes rows to a new file.
 
     Returns the number of rows and the files written. CSV and Parquet have one file per kind. `taken`: outputs
-    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder for
-    rows that contain values which the output's columns cannot store. Raises UsageError, SinkError, DiskFull.
+    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder that
+    receives the rows with values that the output's columns cannot store. Raises UsageError, SinkError,
+    DiskFull.
     """
     import os
 
@@ -73,7 +74,8 @@ def write(
 
 
 def infer_columns(rows: Iterable[dict[str, Any]]) -> Columns:
-    """Returns the columns of items by kind, derived from their values (`sources.natural_rows_of`)."""
+    """Derives the columns of items from their values (`sources.natural_rows_of`). Returns the columns by
+    kind."""
     kinds: dict[str, dict[str, FieldType | None]] = {}
     for row in rows:
         fields = kinds.setdefault(str(row.get("_kind")), {})

@@ -1,5 +1,5 @@
-"""Compares old and new items by site, kind and key. Reports which items were added, removed or changed, and
-in which fields."""
+"""Compares old and new items, which are matched by site, kind and key. Reports which items were added,
+removed or changed. For changed items, reports the changed fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEEN = b',"_url":'
 
 
 class Sighting(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields at the end of the lines that gossamer writes: when and where an item was seen."""
+    """The fields that gossamer appends to each item's line. They contain when and where the item was seen."""
 
     _url: str
     _site: str
@@ -36,16 +36,16 @@ _seen = msgspec.json.Decoder(Sighting).decode
 
 
 class ItemPosition(NamedTuple):
-    """The offset of the last line that contains an item. `own`: how many bytes of the line contain the site's
-    own fields, or -1 if that is not certain."""
+    """`at`: the offset of the last line that contains an item. `own`: the number of bytes of this line that
+    contain the site's own fields, or -1 if the number is not certain."""
 
     at: int
     own: int
 
 
 class Difference(msgspec.Struct):
-    """The result of a comparison. `fields`: for each field, the numbers of items in which it was added,
-    changed and removed."""
+    """The result of a comparison. `fields` maps each field name to the numbers of items in which the field
+    was added, changed and removed."""
 
     added: int = 0
     changed: int = 0
@@ -150,7 +150,7 @@ def _moment(value: str) -> datetime | None:
 
 
 def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
-    """Returns for each item the position of the last line that contains it."""
+    """Maps each item to the position of the last line that contains the item."""
     found: dict[Name, ItemPosition] = {}
     at = 0
     for line in file:
@@ -162,7 +162,8 @@ def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
 
 
 def _named(line: bytes) -> tuple[Name | None, int]:
-    """Returns the site, kind and key of a line's item, and how many bytes the item's own fields take."""
+    """Returns the site, kind and key of the item in a line. Also returns the length in bytes of the item's
+    own fields, or -1 if the length is not certain."""
     own = line.rfind(_SEEN)
     if own > 0:
         try:

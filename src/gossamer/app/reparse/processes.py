@@ -1,9 +1,9 @@
 """Processes that read stored pages. Each forked process reads every n-th batch and returns lines of items
 through a pipe, in order.
 
-Shared memory holds the number of the page that each process is reading. If a page kills its process (through
-a fault in a parser written in C, or in a site file), another process continues after the last result. A page
-that has killed two processes is not read again.
+Shared memory holds the number of the page that each process is reading. A page may kill the process that
+reads it, through a fault in a parser written in C or in a site file. Another process then continues after the
+last result. A page that has killed two processes is not read again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from gossamer.worker.reader import Reader
 
 BATCH_PAGES = 100
 MAX_DEATHS_PER_PAGE, MAX_LOST_PROCESSES = 2, 3
-"""The number of processes that a page may kill before it is no longer read, and the number of processes that
-may be killed while they read no page."""
+"""The first number limits the processes that one page may kill before the page is skipped. The second number
+limits the processes that may die while they read no page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
@@ -47,16 +47,16 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     pages: int = 0
     """The number of pages that a site function read."""
     passed: int = 0
-    """The number of stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and
-    pages that no site reads."""
+    """The number of stored responses that no page function reads. They are redirects, errors, blocks,
+    robots.txt, sitemaps, and pages outside all sites."""
     unread: int = 0
-    """The number of stored responses that could not be loaded, for example because an index lists them but
-    the file no longer contains them."""
+    """The number of stored responses that could not be loaded. For example, an index may list a response that
+    the file no longer contains."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
     failed: list[tuple[str, str]] = []
-    """The URLs of pages that could not be read, with the reasons."""
+    """The URL of each page that could not be read, with the reason."""
 
 
 class NoLinks:
@@ -98,8 +98,8 @@ class BatchPosition:
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
-    """Reads a batch of stored pages and returns the items. `why`: the list to which the reader appends the
-    reason for a failure."""
+    """Reads a batch of stored pages, and returns their items as a `ParsedBatch`. `why`: the list to which the
+    reader appends the reason for a failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
@@ -142,8 +142,9 @@ def read(
 
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
-    """Returns the items of a page. Reading a costly page has limits. If the reading runs out of memory, the
-    page's error is `too-complex`. If the reading runs out of CPU time, this process is killed."""
+    """Returns the items of a page. The memory and CPU time for a costly page are limited. If the reading runs
+    out of memory, the page's error is `too-complex`. If the reading runs out of CPU time, this process is
+    killed."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -175,8 +176,8 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Returns why a page that has killed `deaths` processes is not read again, or '' if it may be read
-    again."""
+    """Returns the reason why a page is not read again after it has killed `deaths` processes. Returns '' if
+    the page may be read again."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= MAX_DEATHS_PER_PAGE:
@@ -203,7 +204,7 @@ the function that reads a batch."""
 def read_in_processes(
     batches: Sequence[Sequence[str]], processes: int, make: Make
 ) -> Generator[ParsedBatch, None, None]:
-    """Yields the results of the batches in their order. `processes`: the number of processes that read the
+    """Yields the results in the order of the batches. `processes`: the number of processes that read the
     batches. Kills the processes when the generator is closed. Raises GossamerError if the processes keep
     dying."""
     count = min(processes, len(batches))
@@ -217,8 +218,7 @@ def read_in_processes(
 
 
 class ReparseProcess:
-    """A process that reads batches one after another. If the process dies, another process takes its
-    place."""
+    """A process that reads batches one after another. If the process dies, another process replaces it."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
         self._batches, self._make, self._note = batches, make, BatchPosition()
@@ -237,9 +237,9 @@ class ReparseProcess:
             return msgspec.msgpack.decode(data, type=ParsedBatch)
 
     def _again(self) -> None:
-        """Starts another process in place of a dead one. The dead process had delivered all batches taken so
-        far, so it was working on the next batch. If the dead process was reading a page, that page is
-        blamed."""
+        """Starts another process in place of a dead one. The dead process had delivered all batches that were
+        taken so far. It therefore died in the next batch. If the dead process was reading a page, this page
+        is blamed for the death."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]
@@ -261,7 +261,8 @@ class ReparseProcess:
             self._ended()
 
     def _ended(self) -> int:
-        """Waits for the process. Returns its exit code, or the signal that killed it as a negative number."""
+        """Waits for the process. Returns its exit code. If a signal killed the process, returns the negative
+        number of the signal."""
         os.close(self._pipe)
         pid, self._pid = self._pid, 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -284,7 +285,8 @@ def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) ->
         for number, keys in enumerate(batches, 1):
             data = msgspec.msgpack.encode(one(keys))
             if number == len(batches):
-                opened.close()  # now, because the parent kills this process after the last result
+                # close before the last result is sent, because the parent then kills this process
+                opened.close()
             rest = memoryview(_SIZE.pack(len(data)) + data)
             while rest:
                 rest = rest[os.write(into, rest) :]

@@ -2,8 +2,9 @@
 stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
-written to the outputs. `state.json` holds the progress of the run. The file is written after the lines whose
-progress it records. When the run resumes, lines that were written after the last `state.json` are cut off.
+written to the outputs. `state.json` holds the progress of the run. `state.json` is always written after the
+lines of `items.jsonl` that it counts. When the run resumes, lines that were written after the last
+`state.json` are cut off.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ from gossamer.worker.reader import Reader, ReadSettings
 
 BATCH_ROWS = 1000
 SAVE_INTERVAL_S = 1.0
-"""Seconds between saves of the state, and thus the amount of work that a kill may lose."""
+"""Seconds between two saves of the state. A kill loses at most the work since the last save."""
 
 
 class ReparseState(msgspec.Struct):
-    """The progress of a run. `given`: the inputs of the run as JSON, which must be unchanged for the run to
-    be resumed. `owner`: the name by which the outputs recognize the run when it is resumed."""
+    """The progress of a run. `given`: the inputs of the run as JSON. A run can only be resumed with the same
+    inputs. `owner`: identifies the run to its outputs, also after the run was resumed."""
 
     given: str
     owner: str = ""
@@ -60,7 +61,7 @@ class ReparseState(msgspec.Struct):
     unread: int = 0
     reasons: dict[str, int] = {}
     written: int = 0
-    """The number of bytes of `items.jsonl` that are in the outputs."""
+    """The number of bytes of `items.jsonl` that were already written to the outputs."""
     lengths: dict[str, int] = {}
     done: bool = False
 
@@ -73,8 +74,8 @@ class ProgressListener(Protocol):
 
 class ReparseResult(msgspec.Struct):
     """The result of a run. `read`: the number of stored responses that were read. `pages`: the number of
-    responses that a site function read. `unread`: the number of damaged places in the files and of responses
-    that no longer exist. `broken`: the first few damaged places, each with the reason."""
+    responses that a site function read. `unread`: the number of damaged places in the files plus the number
+    of responses that no longer exist. `broken`: the first few damaged places, each with the reason."""
 
     read: int
     pages: int
@@ -90,7 +91,7 @@ class ReparseResult(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """The folder with the pages that could not be read and the reasons, or None."""
+    """The folder that contains the unreadable pages and the reasons. None if all pages could be read."""
 
 
 class ReparseRun:
@@ -158,15 +159,15 @@ class ReparseRun:
         )
 
     def _begun(self, keys: Sequence[str]) -> ReparseState:
-        """Returns the state of an interrupted run over the same pages with the same sites, if there is one.
-        Otherwise saves and returns a new state."""
+        """If a run over the same pages with the same sites was interrupted, returns its state. Otherwise
+        creates, saves and returns a new state."""
         pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
         given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
         known = self._known() if not self._fresh else None
         if known is not None and not known.done and known.given == given:
             return known
         self.state = ReparseState(given, f"reparse-{secrets.token_hex(4)}")
-        self._save()  # the new state is saved before the lines that belong to the earlier state are removed
+        self._save()  # save the new state first; the lines of the earlier state are removed afterwards
         return self.state
 
     def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:
@@ -194,8 +195,8 @@ class ReparseRun:
         file.close(state.length)
 
     def _take(self, batch: working.ParsedBatch, reasons: Counter[str]) -> None:
-        """Adds the counts of a batch to the state. The batch's lines are written before the state that covers
-        them is saved."""
+        """Adds the counts of a batch to the state. The caller writes the lines of the batch before it saves
+        this state."""
         state = self.state
         state.batches += 1
         for name in ("pages", "passed", "items", "rejected", "unread"):
@@ -272,8 +273,8 @@ class ReparseRun:
 def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Iterator[Callable[[Sequence[str]], working.ParsedBatch]]:
-    """Yields the function that reads a batch in this process (see `processes.Make`). `folder`: where pages
-    that cannot be read are stored."""
+    """Yields a function that reads one batch in this process (see `processes.Make`). `folder`: the folder in
+    which unreadable pages are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
@@ -292,15 +293,14 @@ def make_reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """Returns the size of the stored pages in bytes. If the size has changed, a run cannot be resumed,
-    because added pages may be newer responses for the same URLs."""
+    """Returns the size of the stored pages in bytes. A run cannot be resumed after the size has changed.
+    Added pages may be newer responses for URLs of the run."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 
 
 def _row(line: bytes, columns: Columns) -> Row:
-    """Parses an item's line into a row. Numbers in a decimal column, or inside a typed value, become
-    decimals."""
+    """Parses an item's line into a row. In decimal columns and typed values, numbers become decimals."""
     item = msgspec.json.decode(line, type=dict[str, Any])
     decimals = [
         column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape

@@ -1,8 +1,8 @@
 """The unlocker rung: fetches a page through the API of a provider, within the credits that all workers share.
 
-Credits are reserved before a call and settled after it. A call uses its own connection, so that it is never
-repeated, and the timeout that the provider recommends. If a call gets no response, its reserved credits count
-as spent, because the provider may charge for it.
+Credits are reserved before a call and settled after it. Each call opens its own connection, so that the call
+is never repeated. Each call uses the timeout that the provider recommends. If a call gets no response, its
+reserved credits count as spent, because the provider may charge for it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 MAX_PROBES = 3
-"""The number of times in a row that the provider's circuit breaker may become half-open before the crawl
-fails. The breaker becomes half-open 30 s, 60 s and 120 s after it opened."""
+"""The crawl fails after the provider's circuit breaker has become half-open this many times in a row. The
+breaker becomes half-open 30 s, 60 s and 120 s after it opened."""
 BUSY_PAUSE_S = 5.0
-"""Seconds that a host waits after the provider refused a call because of too many concurrent calls, if the
-provider does not say how long to wait."""
+"""Seconds that a request waits after the provider refuses a call with BUSY or BANNED. This value applies only
+if the provider does not say how long to wait. If the circuit breaker stays open for longer, the request waits
+until the breaker closes."""
 CREDIT_CHECK_INTERVAL_S = 300.0
-"""The maximum number of seconds until a postponed request checks the credits again, and the minimum number of
-seconds between two messages about used-up credits."""
+"""A postponed request checks the credits again after at most this many seconds. Messages that explain why no
+calls are made are at least this many seconds apart."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
 """The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`.
 FAULT: the tenth such fault in a row opens the breaker, for 30 s at first and for at most 15 min. SHUT: a
@@ -92,9 +93,9 @@ class CreditAccount(Protocol):
 
 class UnlockerCollector:
     """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
-    `most`: the maximum number of body bytes. `say`: called from time to time with the reason why no calls are
-    made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all pages with
-    this collector. If so, the crawl ends when the credits are used up."""
+    `most`: the maximum number of body bytes. `say`: called at intervals with a message that explains why no
+    calls are made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all
+    pages with this collector. If `alone` is true, the crawl ends when the credits are used up."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class UnlockerCollector:
         self._most, self._say, self._said_at = most, say, float("-inf")
         self._places = asyncio.Semaphore(
             chosen.at_once
-        )  # so that further calls of this process wait here and need not query the store
+        )  # further calls of this process wait here without querying the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self._alone = alone
         self.spent = False
@@ -215,7 +216,7 @@ class UnlockerCollector:
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
     def _hopeless(self, shut: BreakerState, text: str) -> None:
-        """Raises CrawlFailed if the provider has failed again and again. The crawl's queue is kept."""
+        """Raises CrawlFailed if the provider has failed repeatedly. The crawl's queue is kept."""
         if shut.wait and shut.openings > MAX_PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
@@ -245,8 +246,8 @@ class UnlockerCollector:
         )
 
     def _later(self, why: str, wait: float, answer: Page | None = None) -> Failure:
-        """Returns the failure for a request that is postponed unchanged, because no calls are made for a
-        while."""
+        """Returns the failure for a request that is postponed because the collector makes no calls for some
+        time. The request itself does not change."""
         if why == "crawl":
             self.spent = True
             if not self._alone:

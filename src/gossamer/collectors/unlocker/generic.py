@@ -1,13 +1,14 @@
-"""An unlocker that the settings describe by a URL template and a shape. The shape defines the request, and
-the places in the response from which the status and the body are read.
+"""An unlocker that the settings describe by a URL template and a shape. The shape defines the request. The
+shape also defines where the response contains the status and the body.
 
-The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
+The template may contain the placeholders `{url}`, `{key}`, `{country}`, `{render}`, `{wait_for}` and
+`{session}`. The value of `{render}` is `true` or `false`. The template or `post=` must contain `{url}`. The
 shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` are
-templates, too. `forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=`
-and `headers=` say where the response contains these values: `header NAME` or `json a.b`. `body=` is `raw`,
-`json a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses.
-`cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as
-for any unlocker.
+templates, too. `forward=true` passes on the request's method, headers and body. `status=`, `url=` and
+`credits=` name the place of these values in the response, as `header NAME` or `json a.b`. `headers=` names
+the place of the headers as `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
+`errors=403:credit,422:retry` defines the meanings of the provider's own statuses. `cost=`, `at_once=`,
+`timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as for any unlocker.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A parsed description of an API. `places` states where each value is in the response, as a pair:
-    `header`, `json` or `base64`, and the name of the header or the path in the JSON."""
+    """A parsed description of an API. `places` maps each value to its place in the response. A place is a
+    pair. The first item is `header`, `json` or `base64`. The second item is the name of the header or the
+    path in the JSON."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -61,8 +63,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Returns the provider that a template and its shape (name, value) describe. Raises ValueError with the
-    reason."""
+    """Returns the provider that a template and its shape describe. `lines`: the shape as (name, value) pairs.
+    Raises ValueError with the reason."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:
@@ -120,8 +122,8 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page, or a refusal. The page's status is read from the configured place. If no place is
-    configured, the page's status is the status of the provider's response, unless `errors` gives that status
-    a meaning."""
+    configured, the page gets the status of the provider's response. If `errors` gives a meaning to this
+    status, the function returns a refusal instead."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

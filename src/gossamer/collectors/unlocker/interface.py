@@ -22,10 +22,11 @@ RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
     "target",
     "needs",
 )
-"""The reasons why there is no page, in this order: RETRY: a retry may work. BUSY: there are too many
-concurrent calls. KEY: the key or the plan is refused. CREDIT: the account is empty. BANNED: gossamer is
-banned for a while. TARGET: the target failed permanently. NEEDS: the provider does not support what the
-request needs."""
+"""The kinds of refusal, which explain why a call returned no page. RETRY means that a retry may work. BUSY
+means that there are too many concurrent calls. KEY means that the provider refuses the key or the plan.
+CREDIT means that the account is empty. BANNED means that the provider bans gossamer for some time. TARGET
+means that the target failed permanently. NEEDS means that the provider does not support an option of the
+request."""
 
 
 class ApiCall(NamedTuple):
@@ -69,8 +70,8 @@ class ApiAnswer(NamedTuple):
 
 
 class FetchedPage(NamedTuple):
-    """The target's page, as if it had been fetched directly. `url`: the final URL, or None if it is the
-    requested URL."""
+    """The target's page, as if it had been fetched directly. `url`: the final URL, or None if the final URL
+    is the requested URL."""
 
     status: int
     headers: Headers
@@ -80,9 +81,9 @@ class FetchedPage(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A call that returned no page. `kind`: one of the constants from RETRY to NEEDS. `credits`: what the
-    call cost. `after`: the seconds to wait that the provider gave, or 0. `reason`: the error word in the
-    outputs, if the kind is TARGET."""
+    """A call that returned no page. `kind`: one of the constants from RETRY to NEEDS. `credits`: the credits
+    that the provider charged for the call. `after`: the number of seconds to wait, or 0 if the provider
+    requests no wait. `reason`: the reason that the outputs contain for a refusal of the kind TARGET."""
 
     kind: str
     detail: str
@@ -113,7 +114,7 @@ class Provider(NamedTuple):
     keyless: bool = False
     """Whether the provider works without a key."""
     sample: str = "http://example.com/"
-    """A URL that the provider accepts, with which the options are checked."""
+    """A URL that the provider accepts. gossamer builds a call for this URL to check the options."""
     searches: bool = False
     """Whether the provider fetches only result pages of search engines. The host in the URL of such a request
     is never contacted, so its name is not resolved."""
@@ -177,8 +178,8 @@ def retry_after(value: str | None) -> float:
 
 
 def whole_credits(value: Any, otherwise: int) -> int:
-    """Returns a number of credits from a response, or `otherwise` if the value is not an integer (for example
-    a price).
+    """Converts the number of credits in a response to an integer. Returns `otherwise` if the value is not an
+    integer, for example if the value is a price.
 
     >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)
@@ -215,8 +216,8 @@ def flatten_headers(headers: Any) -> Headers:
 
 
 def as_text(headers: Headers) -> Headers:
-    """Changes the charset in the headers of a page to UTF-8, because the provider returned the page as text,
-    which is stored in UTF-8."""
+    """Sets the charset in the headers of a page to UTF-8. The provider returned the page as text, and
+    gossamer stores text as UTF-8."""
     kind = (
         next((value for name, value in headers if name == "content-type"), "text/html")
         .partition(";")[0]

@@ -29,8 +29,8 @@ DEFAULT_CONCURRENCY = 5
 
 
 class ChosenUnlocker(NamedTuple):
-    """An unlocker as configured. `cost`: the maximum number of credits that a call may cost. None: the
-    provider's own estimate applies."""
+    """A configured unlocker. `cost`: the maximum number of credits that a call may cost. If `cost` is None,
+    the provider's own estimate applies."""
 
     provider: Provider
     endpoint: str
@@ -42,8 +42,8 @@ class ChosenUnlocker(NamedTuple):
 
     @property
     def searches(self) -> bool:
-        """Whether the unlocker fetches only the results of searches. If so, the host of the search engine is
-        never contacted."""
+        """Whether the unlocker fetches only search results. Such an unlocker never contacts the host of the
+        search engine."""
         return self.provider.searches or self.options.get("serp") == "true"
 
     def also(self, text: str) -> ChosenUnlocker:
@@ -76,8 +76,9 @@ def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
 
 def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker setting for a submitted crawl on a worker. `mine`: the worker's own setting.
-    `given`: the crawl's setting. The worker's setting decides the provider, because the provider gets the
-    worker's key. If both name the same provider, the crawl's options decide how pages are fetched.
+    `given`: the crawl's setting. The worker's setting selects the provider, because the provider receives the
+    worker's key. If the crawl's setting names the same provider, the crawl's options override the worker's
+    options. The worker's account options still apply.
 
     >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')

@@ -82,8 +82,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits of a call. A plain call costs 1. A rendered call costs 10, and so does a premium
-    call. A call that is both costs 25. An ultra premium call costs 30, or 75 if rendered."""
+    """Returns the credits of a call. A plain call costs 1. A rendered call costs 10. A premium call costs 10.
+    A rendered premium call costs 25. An ultra premium call costs 30. A rendered ultra premium call costs
+    75."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
     if _on(needs, "premium"):

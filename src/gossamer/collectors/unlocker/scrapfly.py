@@ -64,7 +64,8 @@ FAMILIES = (
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Method and body are passed to the target."""
+    """Returns `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Scrapfly passes the method and the body to the
+    target."""
     refuse_other_methods(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
@@ -83,8 +84,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page from `result.content`, `result.status_code`, `result.response_headers` and
-    `result.url`, and the cost from `context.cost`."""
+    """Builds the page from `result.content`, `result.status_code`, `result.response_headers` and
+    `result.url`. Reads the cost from `context.cost`."""
     reply = json_of(found.body)
     result: dict[str, Any] = reply["result"] if isinstance(reply.get("result"), dict) else {}
     code = found.header("x-scrapfly-reject-code") or _code(result) or _code(reply)

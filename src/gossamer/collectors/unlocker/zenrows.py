@@ -1,6 +1,6 @@
 """ZenRows (its SDK's `client.py`, and the OpenAPI description of api-evangelist/zenrows). An error of ZenRows
-is JSON with a `code`. All other responses are the target's. A call that was cancelled still counts as
-concurrent until the server is done with it."""
+is JSON with a `code`. All other responses are the target's. A cancelled call still counts as a concurrent
+call until the server finishes the call."""
 
 from __future__ import annotations
 

@@ -94,7 +94,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page from `statusCode`, `url`, and the body in base64 or the browser's HTML."""
+    """Builds the page from the fields `statusCode` and `url` and from the body. The body is in base64, or is
+    the browser's HTML."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
         after = retry_after(found.header("retry-after")) or (THROTTLED_PAUSE_S if kind == BUSY else 0.0)

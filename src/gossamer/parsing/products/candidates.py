@@ -1,5 +1,5 @@
-"""Represents the prices of a page: the role and source of each price, and the decision which of them a buyer
-pays."""
+"""Represents the prices of a page. Each price has a role and a source. A decision selects the price that a
+buyer pays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PriceRole(StrEnum):
     SURCHARGE = "surcharge"
     """An amount that an option adds to the price."""
     CONVERTED = "converted"
-    """The price in a currency other than the currency of the sale."""
+    """The price in a currency that is not the currency of the sale."""
     RELATED = "related"
     """The price of another product."""
 
@@ -60,17 +60,17 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PriceDecision(msgspec.Struct, frozen=True):
-    """The price that a buyer pays, or the reason why the page does not show which one it is."""
+    """The price that a buyer pays, or the reason why the page does not show this price."""
 
     price: PriceCandidate | None
-    """The price that a buyer pays. None if the page has no price, or if it has several prices and does not
-    show which one is meant."""
+    """The price that a buyer pays. None if the page has no price. Also None if the page has several prices
+    and does not show which of them a buyer pays."""
     reason: str = ""
-    """The reason why there is no price. Empty if there is one."""
+    """The reason why `price` is None. Empty if `price` is not None."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the page has several prices and does not show which one is meant."""
+        """Whether the page has several prices and does not show which of them a buyer pays."""
         return self.price is None and self.reason != NO_PRICE
 
 
@@ -107,7 +107,7 @@ def merged(found: Iterable[PriceCandidate]) -> list[PriceCandidate]:
 
 
 def undecided(candidates: Sequence[PriceCandidate]) -> str:
-    """Returns the reason for the case that a page has several prices and does not show which one is meant."""
+    """Returns the reason why a page with several prices has no decision. The reason lists the prices."""
     shown = ", ".join(
         f"{one.amount} {one.currency or ''}".strip()
         for one in candidates[:5]

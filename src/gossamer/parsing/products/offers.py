@@ -32,7 +32,7 @@ _OPTIONS = ("size", "color", "colour", "material", "pattern")
 
 
 class PageOffer(msgspec.Struct):
-    """An offer as a page describes it. Every value may be missing."""
+    """An offer on a page. Every value may be missing."""
 
     source: str
     place: str = ""
@@ -59,7 +59,8 @@ class PageOffer(msgspec.Struct):
         return self.sku or self.gtin or self.mpn or " / ".join(self.options)
 
     def candidates(self, currency: str | None = None) -> Iterator[PriceCandidate]:
-        """Yields the prices of the offer. `currency`: the currency to use if the offer names none."""
+        """Yields the prices of the offer. `currency`: the currency of the prices if the offer names no
+        currency."""
         amounts = (
             (self.amount, PriceRole.PRICE),
             (self.high, PriceRole.RANGE_END),
@@ -162,7 +163,8 @@ def _offer(node: Node, source: str, place: str) -> PageOffer:
 
 
 def _unit_price(specification: Node, amount: Decimal | None) -> UnitPrice | None:
-    """Returns the price per unit that a price specification with a reference quantity states."""
+    """Returns the price per unit, computed from the amount and the reference quantity of a price
+    specification."""
     for quantity in specification.nodes("referencequantity"):
         known = unit_of(quantity.text("unitcode", "unittext") or "")
         many = amount_of(quantity.text("value")) or Decimal(1)
@@ -195,7 +197,8 @@ def amount_of(text: str | None, currency: str | None = None) -> Decimal | None:
 
 @lru_cache(maxsize=500)
 def iso_of(currency: str | None) -> str | None:
-    """Returns the ISO 4217 code of a currency as written, or None."""
+    """Returns the ISO 4217 code of a currency, or None. `currency`: the sign, name or code of the currency on
+    the page."""
     if not currency:
         return None
     found = price(f"1 {currency}")

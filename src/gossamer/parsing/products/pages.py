@@ -85,8 +85,9 @@ class ProductPage:
         '' for any.
 
         The result is the record's price, unless the page is ambiguous. A page is ambiguous if it states only
-        a range of prices, or if its offers have different prices but the same seller, SKU and tax. It is also
-        ambiguous if several prices of the visible page have the same marks."""
+        a range of prices, or if its offers have different prices but the same seller, SKU and tax. A page is
+        also ambiguous if its visible part shows different prices in elements with the same names, parent and
+        role."""
         amount: Decimal | None = self.record["price"]
         offers = [one for one in self.offers if one.amount is not None]
         if currency:
@@ -111,8 +112,9 @@ class ProductPage:
 
     @once
     def list_price(self) -> Decimal | None:
-        """The former or recommended price. It is taken from an offer. If no offer has one, it is a
-        struck-through price that is higher than the price and in the same element."""
+        """The former or recommended price. This price is taken from an offer. If no offer contains such a
+        price, a struck-through price on the page is used. The struck-through price must be higher than the
+        current price, and one element must show both prices."""
         for offer in self.offers:
             if offer.regular is not None:
                 return offer.regular
@@ -121,13 +123,13 @@ class ProductPage:
 
     @once
     def pack(self) -> Pack | None:
-        """The content of the pack that the product's name states."""
+        """The pack size in the product's name."""
         return pack_of(self.record["name"] or "")
 
     @once
     def unit_price(self) -> UnitPrice | None:
-        """The price per kg, l, m, m2 or piece. It is taken from structured data or from the text beside the
-        price, or computed from the price and the content of the pack."""
+        """The price per kg, l, m, m2 or piece. This price is taken from structured data or from the text
+        beside the price. Otherwise it is computed from the price and the pack size."""
         for offer in self.offers:
             if offer.unit_price is not None:
                 return offer.unit_price

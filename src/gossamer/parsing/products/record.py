@@ -65,8 +65,8 @@ def _is_auction(sources: ProductSources) -> bool:
 
 
 def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
-    """Returns values for the fields that the record lacks, read from the visible page and its scripts.
-    `spare` contains the SKUs of the structured data, which are used if the page shows no SKU."""
+    """Returns values for the missing fields of the record. These values come from the visible page and its
+    scripts. `spare`: the SKUs of the structured data. One of them is used if the page shows no SKU."""
     here, page, found = sources.shop, sources.page, dict[str, Any]()
     heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
     if record["name"] is None:
@@ -128,9 +128,9 @@ def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
 
 
 def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
-    """Fills the fields of the record that are still None with values of `more`. A price and its currency
-    belong together: a record that has a price but no currency does not get the currency of a different
-    price."""
+    """Replaces each None in the record with the value of the same field in `more`. A price and its currency
+    belong together. Therefore a record that has a price but no currency does not get the currency of a
+    different price."""
     if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
         more = {
             name: value for name, value in more.items() if name != "currency" or more.get("price") is None

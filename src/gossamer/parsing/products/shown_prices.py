@@ -27,8 +27,8 @@ from gossamer.parsing.shop_page import (
 )
 
 CURRENT_PRICE_BONUS: Final = 20
-"""Bonus for elements whose class or id names the current price: they rank like elements that are this many
-places closer to the heading."""
+"""Bonus for an element whose class or id names the current price. The bonus moves the element this many
+places closer to the heading in the ranking."""
 MAX_BARE_PRICE_CHARS: Final = 40
 """Maximum length of a text that is only a price."""
 MAX_BLOCK_CHARS: Final = 6000
@@ -53,7 +53,7 @@ class ShownPrice(NamedTuple):
     price: Price
     role: PriceRole
     key: Key
-    """Sort key: the price with the smallest key is taken as the one that a buyer pays."""
+    """Sort key. The price with the smallest key counts as the price that a buyer pays."""
     is_named: bool
     """Whether a class or an id names a price."""
 
@@ -76,9 +76,9 @@ class ShownPrice(NamedTuple):
 
 
 class ShownPrices:
-    """The prices of a page's elements. `hint`: the currency to use if a text names none. `said`: amounts in
-    the page's meta elements or tracking events. A shown price with one of these amounts is taken as the one
-    that a buyer pays."""
+    """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said`: the
+    amounts in the page's meta elements or tracking events. A shown price with one of these amounts counts as
+    the price that a buyer pays."""
 
     def __init__(self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset()) -> None:
         self._shop = shop
@@ -87,9 +87,9 @@ class ShownPrices:
 
     @once
     def best(self) -> ShownPrice | None:
-        """The price that a buyer pays. Elements whose class or id names a price are preferred, and among them
-        those near the product's heading. If there are none, or if all of them are doubtful, the price is the
-        first text that is only a price."""
+        """The price that a buyer pays. Elements whose class or id names a price are preferred. Among these
+        elements, the elements near the product's heading are preferred. If the page has no such element, or
+        if all of them are doubtful, the price is the first text that is only a price."""
         best = min(self._named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
@@ -100,8 +100,9 @@ class ShownPrices:
 
     @once
     def rivals(self) -> list[ShownPrice]:
-        """Prices that have the same names, parent and role as `best` but another amount. The page does not
-        show which of them is meant."""
+        """Prices that compete with `best`. Their elements have the same class names and the same parent as
+        the element of `best`. They have the same role as `best`, but a different amount. The page does not
+        show which of these prices a buyer pays."""
         best = self.best
         if best is None or not best.is_named or best.price.amount in self._said:
             return []
@@ -136,8 +137,8 @@ class ShownPrices:
                 )
 
     def struck_above(self, now: Decimal) -> Decimal | None:
-        """Returns a struck-through or former price that is higher than the price `now` and in an element that
-        shows `now`."""
+        """Returns a struck-through or former price, or None. This price must be higher than the price `now`.
+        An element around this price must also show `now`."""
         digits = str(now).split(".")[0]
         for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
             if not (element.tag in ("del", "s", "strike") or _old(element)):
@@ -180,13 +181,13 @@ class ShownPrices:
 
     @once
     def _other(self) -> list[ShownPrice]:
-        """The prices that have another role than the current price."""
+        """The prices whose role is not that of the current price."""
         return [one for role in PriceRole for one in self._judged(role)]
 
     @once
     def _places(self) -> tuple[dict[Element, int], int, int]:
-        """The positions of elements in the document, and the positions at which the product begins and
-        ends."""
+        """Three values: the positions of elements in the document, the start of the product, and the end of
+        the product. The product starts at its heading and ends at the next heading for other products."""
         listed = self._shop.tree.select(
             "h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]"
         )
@@ -216,8 +217,9 @@ class ShownPrices:
 
     @once
     def _bare(self) -> ShownPrice | None:
-        """The first short text after the heading that consists of a price with its currency and little else. If
-        there is none, the last such text before the heading."""
+        """A short text that contains only a price with its currency and little else. The first such text
+        after the heading is used. If no such text follows the heading, the last such text before the heading
+        is used."""
         shop, first, ahead = self._shop, None, None
         behind = not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
@@ -255,8 +257,8 @@ def _read(text: str, hint: str | None) -> Price | None:
 
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
-    """Whether `part` is an element inside `whole` that shows the same amount and little else. The text of
-    `whole` may have a label glued to the currency sign."""
+    """Whether `part` is inside `whole`, shows the same amount as `whole`, and contains little other text. The
+    text of `whole` may have a label glued to the currency sign."""
     return (
         part.price.amount == whole.price.amount
         and part.key[:4] == whole.key[:4]
@@ -266,13 +268,13 @@ def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
 
 
 def _is_bare(element: Element, text: str, shop: Shop) -> bool:
-    """Whether a text that is only a price may be the one that a buyer pays."""
+    """Whether a buyer may pay the price in a text that contains only a price."""
     return not (
         role_by_names(element)
         or is_hidden(element)
         or shop.elsewhere(element)
         or words.DOUBTFUL.search(author_names(element))
-        or words.ANY_LABEL.match(words.lower(text))  # part of a label may look like a currency: `AD ID 17`
+        or words.ANY_LABEL.match(words.lower(text))  # a label may look like a currency, as in `AD ID 17`
         or role_by_text(element, text)
     )
 
@@ -287,14 +289,14 @@ def _price_text(element: Element) -> str:
     if _SEVERAL.search(text) and not element.attrs.get("content"):
         text = element_text(element, struck=False)
         half = len(text) // 2
-        if len(text) % 2 and text[:half] == text[half + 1 :]:  # once for screen readers, once visible
+        if len(text) % 2 and text[:half] == text[half + 1 :]:  # one of two copies is for screen readers
             text = text[:half]
     return text
 
 
 def role_by_names(element: Element) -> PriceRole | None:
-    """Returns the role of a price, derived from the class names and ids of its element, or None. None does
-    not mean that it is the current price."""
+    """Returns the role of a price, derived from the class names and ids of its element, or None. Even if the
+    result is None, the price is not necessarily the current price."""
     names = author_names(element)
     if element.tag in _NEVER:
         return PriceRole.LIST_PRICE
@@ -322,8 +324,8 @@ def tax_of(text: str) -> bool | None:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether it is doubtful that a buyer pays this price. That is the case if the price is hidden, if the
-    text has several prices, or if a class or id names a price that only some buyers pay."""
+    """Whether the price is doubtful as the price that a buyer pays. A price is doubtful if the price is
+    hidden, if the text has several prices, or if a class or id names a price that only some buyers pay."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None
 
@@ -349,8 +351,9 @@ def _old(element: Element) -> bool:
 
 
 def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) -> UnitPrice | None:
-    """Returns the unit price that the page shows near the product's heading, or None. If there are several,
-    returns the one that equals the computed unit price `own`, or else the first one in the same unit."""
+    """Returns the unit price that the page shows near the product's heading, or None. The page may show
+    several unit prices. Then the unit price that equals the computed unit price `own` to within 5% is
+    preferred, and after that the first unit price in the same unit."""
     block: Element | None = None
     for one in (shop.heading, *shop.ancestors(6)):
         if one is None or one.tag == "html" or len(one.text) > MAX_BLOCK_CHARS:
@@ -366,9 +369,9 @@ def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) ->
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """Returns the ISO 4217 code of a price's currency. If several currencies share the sign (`$ kr ¥ Rs`),
-    the country code of the host decides, then the page's language. If neither does, the most common currency
-    is returned.
+    """Returns the ISO 4217 code of a price's currency. Several currencies share some signs (`$ kr ¥ Rs`). For
+    such a sign, the country code of the host decides first, and the page's language decides second. If
+    neither selects a currency, returns the most common currency.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']

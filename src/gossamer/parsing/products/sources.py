@@ -31,13 +31,13 @@ class ProductSources:
 
     @once
     def mains(self) -> dict[str, Node]:
-        """Syntax of the structured data -> the product that the page is about."""
+        """Maps each syntax of the structured data to the product that the page is about."""
         found = ((syntax, main_node(many, self.page)) for syntax, many in self.nodes.items())
         return {syntax: main for syntax, main in found if main is not None}
 
     @once
     def offered(self) -> list[tuple[list[PageOffer], list[PageOffer]]]:
-        """The main offers and the variants of each of `mains`."""
+        """The main offers and the variants of each product in `mains`."""
         return [offers_of(main, SYNTAXES[syntax]) for syntax, main in self.mains.items()]
 
     @once
@@ -64,5 +64,5 @@ class ProductSources:
 
     @once
     def tracked(self) -> TrackedPrices:
-        """The prices that the page sends to analytics."""
+        """The prices in the events that the page sends to analytics services."""
         return tracked_prices(self.scripts)

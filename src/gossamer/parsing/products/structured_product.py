@@ -68,7 +68,9 @@ _METAS: Final = {
 
 def main_node(many: list[Node], page: Document) -> Node | None:
     """Returns the product that the page is about, or None. The candidate with the best score is returned. A
-    name that matches the page's title and heading, the page's URL, offers and a SKU each add to the score."""
+    candidate scores if its name matches the page's title and heading, if it contains the page's URL, if it
+    has offers or variants, and if it has a SKU. If several candidates exist and all of them score below 1,
+    the first candidate is returned."""
     known = [
         one
         for one in many
@@ -101,8 +103,8 @@ def _path(url: str) -> str:
 
 
 def _alone(main: Node, many: list[Node]) -> bool:
-    """Whether no other product has the same name and a different SKU. Products with the same name and
-    different SKUs are sizes or colors of one product."""
+    """Whether all products with the same name have the same SKU. Products with the same name and different
+    SKUs are sizes or colors of one product."""
     names, numbers = [*main.texts("name")], [*main.texts("sku")]
     return not any(
         one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
@@ -112,7 +114,7 @@ def _alone(main: Node, many: list[Node]) -> bool:
 
 def told_by(main: Node, many: list[Node], url: str) -> dict[str, Any]:
     """Returns the fields of the product that a node describes, including those in its offers and variants.
-    `many`: all nodes of the page."""
+    `many`: all nodes in the structured data of the page."""
     alone = _alone(main, many)
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
@@ -186,7 +188,7 @@ def _priced(offer: Node) -> Price | None:
 
 
 def currency_in(main: Node) -> str | None:
-    """Returns the currency of the product's offers as written, or None."""
+    """Returns the currency of the product's offers in the spelling of the page, or None."""
     offers = _offers([main])
     holders = (part for one in offers for part in (one, *one.nodes("pricespecification")))
     return next((text for one in holders for text in one.texts("pricecurrency", "currency")), None)
@@ -205,8 +207,9 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """Returns the part that the SKUs of offers or variants have in common. It is the longest prefix of one of
-    these SKUs that the page's URL contains. It must have at least 5 characters and a digit."""
+    """Returns the part that the SKUs of offers or variants have in common. The page's URL must contain this
+    part. The part is the longest such prefix of one of the SKUs. It must have at least 5 characters and a
+    digit."""
     address = url.lower()
     for number in list(
         dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))

@@ -11,15 +11,16 @@ from typing import Final, NamedTuple
 MAX_EVENT_CHARS: Final = 1000
 """Maximum distance in characters from the name of an event to its price."""
 MAX_EVENTS: Final = 10
-"""Maximum number of events of one name that are read per script."""
+"""In each script, at most this many events with the same name are read."""
 MAX_AMOUNTS: Final = 2
-"""If the events contain more different amounts than this, they are the prices of several products."""
+"""If the events contain more than this number of different amounts, the amounts are the prices of several
+products."""
 _EVENTS: Final = (
     *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
     *("ecomm_p", "ecomm_totalvalue", "dynx_"),
 )
-"""Names of the events that contain the price. The event for a list of products (`view_item_list`) is not
-among them."""
+"""Names of the events that contain the price. The event for a list of products (`view_item_list`) is not one
+of these events."""
 _DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
 """Matches the view of a product in the `ecommerce` object of a data layer."""
 _PRICE: Final = re.compile(
@@ -71,7 +72,7 @@ def _events(text: str) -> Iterator[int]:
 
 
 def _places(text: str, name: str) -> Iterator[int]:
-    """Yields the ends of the first occurrences of a name."""
+    """Yields the end of each of the first MAX_EVENTS occurrences of a name."""
     at = -1
     for _ in range(MAX_EVENTS):
         at = text.find(name, at + 1)

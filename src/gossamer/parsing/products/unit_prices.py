@@ -1,5 +1,5 @@
-"""Reads prices per unit (`1,99 € / 100 g`) and the content of packs (`6 x 0.33 l`), and normalizes both to kg, l, m,
-m2 and piece."""
+"""Reads prices per unit (`1,99 € / 100 g`) and pack sizes (`6 x 0.33 l`). Normalizes both to kg, l, m, m2 and
+piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gossamer.parsing.prices import price
 from gossamer.parsing.shop_words import lower
 
 MAX_CHARS: Final = 4000
-"""Maximum number of characters of a text that are searched for unit prices."""
+"""Only this many characters of a text are searched for unit prices."""
 MAX_FOUND: Final = 10
 MAX_DISTANCE: Final = 60
 """Maximum distance in characters between an amount and its unit."""
@@ -36,9 +36,9 @@ _CODES: Final = {
     "onz": "oz",
     "oza": "fl oz",
 }
-"""UN/CEFACT codes of units, as in `unitCode` of schema.org."""
+"""The UN/CEFACT codes of units, which pages write in schema.org's `unitCode`."""
 _LENGTHS: Final = ("cm", "mm")
-"""Units that measure the size of a product, not the content of a pack."""
+"""Units that measure the dimensions of a product, not the size of a pack."""
 
 
 class UnitPrice(NamedTuple):
@@ -47,11 +47,13 @@ class UnitPrice(NamedTuple):
     amount: Decimal
     unit: str
     raw: str = ""
-    """The text as written. Empty if the unit price is computed from the price and the content of the pack."""
+    """The text of the unit price on the page. Empty if the unit price is computed from the price and the pack
+    size."""
 
 
 class Pack(NamedTuple):
-    """The content of a pack: `parts` parts of `size` units each. A pack of pieces has the size 1."""
+    """The size of a pack. The pack contains `parts` parts, and each part contains `size` units. For a pack of
+    pieces, `size` is 1."""
 
     parts: int
     size: Decimal
@@ -59,13 +61,13 @@ class Pack(NamedTuple):
 
     @property
     def total(self) -> Decimal:
-        """The whole content, in units."""
+        """The total quantity in the pack, measured in `unit`."""
         return self.parts * self.size
 
 
 @lru_cache(maxsize=1)
 def _units() -> dict[str, tuple[str, Decimal]]:
-    """Maps each name of a unit to the unit that it is converted to and the conversion factor."""
+    """Maps each name of a unit to a normalized unit and the conversion factor."""
     found = {}
     for line in sections("units")["units"]:
         unit, factor, *names = line.split()
@@ -82,7 +84,7 @@ class _Patterns(NamedTuple):
     before: re.Pattern[str]
     """Matches a unit price with the unit before the amount: `1 kg = 19,90 €`, `Price per kg: 19,90 €`."""
     content: re.Pattern[str]
-    """Matches the content of a pack: `6 x 0.33 l`, `500 g`."""
+    """Matches a pack size: `6 x 0.33 l`, `500 g`."""
     pieces: re.Pattern[str]
     """Matches a number of pieces: `pack of 6`, `12 pcs`."""
 
@@ -174,8 +176,8 @@ def plain(amount: Decimal) -> Decimal:
 
 
 def pack_of(name: str) -> Pack | None:
-    """Returns the content of the pack that a product's name states, or None. If the name states several different
-    contents, returns None.
+    """Returns the pack size in a product's name, or None. If the name contains several different pack sizes,
+    returns None.
 
     >>> pack_of("Cola 6 x 0,33 l")
     Pack(parts=6, size=Decimal('0.33'), unit='l')
@@ -207,7 +209,7 @@ def pack_of(name: str) -> Pack | None:
 
 
 def computed(amount: Decimal, pack: Pack | None) -> UnitPrice | None:
-    """Computes the unit price from the price and the content of a pack. Returns None if `pack` is None.
+    """Computes the unit price from the price and the pack size. Returns None if `pack` is None.
 
     >>> computed(Decimal("5.94"), pack_of("Cola 6 x 0,33 l"))
     UnitPrice(amount=Decimal('3'), unit='l', raw='')

@@ -5,7 +5,7 @@ reading its data file.
 - `result_page` returns a `ResultPage`. Its verdict tells whether the positions can be trusted.
 - `load` reads a data file other than the one in the package.
 - `Result` is one result.
-- `MEASURE_SCRIPT` is a script with which a browser writes the place of each block into the page.
+- `MEASURE_SCRIPT` is a script for a browser. The script writes the place of each block into the page.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ MAX_TEXT_CHARS: Final = 5000
 MAX_ENTRIES: Final = 60
 """Maximum number of entries of one block."""
 _ANONYMOUS_LINKS: Final = 3
-"""If a page has at least this many results and all have the same URL, it is a published sample in which the
-links were replaced."""
+"""If at least this many results of a page all have the same URL, the page is a published sample. Its
+publisher replaced the links."""
 
 
 class ResultList:
@@ -64,7 +64,7 @@ class ResultList:
             self._append(kind, title, url, text, sub)
 
     def _go_to(self, element: Element) -> None:
-        """Begins the next position, which is that of a block."""
+        """Moves to the next position. The block `element` gets this position."""
         self._position += 1
         self._pixel = top_of(element) if self._measured else None
 
@@ -79,7 +79,7 @@ class ResultList:
         *,
         rank: int | None = None,
     ) -> None:
-        """Adds a result at the present position."""
+        """Adds a result at the current position."""
         title, text = title[:MAX_TITLE_CHARS], text[:MAX_TEXT_CHARS]
         self.results.append(Result(kind, rank, self._position, title, url, text, sub, votes, self._pixel))
 
@@ -159,7 +159,8 @@ class ResultList:
         return [(title, *rest, at) for at, (title, rest) in enumerate(found.items())]
 
     def _question(self, element: Element) -> str:
-        """Returns the text of the part of a question that is shown before the answer is opened."""
+        """Returns the text of a question. This is the text that is visible before a reader opens the
+        answer."""
         one = element.select_one("[role=button], [aria-expanded], g-accordion-expander > div")
         return shown_text(one) if one is not None else ""
 
@@ -236,12 +237,13 @@ class ResultList:
         return links[0] if links else ("", "")
 
     def _goal(self, link: Element) -> str:
-        """Returns the URL of another site that a link leads to, or ''."""
+        """Returns the URL to which a link leads, or '' if the link does not lead to another site."""
         return result_target(attribute_of(link, "href"), self.engine.base, self.engine.own_paths)
 
     def _links(self, element: Element) -> list[tuple[str, str]]:
-        """Returns the links to other sites in an element as (title, url), each URL once. The title is the
-        heading in a link to the URL if there is one, otherwise the longest text of such a link."""
+        """Returns the links to other sites in an element as (title, url). Each URL occurs once. The title is
+        the heading in a link to the URL. If no link to the URL contains a heading, the title is the longest
+        text of these links."""
         found: dict[str, tuple[bool, str]] = {}
         for link in element.select("a[href]")[:400]:
             url = self._goal(link)
@@ -257,7 +259,7 @@ class ResultList:
 
 
 def _outermost(parts: list[Element]) -> Iterator[Element]:
-    """Yields the elements that are not inside another element of the list."""
+    """Yields the elements of `parts` that are not inside another element of `parts`."""
     known = set(parts)
     for one in parts:
         if known.isdisjoint(one.ancestors):
@@ -274,8 +276,8 @@ def _label(element: Element, around: Element) -> str:
 
 
 def _text_beside(link: Element, others: set[Element], title: str) -> str:
-    """Returns the text beside a sitelink. It is the text of the largest ancestor that contains no other link,
-    with the title removed."""
+    """Returns the text that accompanies a sitelink. This is the text of the link's largest ancestor that
+    contains no other link. The title is removed from the text."""
     widest = link
     for element in ancestors(link):
         if any(one in others and one is not link for one in element.select("a[href]")[:20]):

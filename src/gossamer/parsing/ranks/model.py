@@ -1,4 +1,4 @@
-"""The classes of which a parsed result page consists."""
+"""Defines the classes that represent a parsed result page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES: Final = (
 
 class Result(msgspec.Struct, frozen=True):
     """One result of a result page. A block with several entries, such as the questions of People also ask,
-    gives one result for each entry. These share their `position`.
+    gives one result for each entry. All results of one block have the same `position`.
 
     - `type`: one of `TYPES`.
     - `rank`: the place among the organic results, from 1. None for other types. If the page shows a URL
@@ -29,8 +29,8 @@ class Result(msgspec.Struct, frozen=True):
     - `title`: the heading, the question, or the name of a place on the map.
     - `url`: the target of the link, without the engine's redirect. '' if the result has no link.
     - `text`: the snippet or the answer. '' if the page shows none.
-    - `sub`: the place inside the block, from 0, for sitelinks, indented results and entries of features. None
-      for the main result of the block.
+    - `sub`: the place inside the block, counted from 0. Only sitelinks, indented results and entries of
+      features have such a place. `sub` is None for the main result of the block.
     - `votes`: the number of votes that the result got (structure, heading, class names). 0 if unknown.
     - `pixel`: the distance of the block from the top of the page in CSS pixels. None if it was not measured.
     """
@@ -70,5 +70,6 @@ class ResultPage(msgspec.Struct, frozen=True):
 
     @property
     def writes_positions(self) -> bool:
-        """Whether positions of this page may be stored. A failed check never becomes a position."""
+        """Whether positions of this page may be stored. The positions of a page that failed a check are never
+        stored."""
         return self.verdict in ("ok", "partial")

@@ -15,9 +15,10 @@ from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, anc
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
 _AROUND_RESULT: Final = ("featured_snippet", "social")
-"""Types of blocks in which a heading precedes a link that would otherwise count as an organic result."""
+"""Types of blocks that consist of a heading and a link after the heading. Without this heading, the link
+would count as an organic result."""
 _PART_OF: Final = {"map": "local_pack"}
-"""Types whose block may be part of a block of another type: inner type -> outer type."""
+"""Maps a type of block to the type of the block that may contain it."""
 _NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")
 _MIN_UNKNOWN_CHARS: Final = 12
 
@@ -92,8 +93,9 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
 
 
 def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
-    """Returns the blocks around roots (headings and containers). A block is the largest ancestor of a root
-    that contains no organic result, no root of another type and none of the page's main parts."""
+    """Returns the blocks around the given headings and containers, which are called roots. A block is an
+    ancestor of its root. It is the largest ancestor that contains no organic result, no root of another type
+    and no main part of the page."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
@@ -113,8 +115,10 @@ def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> 
 
 
 def _claim_result(found: Scan, above: list[Element]) -> None:
-    """Removes the organic result next to a heading. This is the only organic result in the nearest ancestor
-    of the heading that contains any. `above`: the ancestors of the heading."""
+    """Removes the organic result that belongs to a heading, because the heading begins another type of block.
+    The function searches the nearest ancestor of the heading that contains organic results. If this ancestor
+    contains exactly one organic result, the function removes that result. `above`: the ancestors of the
+    heading."""
     holds: dict[Element, list[ResultCandidate]] = {}
     for one in found.organic:
         for element in one.chain:
@@ -140,7 +144,7 @@ def _leftover(parts: list[Element], known: set[Element]) -> Iterator[Element]:
 
 
 def _type_by_signs(element: Element, engine: EngineRules) -> str:
-    """Returns the type of an unknown block, which the elements inside it show, or ''."""
+    """Returns the type of an unknown block, or ''. The type is found by the elements inside the block."""
     for feature in engine.features:
         if any(element.select_one(css) is not None for css in feature.signs):
             return feature.type
@@ -148,7 +152,7 @@ def _type_by_signs(element: Element, engine: EngineRules) -> str:
 
 
 def _is_shown_block(element: Element) -> bool:
-    """Whether an element shows a block of its own: text with a link that leads to another page."""
+    """Whether an element is a visible block with text and a link to another page."""
     if not _shows(element) or len(shown_text(element)) < _MIN_UNKNOWN_CHARS:
         return False
     links = element.select("a[href]")[:50]
@@ -156,7 +160,7 @@ def _is_shown_block(element: Element) -> bool:
 
 
 def _shows(element: Element) -> bool:
-    """Whether an element contains anything that is shown."""
+    """Whether an element contains visible content."""
     return "hidden" not in element.attrs and (
         element.select_one("a[href], img, [role=heading], h2, h3") is not None or bool(shown_text(element))
     )

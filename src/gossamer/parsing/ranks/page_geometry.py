@@ -1,5 +1,6 @@
-"""Where the blocks of a rendered page stand: a script marks each visible element with its distance from the top of
-the page before the browser's document is read, and the parser reads the marks."""
+"""Measures where the blocks of a rendered page are. A script marks each visible element with its distance
+from the top of the page. The script runs before gossamer reads the browser's document. The parser then reads
+the marks."""
 
 from __future__ import annotations
 
@@ -23,23 +24,25 @@ MEASURE_SCRIPT: Final = """(() => {
   for (const [one, top] of tops) one.setAttribute(name, top);
   return true;
 })()"""
-"""A JavaScript expression for the option `until` of `gossamer.Site(render=)`: it marks all elements of the page that
-are visible, and is true. Let the page load images and fonts, because they move what is below them."""
+"""A JavaScript expression for the option `until` of `gossamer.Site(render=)`. The expression marks all
+visible elements of the page, and its value is true. Let the page load images and fonts, because images and
+fonts move the content below them."""
 
 
 def without_marks(body: bytes) -> bytes:
-    """Returns a measured page without its marks."""
+    """Returns a page without the marks that the script added to its elements."""
     return _MARKS.sub(b"", body)
 
 
 def has_marks(body: bytes) -> bool:
-    """Whether a page was measured."""
+    """Whether a page contains marks of the script."""
     return f"{MARK}=".encode() in body
 
 
 def top_of(element: Element) -> float | None:
-    """Returns the distance of an element from the top of the page: its own mark, or if it has no box of its own the
-    smallest mark inside it. None if nothing of it is visible, or if a mark is not a distance."""
+    """Returns the distance of an element from the top of the page. This distance is the element's own mark.
+    An element without a box has no mark, so its distance is the smallest mark inside the element. Returns
+    None if no part of the element is visible, or if a mark is not a distance."""
     if (own := attribute_of(element, MARK)) != "":
         return _distance(own)
     inner = [_distance(attribute_of(one, MARK)) for one in element.select(f"[{MARK}]")]

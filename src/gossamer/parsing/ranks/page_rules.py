@@ -25,15 +25,18 @@ class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the block of one type is recognized.
+    """The rules that recognize the blocks of one type.
 
-    - `inside`: selectors by id, attribute or element name. A matching element is a block of this type.
-    - `classes`: selectors by class name for the same purpose. They are ignored on a page whose class names
-      are all new.
-    - `signs`: selectors of typical elements. An unknown block that contains such an element has this type.
+    - `inside`: selectors that use ids, attributes or element names. An element that matches one of them is a
+      block of this type.
+    - `classes`: selectors by class name. An element that matches one of them is also a block of this type.
+      `classes` are ignored on a page whose class names are all new.
+    - `signs`: selectors of elements that are typical of this type. An unknown block that contains such an
+      element has this type.
     - `entries`: selectors of the entries inside the block. The first selector that matches is used.
-    - `one`: whether the block is a single result without entries.
-    - `aside`: whether the block is beside the main column, so that its position comes after all others.
+    - `one`: whether the block contains a single result instead of several entries.
+    - `aside`: whether the block is beside the main column. The positions of such blocks follow the positions
+      of all other blocks.
     """
 
     type: str
@@ -118,8 +121,8 @@ class PageRules:
         return ""
 
     def phrase(self, kind: str, text: str) -> str:
-        """Returns the first phrase of a kind, such as `captcha`, that a text contains, or ''. `text`: a
-        result of `plain`."""
+        """Returns the first phrase of a kind, such as `captcha`, that a text contains, or ''. `text`: a text
+        that `plain` has normalized."""
         return next((words for words in self._phrases.get(kind, ()) if words in text), "")
 
 

@@ -1,7 +1,7 @@
-"""Finds the organic results of a page: links with headings in the main column that get at least two of three
-votes. The three votes are for the structure around the link (marks of the engine, a display URL), for the
-heading, and for class names that the data file lists. If the engine has changed all of its class names, two
-votes are still possible.
+"""Finds the organic results of a page. An organic result is a link with a heading in the main column that
+gets at least two of three votes. The first vote is for the structure around the link (marks of the engine, a
+display URL). The second vote is for the heading. The third vote is for class names that the data file lists.
+A link can get two votes even if the engine has changed all of its class names.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ FEW_RESULTS: Final = 3
 """If a page has fewer organic results than this, it is also searched for the kinds of headings that mobile
 pages use."""
 MANY_RESULTS: Final = 5
-"""If at least this many results have headings of mobile pages, they replace the few results with usual
-headings."""
+"""If at least this many results have the headings that mobile pages use, these results replace the few
+results with usual headings."""
 ASKED: Final = "people_also_ask"
 _REDIRECTS: Final = ("/url?", "/goto?")
 
@@ -45,9 +45,10 @@ class ResultCandidate:
     votes: int = 0
     class_votes: int = 0
     has_cite: bool = False
-    """Whether its block contains a display URL, as results have it and sitelinks do not."""
+    """Whether the block of the candidate contains a display URL. Results have a display URL, but sitelinks do
+    not."""
     parent: ResultCandidate | None = None
-    """The result to which this sitelink belongs, or below which this result is indented."""
+    """The parent of a sitelink or of an indented result."""
 
 
 @dataclass(slots=True)
@@ -84,9 +85,9 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     """Returns the element that contains the organic results (the main column), or None. Returns None if the
-    ids of the page seem to have changed their meaning. This is assumed if elements exist that are usually
-    inside the main column. It is also assumed if less than two thirds of the elements that usually surround
-    the main column do so."""
+    ids of the page seem to have changed their meaning. One sign of such a change is that the page has an
+    element whose usual place is inside the main column. Another sign is that the main column is inside fewer
+    than two thirds of the elements that usually surround it."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None
@@ -101,7 +102,7 @@ def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
 
 
 def matches(tree: turbohtml.Document, selectors: Iterable[DatedSelector]) -> set[Element]:
-    """Returns the elements that any of the selectors matches."""
+    """Returns the elements that match at least one of the selectors."""
     css = ", ".join(one.css for one in selectors)
     return set(tree.select(css)) if css else set()
 
@@ -119,7 +120,8 @@ def _scan_headings(
     is_weak: bool,
     more: set[Element],
 ) -> None:
-    """Adds the links that have one of these headings to a Scan."""
+    """Adds links to a Scan. Each of these links has a heading that matches one of the selectors in
+    `headings`."""
     inside, outside = _links(found, tree, rules, headings, more)
     class_sets = [matches(tree, [one]) for one in rules.classes]
     for one in inside:
@@ -162,7 +164,8 @@ def _links(
     headings: tuple[str, ...],
     more: set[Element],
 ) -> tuple[list[ResultCandidate], list[list[Element]]]:
-    """Returns the candidates in the main column, and the chains of links with headings elsewhere."""
+    """Returns the candidates in the main column, and the links with headings elsewhere. Each link elsewhere
+    is a list of the link and its ancestors."""
     inside: list[ResultCandidate] = []
     outside: list[list[Element]] = []
     known: set[Element] = set()
@@ -186,9 +189,10 @@ def _links(
 def _containers(
     tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate], is_known: bool
 ) -> dict[Element, Feature]:
-    """Returns the elements that are blocks of known features. A container of a single result is left out if
-    it contains several candidates or questions. All containers that are known only by their class names are left
-    out if they contain most candidates of the page, because the class names must then have a new meaning."""
+    """Returns the elements that are blocks of known features. Leaves out a container of a single result if
+    the container has several candidates or questions. Some containers are known only by their class names. If
+    these containers hold most candidates of the page, the class names must have a new meaning. In this case,
+    all these containers are left out."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -220,13 +224,15 @@ def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
 
 
 def _is_excluded(one: ResultCandidate, containers: dict[Element, Feature], never: set[Element]) -> bool:
-    """Whether a candidate belongs to a feature, or is in a part of the page without organic results."""
+    """Whether a candidate belongs to a feature, or is in a part of the page that never contains organic
+    results."""
     return any(element in containers or element in never for element in one.chain)
 
 
 def _of_common_class(inside: list[ResultCandidate]) -> list[ResultCandidate]:
-    """Returns the candidates without those whose list item has no class name in common with the items of most
-    candidates. Used if the class names are unknown: results have the same class, whatever its name is."""
+    """Returns the candidates whose list item shares a class name with the list items of most candidates. This
+    function is used if the class names are unknown. It relies on the fact that all results have the same
+    class, whatever the name of this class is."""
     items = [one.chain[-1] for one in inside if one.chain[-1].tag == "li"]
     numbers = Counter(name for item in items for name in set(attribute_of(item, "class").split()))
     common = {name for name, number in numbers.items() if 2 * number > len(inside)}
@@ -257,7 +263,7 @@ def _sort_sitelinks(
     for one in inside:
         one.parent = None if one.has_cite else _parent_of(one, sitelinks, above)
         if one.parent is None and not one.has_cite and not sitelinks.isdisjoint(one.chain):
-            one.parent = _same_host(found.organic[-1:], one)  # beside the result, not around it
+            one.parent = _same_host(found.organic[-1:], one)  # the parent precedes the sitelink
         is_other_shape = 2 * wraps > len(inside) and one.heading in set(one.link.ancestors)
         if one.parent is None and is_other_shape:
             one.parent = next((above[element] for element in one.chain if element in above), None)
@@ -275,7 +281,7 @@ def _sort_sitelinks(
 
 
 def _same_host(before: list[ResultCandidate], one: ResultCandidate) -> ResultCandidate | None:
-    """Returns the result before a candidate if both lead to the same host."""
+    """Returns the result that precedes a candidate if both lead to the same host, or None."""
     hosts = [host_and_path(each.url)[0].removeprefix("www.") for each in (*before, one)]
     return before[0] if before and hosts[0] == hosts[1] else None
 
@@ -283,9 +289,9 @@ def _same_host(before: list[ResultCandidate], one: ResultCandidate) -> ResultCan
 def _parent_of(
     one: ResultCandidate, inner: set[Element], above: dict[Element, ResultCandidate]
 ) -> ResultCandidate | None:
-    """Returns the parent of a candidate that is inside an element of `inner`, or None. The parent is the
-    earlier result with which that element has the nearest common ancestor. `above`: the ancestors of earlier
-    results, with their results."""
+    """Returns the parent of a candidate, or None. Only a candidate inside an element of `inner` has a parent.
+    The parent is the earlier result that has the nearest common ancestor with this element. `above`: maps
+    each ancestor of an earlier result to this result."""
     for at, element in enumerate((one.heading, *one.chain)):
         if element in inner:
             return next((above[outer] for outer in one.chain[at:] if outer in above), None)

@@ -14,9 +14,9 @@ _PARAMETERS: Final = ("q", "url", "u", "adurl", "imgrefurl")
 
 
 def target(href: str, base: str) -> str:
-    """Returns the http or https URL that a link leads to, or '' if it does not lead to one. For redirect
-    links of Google (`/url?q=`, `/aclk?adurl=`) and Bing (`/ck/a?u=a1...`, `/aclick?u=...`), this is the target, if the link
-    contains it.
+    """Returns the http or https URL to which a link leads, or '' if the link leads to no such URL. If a
+    redirect link of Google (`/url?q=`, `/aclk?adurl=`) or Bing (`/ck/a?u=a1...`, `/aclick?u=...`) contains
+    its target, returns the target.
 
     >>> target("/url?q=https://example.com/a&sa=U", "https://www.google.com/search")
     'https://example.com/a'
@@ -45,7 +45,7 @@ def target(href: str, base: str) -> str:
 def is_own(url: str, base: str, paths: frozenset[str]) -> bool:
     """Whether a URL leads to one of the engine's own search pages, for example its next page or its maps.
     Other pages of the company, such as `www.google.com/account/about/`, are ordinary results. `base`: the
-    engine's search URL. `paths`: the paths of its own pages."""
+    engine's search URL. `paths`: the paths of the engine's own search pages."""
     host, path = host_and_path(url)
     return engine_of(host) == engine_of(host_and_path(base)[0]) and (path.rstrip("/") or "/") in paths
 

@@ -38,7 +38,8 @@ def result_page(
     """Parses a result page. Accepts any bytes.
 
     - `engine`: `google` or `bing`.
-    - `url`: the page's URL, if it is known. It shows the page number and redirects to a CAPTCHA.
+    - `url`: the page's URL, if it is known. The page number is read from the URL. The URL also shows whether
+      the engine redirected the request to a CAPTCHA.
     - `data`: a data file, or its path, which replaces the one in the package.
 
     Raises UsageError if the engine is not known, and ConfigError if the data file is malformed.

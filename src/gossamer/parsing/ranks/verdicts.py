@@ -29,7 +29,7 @@ def verdict(
     url: str,
     is_whole: bool,
 ) -> tuple[Verdict, str]:
-    """Returns the verdict and its reason. `is_whole`: whether the page contains its end tag."""
+    """Returns the verdict and its reason. `is_whole`: whether the page contains the end tag `</html>`."""
     if found.organic:
         return _of_results(tree, found, engine, is_whole)
     text = plain(tree.to_text()[:_MAX_TEXT_CHARS])
@@ -76,7 +76,7 @@ def _of_results(
 def _captcha(
     tree: turbohtml.Document, engine: EngineRules, rules: PageRules, url: str, text: str
 ) -> tuple[Verdict, str] | None:
-    """Returns the verdict if the page is a CAPTCHA, or None. `text`: the page's text as a result of
+    """Returns the verdict if the page is a CAPTCHA, or None. `text`: the page's text, normalized by
     `plain`."""
     if host_and_path(url)[1].startswith(("/sorry", "/turing")):
         return "captcha", "the URL is that of a CAPTCHA"

@@ -1,5 +1,6 @@
-"""Compares the JSON-LD of a page with its visible text: price, availability, name and date. Only certain differences
-are reported: a value is correct if it occurs anywhere on the page."""
+"""Compares the JSON-LD of a page with its visible text: price, availability, name and date. A difference is
+reported only if the difference is certain. A value counts as correct if the value occurs anywhere on the
+page."""
 
 from __future__ import annotations
 
@@ -22,13 +23,14 @@ NAMED: Final = {
     "NewsArticle": "headline",
     "BlogPosting": "headline",
 }
-"""The property of a type that a page shows as its heading."""
+"""For each type, the property whose value a page shows as its heading."""
 MIN_SHOWN_WORDS: Final = 20
 """A page with fewer words may be filled by scripts."""
 MIN_SHARED: Final = 0.34
 """The minimum share of the words of a name that the page must show."""
 SAME_DAYS: Final = 1
-"""Days are equal within this difference, because of time zones."""
+"""Two dates count as equal if they differ by at most this many days, because the dates may be in different
+time zones."""
 _SOLD: Final = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 _PRODUCTS: Final = frozenset(("Product", "ProductGroup"))
 _NUMBER: Final = re.compile(r"\d[\d.,'\u2019\u00a0\u202f ]*")
@@ -55,7 +57,7 @@ def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[s
         if fault := _name_fault(kind, node, words):
             yield fault
     products = [node for kind, node in nodes if kind in _PRODUCTS]
-    if len(products) == 1:  # on a page of several, it is unknown which one is shown where
+    if len(products) == 1:  # among several products, the product of a shown price is unknown
         yield from _offer_faults(document, text, products[0])
     articles = [node for kind, node in nodes if NAMED[kind] == "headline"]
     if len(articles) == 1 and (fault := _date_fault(document, text, articles[0])):
@@ -63,8 +65,8 @@ def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[s
 
 
 def main_nodes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the objects that the page is about, with their type. They are the objects in scripts, in `@graph` and
-    in `mainEntity`."""
+    """Yields the objects that the page is about, with their type. Such an object is at the top level of a
+    script, in `@graph` or in `mainEntity`."""
     waiting = list(values)
     while waiting:
         one = waiting.pop(0)
@@ -150,7 +152,8 @@ def _is_shown(price: Decimal, text: str) -> bool:
 
 
 def _shown_price(page: ProductPage) -> str:
-    """Returns the price that the page shows as the one to pay, as written, or ''."""
+    """Returns the price that a buyer pays according to the page. The text is as written on the page. Returns
+    '' if the page shows no such price."""
     for one in page.all_candidates:
         if one.source in ("class", "text") and one.role.value == "price":
             return one.raw or str(one.amount)
@@ -182,7 +185,7 @@ def _day_of(value: Any) -> date | None:
 
 
 def _stands_in(day: date, text: str) -> bool:
-    """Returns whether the number of a day occurs near its year.
+    """Returns whether the text contains the day of the month near the year.
 
     >>> _stands_in(date(2026, 3, 5), "on 5 March 2026"), _stands_in(date(2026, 3, 5), "on 6 March 2026")
     (True, False)

@@ -93,7 +93,7 @@ class ResponseRow(NamedTuple):
     location: str | None
     at: str
     checked: bool = False
-    """Whether the response belongs to a link check, so that it was not read as a page of the site."""
+    """Whether the response belongs to a link check. Such a response is not read as a page of the site."""
 
 
 class AuditDatabase:
@@ -290,8 +290,8 @@ class AuditDatabase:
             base.executemany("INSERT OR IGNORE INTO unstored VALUES (?)", ((url_id(one),) for one in urls))
 
     def forget_unstored(self) -> int:
-        """Removes the responses for URLs that the archive lacks, because they do not come from the site. Returns
-        their number."""
+        """Removes the responses for URLs that the archive lacks, because such responses do not come from the
+        site. Returns the number of these URLs."""
         with self.transaction() as base:
             base.execute("DELETE FROM responses WHERE id IN (SELECT id FROM unstored)")
         return int(self.value("SELECT count(*) FROM unstored"))
@@ -309,7 +309,7 @@ class AuditDatabase:
 
 
 def write_urls(base: sqlite3.Connection, urls: Iterable[tuple[int, str]]) -> None:
-    """Writes URLs by their number."""
+    """Writes URLs with their ids."""
     base.executemany(
         "INSERT OR IGNORE INTO urls VALUES (?, ?, ?)",
         [(one, url[:4000], host_of(url)) for one, url in urls],

@@ -92,7 +92,8 @@ class _replacing:  # noqa: N801 - reads as a word after `with`
 
 
 def guarded(value: object) -> str:
-    """Returns a cell that no spreadsheet runs as a formula. This is needed because texts come from pages."""
+    """Returns a cell that no spreadsheet runs as a formula. A text from a crawled page could otherwise run as
+    a formula."""
     text = str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -195,8 +196,9 @@ def _write_sheet(sheet: Any, heads: tuple[str, ...], rows: Iterable[tuple[object
 
 
 def gexf_lines(database: AuditDatabase) -> Iterator[str]:
-    """Yields the link graph of the site as GEXF 1.3, for Gephi and NetworkX: its pages with status, depth and
-    title, and the links between them, without links of a page to itself."""
+    """Yields the link graph of the site as GEXF 1.3, for Gephi and NetworkX. The nodes are the site's pages
+    with status, depth, number of linking pages, indexability and title. The edges are the links between
+    different pages."""
     yield (
         '<?xml version="1.0" encoding="UTF-8"?>\n<gexf xmlns="http://gexf.net/1.3" version="1.3">\n'
         '<graph defaultedgetype="directed" mode="static">\n<attributes class="node">\n'
@@ -271,8 +273,8 @@ class _SitemapFiles:
             self._file = None
 
     def close(self) -> list[str]:
-        """Completes the files. A single file gets the name of the output. Several files are listed in an
-        index with that name."""
+        """Completes the files. A single sitemap file is renamed to the path of the output. For several
+        sitemap files, an index is written to the path of the output."""
         self._end_file()
         if len(self.files) == 1:
             os.replace(self.files[0], self._path)
@@ -297,7 +299,8 @@ _URLSET: Final = (
 
 def write_sitemaps(path: str, database: AuditDatabase, start: str) -> list[str]:
     """Writes a sitemap of the indexable pages with their images, their language versions and the dates in the
-    site's own sitemap. Returns the files: an index and its parts if one file is not enough."""
+    site's own sitemap. Returns the path of the sitemap. If one file is not enough, returns the paths of an
+    index and of its parts."""
     from gossamer.uses.audit.site_files import origin_of
 
     files = _SitemapFiles(path, f"{origin_of(start)}/")

@@ -18,11 +18,11 @@ _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
 
 class CheckScope(NamedTuple):
-    """The data that an audit has, which decides which checks can give a result. `reasons`: why the crawl did
-    not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links were checked.
-    `unchecked`: how many links were not checked. `offline`: whether no other site answered, possibly because
-    this machine is offline. `unasked`: why the hosts themselves were not requested, or ''. `stored`: whether
-    the audit read stored pages and requested nothing."""
+    """The data that an audit has. The state of each check depends on these data. `reasons`: the reasons why
+    the crawl did not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links
+    were checked. `unchecked`: the number of links that were not checked. `offline`: whether no other site
+    answered, possibly because this machine is offline. `unasked`: the reason why the hosts themselves were
+    not requested, or ''. `stored`: whether the audit read stored pages and requested nothing."""
 
     reasons: Sequence[str]
     sitemaps: bool
@@ -66,7 +66,7 @@ def is_public(host: str) -> bool:
 
 
 def is_generic(text: str) -> bool:
-    """Returns whether the text of a link is generic, so that it does not describe the target."""
+    """Returns whether the text of a link is generic. A generic text does not describe the link's target."""
     return text.strip(" .…:!>»›→").lower() in _generic()
 
 
@@ -203,7 +203,7 @@ def fixed_findings(
     database: AuditDatabase, audit: int, before: int, name: str, *, whole: bool
 ) -> Iterator[AuditFinding]:
     """Yields the findings that a check had in the previous audit but no longer has. If this audit did not see
-    the whole site, only findings on pages that it saw are returned."""
+    the whole site, the function yields only findings on pages that this audit saw."""
     seen = "" if whole else "AND f.url IN (SELECT u.url FROM targets t JOIN urls u ON u.id = t.id)"
     query = (
         "SELECT f.check_id, f.url, f.target, f.detail FROM findings f "

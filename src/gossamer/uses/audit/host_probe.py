@@ -19,8 +19,9 @@ from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
 
 EXPIRING_DAYS: Final = 14
-"""A certificate is usually renewed 30 days before its end, so 14 days are late. A certificate that is valid for a
-short time is late when less than a third of that time is left."""
+"""A certificate is reported when it has fewer days left than this. The usual time for a renewal is 30 days
+before the end, so the renewal is overdue 14 days before the end. A certificate with a short validity period
+is reported when less than a third of that period is left."""
 _SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
 _AGENT: Final = re.compile(r"^[ \t]*user-agent[ \t]*:[ \t]*([^#\r\n]+)", re.IGNORECASE | re.MULTILINE)
 _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")
@@ -42,8 +43,9 @@ def probe_hosts(
     pause: float,
     tell: Callable[[str], None],
 ) -> None:
-    """Fills the table `host_findings`. `options`: options of a fetch. `http_port`: the port of http, if the
-    site is not at the usual port. None: http is then not checked. `pause`: the seconds between two requests."""
+    """Fills the table `host_findings`. `options`: the options of each request. `http_port`: the port of http
+    for a host whose https port is not 443. If `http_port` is None, http on such a host is not checked.
+    `pause`: the seconds between two requests."""
     hosts = sorted(host for (host,) in database.rows("SELECT host FROM hosts"))
     found: list[HostFinding] = []
     tell("certificates and http are checked")
@@ -70,7 +72,8 @@ def _name_and_port(host: str) -> tuple[str, int]:
 
 
 def _twin(host: str) -> list[str]:
-    """Returns the host with or without `www.`, if one of them is a registered domain."""
+    """Adds `www.` to a host without `www.`, and removes `www.` from other hosts. Returns the new host in a
+    list. Returns [] if the host without `www.` is not a registered domain."""
     name, port = _name_and_port(host)
     bare = name.removeprefix("www.")
     if "." not in bare or _is_address(bare) or gossamer.url.registered_domain(bare) != bare:
@@ -90,8 +93,9 @@ def _is_address(name: str) -> bool:
 def certificate_faults(
     host: str, options: Mapping[str, Any], *, typed: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Yields the checks that the certificate of a host fails, with a detail. `typed`: whether the user named the
-    host. A host that does not speak TLS fails no check, because nobody reaches it by https."""
+    """Yields the id of each check that the certificate of a host fails, and a description of the fault.
+    `typed`: whether the user named the host. Yields nothing for a host that does not support TLS, because
+    nobody reaches such a host by https."""
     allow = options.get("allow_private") or ()
     found = certificate_of(
         host,
@@ -115,7 +119,7 @@ def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Itera
     try:
         page = request(url, options)
     except FetchFailed:
-        return  # there is no http, or robots.txt forbids the request
+        return  # the host does not serve http, or robots.txt forbids the request
     if not page.url.startswith("https://"):
         where = "" if page.url == url else f" at {page.url}"
         yield HostFinding(
@@ -135,7 +139,8 @@ def _llms_file(start: str, options: Mapping[str, Any]) -> Iterator[HostFinding]:
 
 
 def llms_summary(text: str) -> str:
-    """Returns the title and the number of links of an llms.txt (llmstxt.org), or '' if the text is no such file.
+    """Returns the title and the number of links of an llms.txt file (llmstxt.org). Returns '' if the text is
+    not an llms.txt file.
 
     >>> llms_summary("# The shop\\n\\n- [Prices](https://e.example/p.md)")
     'The shop: 1 link'
@@ -151,7 +156,8 @@ def llms_summary(text: str) -> str:
 
 
 def ai_rules(body: bytes, root: str) -> str:
-    """Returns the rules of a robots.txt for crawlers of AI companies, or '' if it names none of them.
+    """Returns the rules of a robots.txt for crawlers of AI companies. Returns '' if the robots.txt has no
+    such rules.
 
     >>> ai_rules(b"User-agent: GPTBot\\nDisallow: /\\nUser-agent: CCBot\\nAllow: /", "https://e.example/")
     'forbidden: GPTBot; allowed: CCBot'

@@ -117,8 +117,9 @@ def find_missing_fragments(database: AuditDatabase) -> None:
 
 
 def lacks_fragment(known: set[str], fragment: str) -> bool:
-    """Returns whether a page with these ids has no target for a fragment. Text fragments and fragments for
-    scripts need no target. A range of lines such as `L5-L9` needs only its first line as a target.
+    """Returns whether a page lacks the target of a fragment. `known` contains the ids on the page. Text
+    fragments and fragments for scripts need no target. A range of lines such as `L5-L9` needs only its first
+    line as a target.
 
     >>> lacks_fragment({"a b"}, "a%20b"), lacks_fragment(set(), "top"), lacks_fragment(set(), "c")
     (False, False, True)

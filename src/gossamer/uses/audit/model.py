@@ -21,7 +21,7 @@ class Severity(StrEnum):
     NOTICE = "notice"
     """The page works, but could be improved."""
     INFO = "info"
-    """A fact, not a problem. It is not counted."""
+    """A fact, not a problem. The counts of errors, warnings and notices do not include such findings."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -30,9 +30,9 @@ class PageLink(msgspec.Struct, array_like=True):
     url: str
     """The absolute URL without fragment."""
     kind: str
-    """The kind of link. It is the name of the element (a, area, iframe, frame, form, img, script),
-    `stylesheet`, `media`, `refresh` (a meta refresh), or the relation of a `link` element (next, prev,
-    alternate)."""
+    """The kind of link. For most links, the kind is the name of the element (a, area, iframe, frame, form,
+    img, script). For a `link` element, the kind is its relation (stylesheet, next, prev, alternate). Audio,
+    video and other embedded media have the kind `media`. A meta refresh has the kind `refresh`."""
     text: str = ""
     """The visible text of the link, or the `alt` text of its image. At most 100 characters."""
     nofollow: bool = False
@@ -40,7 +40,7 @@ class PageLink(msgspec.Struct, array_like=True):
 
 
 class ImageFacts(msgspec.Struct, omit_defaults=True):
-    """The images of a page. URLs are as written in the page, at most 20 of a kind."""
+    """The images of a page. Each list contains at most 20 URLs, as written in the page."""
 
     count: int = 0
     without_alt: list[str] = []
@@ -71,9 +71,10 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     body_canonicals: int = 0
     """Number of `link rel=canonical` elements outside of the head."""
     canonical: str = ""
-    """The absolute canonical URL: the one in the page, or else the one in the header."""
+    """The absolute canonical URL in the page. If the page has none, the absolute canonical URL in the header.
+    """
     header_canonical: str = ""
-    """The absolute URL of the canonical in the header."""
+    """The absolute canonical URL in the header."""
     robots: list[str] = []
     """The directives of robots meta elements, in lower case."""
     header_robots: list[str] = []
@@ -83,7 +84,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     language: str = ""
     """The `lang` attribute as written."""
     detected_language: str = ""
-    """The language of the text. Empty if it is not certain, or if the extra `text` is not installed."""
+    """The language of the text. Empty if the language is not certain, or if the extra `text` is not
+    installed."""
     words: int = 0
     text_hash: str = ""
     main_hash: str = ""
@@ -103,14 +105,15 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     blocking_scripts: list[str] = []
     """The src of scripts in the head that the browser runs before it shows the page."""
     lazy_hero: str = ""
-    """The src of the first picture of the page if it is loaded late, or ''."""
+    """The URL of the page's first picture and the reason, if that picture is loaded late. Otherwise ''."""
     ids: list[str] = []
-    """Possible targets of fragments: ids and names of anchors."""
+    """Possible targets of fragments: the ids of elements and the names of anchors."""
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
     unrendered: str = ""
-    """Why the page is empty without JavaScript. '' if it is not empty, or if a browser fetched it."""
+    """The reason why the page is empty without JavaScript. '' if the page is not empty, or if a browser
+    fetched the page."""
     mixed: list[str] = []
     """Files that an https page loads over http."""
     insecure_forms: list[str] = []
@@ -120,7 +123,7 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def directives(self) -> set[str]:
-        """The robots directives of the page and its headers."""
+        """The robots directives in the page and in the response headers."""
         return {*self.robots, *self.header_robots}
 
     @property
@@ -150,8 +153,9 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class AuditFinding(msgspec.Struct, array_like=True, frozen=True):
-    """A problem that a check found on a page or in a link of a page. `target`: the other URL of the finding,
-    or another text that distinguishes findings of one page."""
+    """A problem that a check found on a page or in a link of a page. `target`: the second URL that the
+    finding is about. If a check has several findings on one page, `target` may also be a text that
+    distinguishes these findings."""
 
     check: str
     url: str
@@ -175,7 +179,8 @@ class CheckOutcome(msgspec.Struct):
     new: int
     """Number of findings that the previous audit did not have. 0 in the first audit."""
     fixed: int
-    """Number of findings of the previous audit that are gone, on pages that both audits saw."""
+    """Number of findings of the previous audit that this audit no longer has. If this audit did not see the
+    whole site, only findings on pages that this audit saw are counted."""
     share: float
     """The share of the site's indexable pages that have a finding."""
 
@@ -186,13 +191,13 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     url: str
     audit: int
     before: int | None
-    """The number of the audit with which this one is compared."""
+    """The number of the audit with which this audit is compared."""
     state: str
     """The state of the crawl: `finished`, `limited` or `stopped`."""
     whole: bool
-    """Whether it is certain that the crawl saw every page that links lead to."""
+    """Whether the crawl certainly saw every page to which a link leads."""
     reasons: list[str]
-    """The reasons why it is not certain that the crawl saw the whole site."""
+    """The reasons why the crawl may have missed pages of the site."""
     pages: int
     indexable: int
     links: int
@@ -202,7 +207,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     warnings: int
     notices: int
     infos: int = 0
-    """Things to know, which are no faults."""
+    """Number of findings that are facts, not problems."""
     new: int
     fixed: int
     seconds: float

@@ -229,7 +229,8 @@ def _read_images(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
 
 
 def _read_loading(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
-    """Reads what delays the first view of a page: scripts in the head, and a first picture that waits."""
+    """Finds the causes of a late first view of a page. These are scripts in the head, and a first picture
+    that is loaded late."""
     for script in tree.select("head script[src]"):
         kind = _attribute(script, "type").strip().lower()
         if (
@@ -242,7 +243,8 @@ def _read_loading(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
 
 
 def _late_picture(tree: Any, inert: set[Any]) -> str:
-    """Returns the src of the first picture of a page if it is loaded late, or ''."""
+    """Returns the URL of the first picture of a page and the reason, if that picture is loaded late.
+    Otherwise returns ''."""
     images = (one for one in tree.select("img") if one not in inert and one.closest(_FRAME) is None)
     first = next((one for one in images if not _is_small(one)), None)
     if first is None or _chars_before(first, MAX_CHARS_ABOVE) > MAX_CHARS_ABOVE:
@@ -255,14 +257,14 @@ def _late_picture(tree: Any, inert: set[Any]) -> str:
 
 
 def _is_small(image: Any) -> bool:
-    """Returns whether an image is an icon or the like, as far as its attributes tell."""
+    """Returns whether the attributes `width` and `height` show that an image is small, such as an icon."""
     sizes = [_attribute(image, name).strip().removesuffix("px") for name in ("width", "height")]
     return any(size.isdigit() and int(size) < MIN_HERO_PX for size in sizes)
 
 
 def _chars_before(element: Any, most: int) -> int:
-    """Returns how many characters of text stand before an element in its page, up to a little more than
-    `most`."""
+    """Returns the number of characters of text before an element in its page. The count stops soon after it
+    exceeds `most`."""
     count = 0
     while (parent := element.parent) is not None and count <= most:
         for child in parent.children:
@@ -342,8 +344,9 @@ def _has_placeholder(text: str, view: PageView) -> bool:
 
 
 def detect_language(text: str, declared: str) -> str:
-    """Returns the language of a text, or '' if it is not certain, or if the extra `text` is missing. A
-    language that is hard to distinguish from the declared one counts as the declared one."""
+    """Returns the language of a text. Returns '' if the language is not certain, or if the extra `text` is
+    missing. A language that is hard to distinguish from the declared language counts as the declared
+    language."""
     from gossamer.parsing.language import language_of_text
 
     if sum(map(str.isalpha, text[:3000])) < _MIN_LETTERS_OF_LANGUAGE:
@@ -355,8 +358,8 @@ def detect_language(text: str, declared: str) -> str:
 
 
 def sketch_of(words: list[str]) -> bytes:
-    """Returns a MinHash of the text's sequences of four words, which consists of BINS numbers of 4 bytes.
-    Returns b"" for a short text.
+    """Returns a MinHash of the four-word sequences in a text. The MinHash consists of BINS numbers of 4 bytes
+    each. Returns b"" for a short text.
 
     >>> len(sketch_of(["a"] * 60)), sketch_of(["a"])
     (512, b'')

@@ -46,18 +46,19 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     database: str
     external: int | None = 500
-    """Maximum number of links to other sites that are checked, and also the maximum number of the site's own
-    files. None means all, 0 means none."""
+    """Maximum number of links to other sites that are checked. The same maximum applies to the site's own
+    embedded files and unvisited pages. None means all, 0 means none."""
     limit: int | None = None
     depth: int | None = None
     fresh: bool = False
     """Whether an interrupted audit is deleted instead of continued."""
     archive: str | None = None
-    """The path of stored pages. If it is given, these are audited, and nothing is requested."""
+    """The path of stored pages. If a path is given, the audit reads the stored pages and requests nothing."""
     http_port: int | None = None
-    """The port at which the site serves http if https is not at port 443. It should redirect to https."""
+    """The port at which the site serves http if https is not at port 443. The audit checks that this port
+    redirects to https."""
     crawl: dict[str, Any] = {}
-    """Further options of `gossamer.run`."""
+    """Additional options for `gossamer.run`."""
 
     def identity(self) -> dict[str, Any]:
         """Returns the options that must not change when an audit is continued."""
@@ -95,8 +96,9 @@ def without_credentials(url: str) -> str:
 
 
 def audit(url: str, options: AuditOptions, tell: Callable[[str], None]) -> AuditSummary:
-    """Audits a site. `url`: its first page. `tell`: called with messages for the user. An interrupted audit is
-    continued. Raises GossamerError. After a KeyboardInterrupt, the next call continues the audit."""
+    """Audits a site. `url`: the first page of the site. `tell`: called with messages for the user. An
+    interrupted audit is continued. Raises GossamerError. After a KeyboardInterrupt, the next call continues
+    the audit."""
     began = time.time()
     with AuditDatabase(options.database) as database:
         record = _begin(database, url, options, tell)
@@ -201,7 +203,8 @@ def _first_steps(
 
 
 def unasked_reason(options: AuditOptions) -> str:
-    """Returns why the hosts of the site are not asked by this machine itself, or ''."""
+    """Returns the reason why this machine does not request the hosts of the site directly. Returns '' if this
+    machine may request the hosts directly."""
     if options.archive is not None:
         return "stored pages are audited, so nothing is requested"
     return "the crawl goes through proxies" if options.crawl.get("proxies") else ""
@@ -219,8 +222,8 @@ def _crawl(
     options: AuditOptions,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Crawls the site. `url`: its first page, with any credentials. Returns the state of the crawl and the
-    reasons why it may have missed pages."""
+    """Crawls the site. `url`: the first page of the site, with any credentials. Returns the state of the
+    crawl, and the reasons why the crawl may have missed pages."""
     hosts = {host for (host,) in database.rows("SELECT host FROM hosts")}
     seeds: list[Any] = [{"url": url, "priority": 10}]
     if options.limit is None or options.limit > 1:
@@ -247,8 +250,8 @@ def _crawl(
 
 
 def incomplete_reasons(state: str, summary: Any) -> list[str]:
-    """Returns the reasons why a crawl may have missed pages of the site. [] if it is certain that it saw all
-    of them."""
+    """Returns the reasons why a crawl may have missed pages of the site. Returns [] if the crawl certainly
+    saw all pages."""
     reasons = []
     if state == "limited":
         reasons.append("a limit ended the crawl")
@@ -273,8 +276,8 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
-    """Returns a reason if the crawl may have missed links on pages that need JavaScript. [] if there are no
-    such pages."""
+    """Returns a list with the reason why the crawl may have missed links, if the site has pages that need
+    JavaScript. Returns [] if there are no such pages."""
     query = (
         "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
         "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
@@ -327,8 +330,8 @@ def _evaluate(
 def check_scope(
     database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks
 ) -> CheckScope:
-    """Returns what the checks may conclude. `reasons`: why the crawl did not see the whole site. `links`: whether
-    links were checked."""
+    """Returns the data on which the states of the checks depend. `reasons`: the reasons why the crawl did not
+    see the whole site. `links`: whether links were checked."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     has_sitemap = bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)"))
     return CheckScope(reasons, has_sitemap, links, max(0, unchecked), offline=is_offline(database))

@@ -1,5 +1,5 @@
-"""Makes the single requests of an audit outside of its crawl: the first page, robots.txt, sitemaps. If stored pages are
-audited, they are read from the archive, and nothing is requested."""
+"""Makes the single requests of an audit outside of its crawl: the first page, robots.txt, sitemaps. An audit
+of stored pages reads these pages from the archive and requests nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gossamer.errors import FetchFailed
 
 MAX_REDIRECTS: Final = 10
 NOT_STORED: Final = "not-stored"
-"""The reason of the failure if an archive lacks a page. It says nothing about the site."""
+"""The reason for a failed request if the archive lacks the page. Such a failure says nothing about the site.
+"""
 
 
 class Answered(NamedTuple):
@@ -24,8 +25,9 @@ class Answered(NamedTuple):
 
 
 def request(url: str, options: Mapping[str, Any]) -> Answered:
-    """Returns the response for a URL. `options`: the options of `gossamer.fetch`, and `archive`: the path of stored
-    pages, which are then read instead of requesting the URL. Raises FetchFailed."""
+    """Returns the response for a URL. `options`: the options of `gossamer.fetch`, and the option `archive`
+    with the path of stored pages. If `archive` is given, the function reads the stored page and does not
+    request the URL. Raises FetchFailed."""
     if (archive := options.get("archive")) is not None:
         return _stored(url, str(archive))
     page = gossamer.fetch(url, **options)

@@ -1,6 +1,5 @@
-"""The crawl of an audit, which uses only the public API. It consists of a site whose page function reads the
-facts of each page, and of two sinks that write pages and attempts into the database before a visit is
-settled."""
+"""The crawl of an audit. The crawl uses only the public API. The page function of the site reads the facts of
+each page. Two sinks write pages and attempts into the database before a visit is settled."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 RETRIES = "10s,1m"
-"""The waiting times before a failed page is retried. They are short, so that the report is not delayed."""
+"""The waiting times before a failed page is retried. The waiting times are short, because a long wait delays
+the report."""
 ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""The writers of running crawls, from which `AuditAttempts` gets its writer."""
+"""The writers of running crawls. `AuditAttempts` gets its writer from here."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
 
@@ -41,10 +41,10 @@ class AuditWriter:
     def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
         self.database, self.checked = database, checked
         self._silent: dict[str, str] = {}
-        """Origin -> the error for which its robots.txt could not be fetched."""
+        """Origin -> the error of the request for its robots.txt."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes pages and failures. They are durable when this returns."""
+        """Writes pages and failures. The rows are durable when the method returns."""
         self.database.write_pages(
             (
                 row["page"],
@@ -88,8 +88,7 @@ class AuditWriter:
         )
 
     def explain_unreachable(self) -> None:
-        """Replaces the error `robots-unreachable` with the error for which robots.txt could not be
-        fetched."""
+        """Replaces the error `robots-unreachable` with the error of the request for robots.txt."""
         with self.database.transaction() as base:
             for origin, reason in self._silent.items():
                 base.execute(
@@ -114,7 +113,7 @@ class AuditAttempts:
         self._writer = _writers[url.rpartition("=")[2]]
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes rows. They are durable when this returns."""
+        """Writes rows. The rows are durable when the method returns."""
         self._writer.write_attempts(rows)
 
 
@@ -143,7 +142,7 @@ def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, An
 
 def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
     """Returns the site whose pages are audited."""
-    from gossamer.parsing.rendering_need import RenderingNeed  # this imports the parser
+    from gossamer.parsing.rendering_need import RenderingNeed  # a late import, because it loads the parser
 
     site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
 
@@ -162,7 +161,7 @@ def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
 
 
 def is_unstored(view: PageView) -> bool:
-    """Returns whether an archive lacks a page, so that the response says nothing about the site."""
+    """Returns whether the archive lacks a page. The response for such a page says nothing about the site."""
     return view.status == 404 and view.body == UNSTORED
 
 
@@ -182,8 +181,8 @@ def record_failures(site: Site) -> None:
 def run_crawl(
     site: Site, writer: AuditWriter, seeds: list[Any], options: Mapping[str, Any]
 ) -> tuple[str, Any]:
-    """Runs or resumes a crawl. Returns its state and its summary. A crawl in which every page failed raises
-    no error, because the failures are findings."""
+    """Runs or resumes a crawl. Returns the state and the summary of the crawl. A crawl in which every page
+    failed raises no error, because the failures are findings."""
     with writer as attempts:
         try:
             result: Any = gossamer.run(site, *([seeds] if seeds else []), attempts=attempts, **options)

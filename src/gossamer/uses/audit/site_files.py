@@ -34,8 +34,9 @@ def read_site_files(
     pause: float,
     tell: Callable[[str], None],
 ) -> None:
-    """Reads robots.txt and the sitemaps that it names, or else `/sitemap.xml`. `start`: the first page of the
-    site, after redirects. `pause`: the seconds between two requests."""
+    """Reads robots.txt and the sitemaps that robots.txt names. If robots.txt names none, reads
+    `/sitemap.xml`. `start`: the first page of the site, after redirects. `pause`: the seconds between two
+    requests."""
     origin = origin_of(start)
     named = _read_robots(database, origin, options)
     waiting = [(url, "robots.txt") for url in named] or [(f"{origin}/sitemap.xml", "guess")]
@@ -53,7 +54,7 @@ def read_site_files(
 
 
 def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any]) -> list[str]:
-    """Stores the robots.txt of an origin. Returns the sitemaps that it names."""
+    """Stores the robots.txt of an origin. Returns the sitemaps that this robots.txt names."""
     status, body, problem = None, b"", ""
     try:
         page = request(f"{origin}/robots.txt", options)
@@ -159,7 +160,7 @@ def find_blocked(database: AuditDatabase, agent: str = "gossamer") -> None:
         rules = gossamer.politeness.robots.Robots(body)
         host = host_of(f"{origin}/")
         after = -(2**63)
-        while True:  # in chunks, because rows are written while others are read
+        while True:  # rows are read in chunks, because the loop also writes rows
             chunk = list(
                 database.rows(
                     "SELECT id, url FROM urls WHERE host = ? AND id > ? ORDER BY id LIMIT 5000", [host, after]

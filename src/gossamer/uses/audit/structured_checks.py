@@ -62,7 +62,7 @@ def check_structured(tree: Any) -> StructuredFaults:
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """Yields the objects of a JSON-LD value, nested ones included."""
+    """Yields the objects in a JSON-LD value, including nested objects."""
     waiting, seen = [value], 0
     while waiting and seen < MAX_NODES:
         one = waiting.pop()
@@ -80,8 +80,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def missing_properties(node: dict[str, Any]) -> Iterator[str]:
-    """Yields the properties that a node lacks. A node that only refers to another one (`@id` alone) does not
-    lack any.
+    """Yields the required properties that a node lacks. A node is not checked if it has only an `@id`, a
+    type, a context, a name or a URL, because such a node only refers to another node.
 
     >>> list(missing_properties({"@type": "Event", "name": "Fair", "startDate": "2026-05-01"}))
     ['Event: location']

@@ -1,5 +1,5 @@
-"""Creates Arrow columns from buffers. `pyarrow.array` is not used, because it imports pandas if pandas is
-installed, which takes 50 MB in each process."""
+"""Creates Arrow columns from buffers. `pyarrow.array` is not used. If pandas is installed, `pyarrow.array`
+imports pandas, and this import takes 50 MB in each process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def texts(values: Iterable[str]) -> Any:
 
 
 def table(columns: dict[str, Any]) -> Any:
-    """Returns a table of columns."""
+    """Returns an Arrow table with these columns."""
     import pyarrow as pa
 
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))

@@ -22,7 +22,8 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The name under which the pages of all other sites are counted, if there are too many sites."""
+"""The site name for the pages of all sites that are not counted separately. A run uses this name if there are
+too many sites."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 
@@ -60,7 +61,7 @@ def marker_of(folder: str, step: str, number: int) -> Path:
 def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
     """Writes the index of a chunk: the position of each page in its file, and the hashes by which copies of
     the page are found. `same` is a hash of the title and the main text, or 0 for a page without a main text.
-    `band0` to `band7` are the bands of the sketch, or -1 for a text of a few words."""
+    `band0` to `band7` are the bands of the sketch, or -1 if the text has too few words."""
     rows: list[tuple[int, ...]] = []
     shown: list[tuple[str, str, str, str]] = []
     sketches: list[bytes] = []
@@ -98,9 +99,9 @@ def count_chunk(
     chunk: Chunk,
     shown: Counter[int],
 ) -> ChunkCounts:
-    """Writes the counts of a chunk's pages, except for the pages in `skipped`. `shown`: how many contexts of each
-    keyword this process wrote for earlier chunks. Only the first contexts of all pages are kept in the end, so a
-    keyword that has enough of them gets no more."""
+    """Writes the counts of a chunk's pages, except for the pages in `skipped`. `shown`: the number of
+    contexts of each keyword that this process wrote for earlier chunks. The tables contain only the first
+    contexts of a keyword over all pages, so a keyword with enough contexts gets no more."""
     work = _ChunkWork(plan, matcher, shown)
     sites = {site: number for number, site in enumerate(plan.sites)}
     for line in read_chunk(chunk):
@@ -158,8 +159,8 @@ class _ChunkWork:
                 self._anchors[url, keyword] += 1
 
     def _show(self, number: int, text: str, body: Sequence[str], language: str, wanted: set[int]) -> None:
-        """Stores contexts of the keywords in `wanted`, which do not have enough contexts in this chunk
-        yet."""
+        """Stores contexts of the keywords in `wanted`. A keyword is wanted until this process has stored
+        enough contexts of the keyword."""
         chosen: list[tuple[int, int]] = []
         for place, keyword in self._matcher.find(body, language):
             if keyword in wanted and self._shown[keyword] < MAX_CONTEXTS:

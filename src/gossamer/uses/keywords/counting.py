@@ -39,7 +39,7 @@ from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 VERSION: Final = 2
 PARTS: Final = "parts"
 AUTO_KEYWORDS: Final = 200
-"""If there is no list, this many of the discovered terms are counted as keywords."""
+"""Number of discovered terms that are counted as keywords if there is no list."""
 PROGRESS_S: Final = 5.0
 Tell = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class CountOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a count."""
 
     keywords: list[str] = []
-    """The keywords of the list. If it is empty, the most important discovered terms are counted."""
+    """The keywords of the list. If the list is empty, the most important discovered terms are counted."""
     stem: str = ""
     """The stemming language, `auto` for the language of each page, or '' for no stemming."""
     processes: int = 1
@@ -61,8 +61,8 @@ class CountResult(msgspec.Struct, kw_only=True):
     """Number of pages with any text, including copies."""
     counted: int
     copies: int
-    """Number of pages that are not counted, because they are nearly equal to another page or were stored
-    again later."""
+    """Number of pages that are not counted, because they are copies. A page is a copy if the text is nearly
+    equal to the text of another page, or if the same URL was stored again later."""
     empty: int
     unread: int
     words: int
@@ -135,7 +135,7 @@ def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Se
 
 
 def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> list[str]:
-    """Runs one kind of merge. Returns the terms that matter most for the kind `top`, and nothing for others."""
+    """Runs the merge `kind`. The merge `top` returns the most important terms. Any other merge returns []."""
     if kind == "top":
         return top_terms(target, AUTO_KEYWORDS)
     folder = target / PARTS
@@ -153,8 +153,8 @@ def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> list[str]:
 
 
 class _Work:
-    """Runs the steps of a count for all chunks that a step has not handled yet. `processes`: the number of
-    processes."""
+    """Runs the steps of a count. A step skips the chunks that it has already handled. `processes`: the number
+    of processes."""
 
     def __init__(self, plan: CountPlan, chunks: Sequence[Chunk], processes: int, tell: Tell) -> None:
         self.plan, self._chunks, self._processes, self._tell = plan, chunks, processes, tell
@@ -181,8 +181,8 @@ class _Work:
         return total
 
     def merge(self, kind: str, target: Path, step: str = "") -> list[str]:
-        """Runs one kind of merge (`_merge`). If there are several chunks, a separate process merges them, so
-        that its memory is freed afterwards."""
+        """Runs the merge `kind` (`_merge`). If there are several chunks, a separate process runs the merge.
+        The end of this process frees the memory."""
         given = (kind, self.plan, target, step)
         if len(self._chunks) == 1:
             return _merge(*given)
@@ -221,7 +221,7 @@ class _Work:
 
 
 class _Worker:
-    """Handles chunks for one step, in one process."""
+    """Runs one step on chunks in one process."""
 
     def __init__(self, plan: CountPlan, step: str) -> None:
         self._plan, self._step = plan, step
@@ -230,7 +230,7 @@ class _Worker:
         self._shown: Counter[int] = Counter()
 
     def handle(self, chunk: Chunk) -> ChunkCounts:
-        """Handles one chunk and returns its totals. Later calls have later chunks."""
+        """Handles one chunk and returns its totals. Each call gets a later chunk than the previous call."""
         if self._step == "index":
             return index_chunk(self._plan, chunk)
         skipped = self._skips(chunk)
@@ -247,7 +247,7 @@ class _Worker:
 
 
 _worker: list[_Worker] = []
-"""The worker of this process, if this is a process of the pool."""
+"""The worker of this process. Empty if the process does not belong to the pool."""
 
 
 def _ignore_interrupts() -> None:

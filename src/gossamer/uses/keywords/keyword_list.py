@@ -22,7 +22,7 @@ from gossamer.uses.keywords.tokens import is_word, tokens
 MAX_WORDS: Final = 20
 """The maximum number of tokens of a keyword."""
 _COLUMN: Final = ("keyword", "keywords", "term", "query", "phrase", "word")
-"""Possible names of the column with the keywords, in lists that other tools wrote."""
+"""Possible names of the keyword column in lists from other tools."""
 Place = tuple[int, str | None, str]
 """A line number, the text of the keyword, and the reason if the line cannot be read (the text is then None)."""
 
@@ -37,12 +37,13 @@ class RejectedKeyword(msgspec.Struct, frozen=True):
 
 
 class KeywordList(msgspec.Struct, frozen=True):
-    """The keywords of all sources, as written and in order."""
+    """The keywords of all sources in their original spelling and order."""
 
     keywords: list[str]
     rejected: list[RejectedKeyword]
     repeated: int = 0
-    """The number of lines that repeat a keyword, possibly in another spelling that has the same tokens."""
+    """The number of lines that repeat an earlier keyword. Two spellings are the same keyword if they have the
+    same tokens."""
 
 
 def read_keywords(sources: Iterable[str]) -> KeywordList:

@@ -14,16 +14,17 @@ ZONES: Final = ("body", "title", "headings", "alt", "meta")
 """The zones of a page's own texts, in the order of the counts that `KeywordMatcher.count` returns. Links that
 point to the page are counted separately."""
 FIRST: Final = len(ZONES)
-"""Index in the list of counts, after the zones. The value there is the position of the keyword's first token
-in the body, or -1 if the keyword is not in the body."""
+"""The index that follows the zones in the list of counts. The value at this index is the position of the
+keyword's first token in the body, or -1 if the keyword is not in the body."""
 CONTEXT_CHARS: Final = 100
 MAX_CONTEXTS: Final = 5
 MAX_CACHED_ANCHORS: Final = 50_000
 
 
 class _FirstWord(NamedTuple):
-    """The keywords that begin with a certain token. `alone`: keywords of one token. `longer`: the other
-    keywords, by their number of tokens and then by their further tokens."""
+    """The numbers of the keywords that begin with the same token. `alone`: the keywords that consist of this
+    token. `longer`: the other keywords. The outer key is the number of tokens. The inner key contains the
+    tokens after the first token."""
 
     alone: list[int]
     longer: dict[int, dict[tuple[str, ...], list[int]]]
@@ -73,8 +74,8 @@ class KeywordMatcher:
         return len(self._words[keyword])
 
     def find(self, words: Sequence[str], language: str) -> list[tuple[int, int]]:
-        """Returns the occurrences in the tokens of a page, as `TokenMatcher.find` does. `language`: the
-        page's language."""
+        """Returns the occurrences in the tokens of a page, in the form of `TokenMatcher.find`. `language`:
+        the page's language."""
         code = stem_language(self._stem, language) if self._stem else ""
         if code not in self._matchers:
             own = [stems_of(code).of(words) for words in self._words] if code else self._words
@@ -82,9 +83,9 @@ class KeywordMatcher:
         return self._matchers[code].find(stems_of(code).of(words) if code else words)
 
     def count(self, page: StoredText, body: Sequence[str]) -> dict[int, list[int]]:
-        """Returns the counts of each keyword on a page: one number for each zone of `ZONES`, then the
-        position of the first occurrence in the body or -1 (see FIRST). `body`: the tokens of the page's main
-        text."""
+        """Returns a list of counts for each keyword on a page. The list contains one count for each zone of
+        `ZONES`. The last number in the list is the position of the first occurrence in the body, or -1 (see
+        FIRST). `body`: the tokens of the page's main text."""
         found: dict[int, list[int]] = {}
         language = page.code
         for place, keyword in self.find(body, language):

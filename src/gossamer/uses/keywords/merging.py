@@ -19,11 +19,11 @@ from gossamer.uses.keywords.term_counts import BETWEEN
 
 MEMORY: Final = "180MB"
 MAX_SITES: Final = 50
-"""Maximum number of sites that are counted separately: those with the most pages."""
+"""Maximum number of sites that are counted separately. The sites with the most pages are chosen."""
 MAX_TERMS: Final = 100_000
 """Maximum number of discovered terms of a site."""
 MIN_NPMI: Final = 0.3
-"""Minimum normalized pointwise mutual information of the words of a phrase. Phrases with a lower value are
+"""Minimum normalized pointwise mutual information of the words of a phrase. Phrases below this minimum are
 left out."""
 FEW_PAGES: Final = 5
 """If a site has fewer pages than this, the score of a term is just its count, because the number of its pages
@@ -34,14 +34,14 @@ MANY_PAGES: Final = 0.3
 """Words that have at most SHORT_CHARS characters and occur on more than this share of the pages are function
 words. No phrase begins or ends with a function word."""
 SHARE_BYTES: Final = 64 << 20
-"""Approximate number of compressed bytes of partial term counts that are summed in one query."""
+"""Approximate size of the partial term counts that one query sums, in compressed bytes."""
 _ROWS: Final = 10_000
 _LONG_ROWS: Final = 10_240
 """Number of rows with contexts that are in memory before they are written."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
-"""Names of two files: the sorted numbers of the pages that are not counted, and the sites that are counted
-separately."""
+"""The names of two files. The first file contains the sorted numbers of the pages that are not counted. The
+second file contains the sites that are counted separately."""
 
 
 def check_libraries() -> None:
@@ -66,15 +66,15 @@ def connect(folder: Path) -> Any:
             "preserve_insertion_order": False,
         },
     )
-    # in a spawned process, DuckDB takes the interpreter for an interactive one, and prints progress on stdout
+    # in a spawned process, DuckDB assumes an interactive interpreter, and prints progress on stdout
     base.execute("SET enable_progress_bar_print = false")
     return base
 
 
 def find_copies(base: Any, folder: Path) -> None:
-    """Writes `copies.parquet` and `sites.json`. The first lists the pages that are not counted, because a
-    later line has the same URL or an earlier page has nearly the same text. The second lists the sites with
-    the most pages."""
+    """Writes `copies.parquet` and `sites.json`. `copies.parquet` lists the pages that are not counted,
+    because a later line has the same URL or an earlier page has nearly the same text. `sites.json` lists the
+    sites with the most pages."""
     base.execute(f"CREATE VIEW found AS SELECT * FROM {_parts(folder, 'index.index')}")
     base.execute(
         "CREATE TABLE copies AS SELECT found.page, last AS first, 'url' AS kind FROM found JOIN "
@@ -120,7 +120,8 @@ def _find_near(base: Any) -> None:
         base.execute("CREATE OR REPLACE TABLE near (page BIGINT, first BIGINT)")
         if not _verify(base):
             return
-        # The first page of a group is not a copy. A page that copies a copy is compared with the first page.
+        # The first page of a group is not a copy. If a page is similar to a copy, the next round compares the
+        # page with the original of that copy.
         base.execute(
             "INSERT INTO copies SELECT page, first, 'near' FROM near WHERE first NOT IN (SELECT page FROM near) "
             "AND first NOT IN (SELECT page FROM copies)"
@@ -132,8 +133,9 @@ def _find_near(base: Any) -> None:
 
 
 def _verify(base: Any) -> int:
-    """Adds the pairs whose texts are nearly equal to the table `near`, and returns their number. Each page is
-    in at most one pair, with the first page that is most similar to it."""
+    """Writes pairs of pages with nearly equal texts into the table `near`, and returns the number of pairs.
+    Each page gets at most one pair, with the most similar candidate. If several candidates are equally
+    similar, the first candidate is chosen."""
     reader = base.cursor()
     reader.execute(
         "SELECT DISTINCT pairs.page, pairs.first, a.sketch, b.sketch FROM pairs JOIN left_over a ON a.page = pairs.page "
@@ -165,8 +167,8 @@ def _insert(base: Any, rows: Sequence[tuple[int, int]]) -> int:
 
 
 def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
-    """Writes `terms.parquet`, which contains the terms by site and language with their scores, and
-    `groups.parquet`, which contains the numbers of pages and words by site and language."""
+    """Writes `terms.parquet` and `groups.parquet`. `terms.parquet` contains the terms with their scores by
+    site and language. `groups.parquet` contains the numbers of pages and words by site and language."""
     _sites(base, sites)
     if not list(folder.glob("terms.terms-*.parquet")):
         raise UsageError("no page has a word: there is nothing to count")
@@ -229,14 +231,14 @@ def _sum_terms(base: Any, folder: Path) -> None:
 
 
 def _function_word(table: str) -> str:
-    """Returns the SQL condition for a function word: it is short and on many pages. No phrase begins or ends
-    with such a word."""
+    """Returns the SQL condition for a function word. A function word is short and occurs on many pages. No
+    phrase begins or ends with a function word."""
     return f"(length({table}.word) <= {SHORT_CHARS} AND {table}.m > s.all_pages * {MANY_PAGES} AND s.all_pages >= {FEW_PAGES})"
 
 
 def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> None:
-    """Writes `pages.parquet`, which contains all pages. For each page, it has the number of words, and the
-    original if the page is a copy."""
+    """Writes `pages.parquet`, which contains all pages. Each row contains the number of words of a page, and
+    the original if the page is a copy."""
     _sites(base, sites)
     base.execute(
         "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "
@@ -248,8 +250,9 @@ def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> Non
 
 
 def merge_keywords(base: Any, folder: Path, step: str, keywords: Sequence[str]) -> None:
-    """Writes `counts.parquet`, which contains the counts by page and keyword, and `keywords.parquet`, which
-    contains the counts by keyword and site. In the latter, the site '' means all sites."""
+    """Writes `counts.parquet` and `keywords.parquet`. `counts.parquet` contains the counts by page and
+    keyword. `keywords.parquet` contains the counts by keyword and site. The site '' in `keywords.parquet`
+    means all sites."""
     target = folder.parent
     given = [keyword.encode("utf-8", "replace").decode() for keyword in keywords]  # no lone surrogates
     base.execute(

@@ -1,5 +1,5 @@
-"""The site file with which `gossamer keywords` crawls. It applies to any URL, and reads the text of each page
-by zone."""
+"""The site file with which `gossamer keywords` crawls. The site accepts any URL. Its page function reads the
+text of each page by zone."""
 
 from __future__ import annotations
 

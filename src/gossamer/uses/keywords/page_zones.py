@@ -14,7 +14,8 @@ from gossamer import PageView
 from gossamer.client.near_duplicates import make_sketch
 
 MAX_PARTS: Final = 300
-"""The maximum number of headings, links and images of a page that are read."""
+"""The maximum number of headings that are read from a page. The same maximum applies to links and to images.
+"""
 MAX_CHARS: Final = 1000
 """The maximum number of characters of a title, a heading, a link, an alternative text or a description."""
 _AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
@@ -23,8 +24,8 @@ _META: Final = 'meta[name="description" i][content], meta[name="keywords" i][con
 
 
 class PageText(msgspec.Struct, kw_only=True):
-    """The texts of a page, as a crawl stores them. Texts are in NFC, with whitespace collapsed. Paragraphs of
-    `text` are separated by an empty line."""
+    """The texts of a page in the form in which a crawl stores them. Texts are in NFC, with whitespace
+    collapsed. Paragraphs of `text` are separated by an empty line."""
 
     url: str
     title: str = ""
@@ -37,7 +38,8 @@ class PageText(msgspec.Struct, kw_only=True):
     anchors: list[tuple[str, str]] = []
     """The links in the page's content: (URL, text)."""
     sketch: bytes = b""
-    """The sketch of the text, by which nearly equal texts are found. b'' for a text of a few words."""
+    """The sketch of the text. A count compares sketches to find nearly equal texts. b'' if the text has too
+    few words."""
 
 
 def read_zones(page: PageView) -> dict[str, Any] | None:
@@ -85,7 +87,7 @@ def primary_language(tag: str | None) -> str:
 
 
 def _inside(tree: Document, query: str) -> set[Element]:
-    """Returns all headings, links and images that are inside elements that match a query."""
+    """Returns all headings, links and images inside the elements that `query` selects."""
     found: set[Element] = set()
     for part in query.split(", "):
         found.update(tree.select(f"{part} :is(a, h1, h2, h3, img)"))

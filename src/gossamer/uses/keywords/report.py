@@ -124,7 +124,7 @@ def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
 
 
 def draw_trend(points: Sequence[TrendPoint]) -> str:
-    """Returns an SVG chart of a keyword's counts over runs. It has one step for each run."""
+    """Returns an SVG chart of a keyword's counts over runs. The chart has one step for each run."""
     most = max(1, *(one.count for one in points))
     floor, top = float(HEIGHT - BOTTOM), 10.0
     step = (WIDTH - LEFT - 14) / (len(points) - 1)

@@ -31,9 +31,9 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     """A run, as stored in the file `run.json` of its folder."""
 
     id: str
-    """The time of its start in UTC, as YYYYMMDD-HHMMSS."""
+    """The start time of the run in UTC, as YYYYMMDD-HHMMSS."""
     began: float
-    """The time of its start, in seconds since the epoch."""
+    """The start time of the run, in seconds since the epoch."""
     sources: list[str]
     state: str = "crawling"
     """The state of the run: `crawling`, `counting` or `done`."""
@@ -54,13 +54,13 @@ class KeywordRunOptions(msgspec.Struct, kw_only=True):
     list_names: list[str] = []
     """The names of the lists, for the report."""
     data: str = ".gossamer"
-    """The data folder with the crawls that sources may name."""
+    """The data folder that contains crawls. A source may be the name of one of these crawls."""
     delay: str = DELAY
     processes: int = 1
     fresh: bool = False
     """Whether to begin a new run even if an earlier one can be continued."""
     crawl: dict[str, Any] = {}
-    """Further options of `gossamer.run`."""
+    """Additional options for `gossamer.run`."""
 
 
 def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
@@ -84,8 +84,8 @@ def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell)
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises ConfigError
-    if another process has it."""
+    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises
+    ConfigError if another process works on the run."""
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -156,7 +156,8 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
 
 
 def _new_folder(parent: str, began: float) -> Path | None:
-    """Creates the folder of a run that begins at this time. Returns None if another run has it."""
+    """Creates the folder of a run. The time `began` determines the name of the folder. Returns None if
+    another run has a folder with this name."""
     folder = run_folder(parent, time.strftime("%Y%m%d-%H%M%S", time.gmtime(began)))
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:

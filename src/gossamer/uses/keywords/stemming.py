@@ -42,7 +42,7 @@ LANGUAGES: Final = {
 }
 """Language code -> name of the stemmer."""
 AUTO: Final = "auto"
-"""The value of `stem` that selects the language that each page declares."""
+"""With this value of `stem`, the stems of a page depend on the page's declared language."""
 MAX_CACHED_STEMS: Final = 200_000
 
 

@@ -1,6 +1,6 @@
 """Counts all words and phrases of many pages in bounded memory, to discover important terms. Each word gets a
-number. The numbers of about 800,000 words form a batch, which numpy sorts and counts. Then the counts are
-passed on, and the memory of the batch is freed.
+number. The numbers of about 800,000 words form a batch. numpy sorts and counts the numbers of a batch. The
+counts then become tables, and the memory of the batch is freed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from gossamer.uses.keywords.tokens import count_words, is_word
 MAX_BATCH_WORDS: Final = 800_000
 """A batch ends with the page that reaches this number of words."""
 MAX_PAGE_WORDS: Final = 200_000
-"""Maximum number of words of a page in which terms are discovered. Keywords of a list are also counted in the
-words after that."""
+"""Terms are discovered only in the first words of a page, up to this number of words. Keywords of a list are
+also counted in the rest of the page."""
 MAX_WORDS: Final = 3
 """The maximum number of words of a discovered phrase."""
 MAX_TERM_CHARS: Final = 60
@@ -29,8 +29,8 @@ _MASK: Final = (1 << _BITS) - 1
 
 
 class _Numbers(dict[str, int]):
-    """Maps words to numbers, which it assigns. Symbols and paragraph breaks have the number 0. Words that are
-    too long for a term have the number 1."""
+    """Maps each word to a number. A new word gets a new number. Symbols and paragraph breaks have the number
+    0. Words that are too long for a term have the number 1."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ class TermBatch:
         return self.words >= MAX_BATCH_WORDS or len(self._numbers.words) > MAX_BATCH_WORDS
 
     def add(self, group: tuple[int, str], title: Sequence[str], body: Sequence[str]) -> int:
-        """Adds the title and the main text of a page as tokens. No phrase extends over both. Returns the number
-        of words of the main text."""
+        """Adds the title and the main text of a page as tokens. No phrase contains words of the title and
+        also words of the main text. Returns the number of words of the main text."""
         import numpy as np
 
         found = self._tokens.setdefault(group, array("i"))
@@ -139,8 +139,9 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
 
 
 class _Counted(NamedTuple):
-    """Four arrays: the different codes in order, the number of occurrences of each, the number of pages with
-    each, and the positions of all occurrences, sorted by code."""
+    """The counts of codes as four arrays. `codes`: the distinct codes in ascending order. `count`: the number
+    of occurrences of each code. `pages`: the number of pages with each code. `places`: the positions of all
+    occurrences, sorted by code."""
 
     codes: Any
     count: Any
@@ -149,8 +150,8 @@ class _Counted(NamedTuple):
 
 
 def _counted(codes: Any, pages: Any, mask: Any) -> _Counted:
-    """Counts the codes at the positions in `mask`. `pages`: the number of the page at each position, in
-    ascending order."""
+    """Counts the codes at the positions where `mask` is true. `pages`: the number of the page at each
+    position, in ascending order."""
     import numpy as np
 
     where = np.flatnonzero(mask)

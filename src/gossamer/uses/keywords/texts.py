@@ -1,5 +1,5 @@
-"""Reads the stored texts of pages. These are JSON lines that a crawl with `page_site` or another program
-wrote. Files are read in chunks, so that any number of pages takes the same memory."""
+"""Reads the stored texts of pages. Each text is a line of JSON. A crawl with `page_site` or another program
+writes the lines. Files are read in chunks, so the memory does not depend on the number of pages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The texts of a page, with the page's number and the position of its line in the file."""
+    """The texts of a page, the number of the page, and the position of the page's line in the file."""
 
     number: int
     page: StoredText
@@ -72,7 +72,8 @@ _decoder = msgspec.json.Decoder(StoredText)
 
 
 def chunks_of(paths: Sequence[str]) -> list[Chunk]:
-    """Divides files into chunks at ends of lines. Raises UsageError for a file that cannot be read."""
+    """Divides files into chunks. Each chunk ends after a whole line. Raises UsageError for a file that cannot
+    be read."""
     chunks: list[Chunk] = []
     for path in paths:
         try:

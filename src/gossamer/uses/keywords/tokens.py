@@ -1,8 +1,8 @@
 """Splits text into folded tokens: words and symbols, in any script.
 
-Words are runs of letters, digits and marks. A symbol is a token of its own, and so is a paragraph break, so
-that no phrase spans a comma or two paragraphs. Hyphens, slashes, quotation marks and spaces only separate
-words. An apostrophe between letters is a symbol.
+Words are runs of letters, digits and marks. A symbol is a separate token. A paragraph break is also a
+separate token. Therefore no phrase spans a comma or two paragraphs. Hyphens, slashes, quotation marks and
+spaces only separate words. An apostrophe between letters is a symbol.
 
 Scripts without spaces between words (Han, Hiragana, Thai, Lao, Khmer, Burmese) are split into words by ICU (the
 library icu4py), if it is installed. Otherwise each character with its marks is a token. A run of Katakana is one word.
@@ -118,7 +118,7 @@ _kinds = _Kinds()
 
 
 def count_words(found: Sequence[str]) -> int:
-    """Returns how many of these tokens are words."""
+    """Returns the number of words among these tokens."""
     return sum(map(_kinds.__getitem__, found))
 
 
@@ -131,7 +131,7 @@ letters of all scripts except Latin, Greek, Cyrillic and Armenian."""
 
 
 def _is_latin(text: str) -> bool:
-    """Whether the faster pattern `_LATIN` splits a text into the right words."""
+    """Whether the faster pattern `_LATIN` splits a text into the same words as the slower patterns."""
     return _BEYOND.search(text) is None
 
 

@@ -1,5 +1,6 @@
-"""Queries the tables of runs for keywords, their pages, gaps compared with another site, the overlap of
-sites, pages that compete for a keyword, and the trend over runs."""
+"""Queries the tables of runs. The queries return keywords, the pages of a keyword, and discovered terms. They
+also return gaps compared with another site, the overlap of sites, pages that compete for a keyword, and the
+trend over runs."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class KeywordTotal(msgspec.Struct, frozen=True):
     in_headings: int
     """Number of pages with the keyword in the title or in a heading."""
     anchors: int
-    """Number of links of other pages whose text contains the keyword."""
+    """Number of links from other pages whose link text contains the keyword."""
     alt: int
     meta: int
     """Number of occurrences in alternative texts of images and in descriptions."""
@@ -85,7 +86,7 @@ class Gap(msgspec.Struct, frozen=True):
 
     term: str
     listed: bool
-    """Whether the term is a counted keyword. Otherwise it is only a discovered term."""
+    """Whether the term is a counted keyword. If false, the term is only a discovered term."""
     theirs: int
     their_pages: int
     mine: int
@@ -146,7 +147,7 @@ class RunTables:
         self._base.close()
 
     def sites(self) -> list[str]:
-        """Returns the sites, most pages first."""
+        """Returns the sites. The site with the most pages comes first."""
         rows = self._base.execute(
             "SELECT site FROM groups GROUP BY site ORDER BY sum(pages) DESC, site"
         ).fetchall()
@@ -162,7 +163,8 @@ class RunTables:
         return name
 
     def keywords(self, site: str = "", limit: int = 1_000_000_000) -> list[KeywordTotal]:
-        """Returns the keywords of a site, or of all sites together, most frequent first."""
+        """Returns the keywords of a site. If `site` is '', returns the keywords of all sites together. The
+        most frequent keyword comes first."""
         rows = self._base.execute(
             f"SELECT {', '.join(KeywordTotal.__struct_fields__)} FROM keywords WHERE site = ? ORDER BY count DESC, pages DESC, number "
             "LIMIT ?",
@@ -183,7 +185,7 @@ class RunTables:
         return [DiscoveredTerm(*row) for row in rows.fetchall()]
 
     def number_of(self, keyword: str) -> int:
-        """Returns the number of a keyword. Raises UsageError if it was not counted."""
+        """Returns the number of a keyword. Raises UsageError if the keyword was not counted."""
         row = self._base.execute(
             "SELECT number FROM keywords WHERE keyword = ? LIMIT 1", [keyword]
         ).fetchone()
@@ -198,8 +200,9 @@ class RunTables:
         return int(row[0])
 
     def pages_of(self, run: KeywordRun, keyword: str, site: str = "", limit: int = 50) -> list[KeywordPage]:
-        """Returns the pages with a keyword, the highest TF-IDF first, with the contexts of its first occurrences.
-        Raises UsageError if the keyword was not counted."""
+        """Returns the pages with a keyword. The page with the highest TF-IDF comes first. Each page has the
+        contexts of the keyword's first occurrences on the page. Raises UsageError if the keyword was not
+        counted."""
         number = self.number_of(keyword)
         rows = self._base.execute(
             "WITH k AS (SELECT idf FROM keywords WHERE number = ? AND site = '') "
@@ -219,9 +222,9 @@ class RunTables:
         ]
 
     def gaps(self, mine: str, theirs: str, limit: int = 50) -> list[Gap]:
-        """Returns terms that another site (`theirs`) uses and `mine` does not. A keyword of the list is also
-        returned if its share of the pages is more than three times as high on the other site. Keywords of the
-        list come first, then discovered terms."""
+        """Returns the terms that the site `theirs` uses and the site `mine` does not use. A keyword of the
+        list is also returned if the share of pages with the keyword is more than three times as high on
+        `theirs` as on `mine`. Keywords of the list come first, then discovered terms."""
         listed = self._base.execute(
             "SELECT t.keyword, true, t.count, t.pages, m.count, m.pages, "
             "t.count * (1 + ln(1 + t.anchors)) * (1 + t.in_title) AS weight "
@@ -240,7 +243,8 @@ class RunTables:
         return [Gap(*row) for row in [*listed, *found]]
 
     def overlap(self) -> list[Overlap]:
-        """Returns, for each pair of sites, how many of the counted keywords both use."""
+        """Compares each pair of sites. Each result contains the number of counted keywords that both sites
+        use."""
         rows = self._base.execute(
             "WITH h AS (SELECT site, number FROM keywords WHERE site <> '' AND pages > 0), "
             "n AS (SELECT site, count(*) AS n FROM h GROUP BY site), "
@@ -253,7 +257,8 @@ class RunTables:
         return [Overlap(*row) for row in rows.fetchall()]
 
     def cannibals(self, site: str = "", limit: int = 50) -> list[Cannibal]:
-        """Returns the keywords that several pages of one site have both in the title and in a heading."""
+        """Returns the keywords for which several pages of one site compete. Each of these pages has the
+        keyword in its title and also in a heading."""
         rows = self._base.execute(
             "SELECT k.keyword, p.site, count(*) AS n, list(p.url ORDER BY c.body DESC, p.url)[1:5] FROM counts c "
             "JOIN pages p USING (page) JOIN keywords k ON k.number = c.keyword AND k.site = '' "

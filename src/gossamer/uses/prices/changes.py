@@ -1,10 +1,11 @@
 """Derives changes from observations. The functions are pure: they use neither a clock nor a database.
 
-Each offer has fields: the price with its currency, the regular price, the availability, the seller, the state
-of the page, and the state of the variant. A value that differs from the known one is held. It becomes a
-change when enough visits have shown it: usually two, and more if the field alternated before. If a visit
-shows the known value again, the held value is dropped. So a single visit never causes an event, and a failed
-visit changes nothing.
+Six fields of each offer are compared: the price with its currency, the regular price, the availability, the
+seller, the state of the page, and the state of the variant. If a visit shows a value that differs from the
+known value, the new value is held. A held value becomes a change after enough visits have shown the value.
+Two visits are usually enough, and more are necessary if the field alternated before. If a visit shows the
+known value again, the held value is dropped. So a single visit never causes a change, and a failed visit
+changes nothing.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
 from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 
 AGREEING_VISITS = 2
-"""Number of visits that must show a new value before it becomes a change."""
+"""Number of visits that must show a new value before the value becomes a change."""
 YOUNG_DAYS = 5
-"""If the values of an offer in a doubtful shop have been known for fewer days than this, a change needs one
-more visit for each missing day. An offer that alternates at random shows this within that many days."""
+"""A change in a doubtful shop needs more visits if the known values of the offer are younger than this number
+of days. Each missing day adds one visit. An offer that alternates at random shows the alternation within this
+time.
+"""
 ALTERNATING_VISITS = 20
-"""Number of visits that must show a value that a later visit of the same offer contradicted within the last
-MEMORY_S seconds."""
+"""Number of visits that must show an alternating value. A value alternates if a later visit of the same offer
+contradicted the value, less than MEMORY_S seconds ago."""
 GONE_CHECKS = 3
 """A variant is gone after it has been missing in this many visits in a row."""
 DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
-"""How many seconds a contradicted value is remembered."""
+"""The time in seconds for which a contradicted value is remembered."""
 MAX_REMEMBERED = 20
 SUSPECT_RATIO = 10
 MAX_DIGITS = 15
@@ -43,14 +46,14 @@ PLACEHOLDERS = frozenset(
 )
 """Amounts that shops show for products without a price."""
 SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
-"""The reasons why a price is suspect. `baseline`: it differs by a factor of ten from the only price that was
-seen before. If a `baseline` price is confirmed, the first price was wrong, and is replaced without an
+"""The reasons why a price is suspect. `baseline`: the price differs by a factor of ten or more from the only
+earlier price. If a `baseline` price is confirmed, the first price was wrong, and is replaced without an
 event."""
 FOUND = (OfferState.PRICED, OfferState.NO_PRICE)
 
 
 class HeldChange(msgspec.Struct, omit_defaults=True):
-    """A value that differs from the known one, and the number of visits that have shown it."""
+    """A value that differs from the known value, and the number of visits that have shown the new value."""
 
     value: str
     reason: str
@@ -59,9 +62,9 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     seen: int = 1
     needed: int = AGREEING_VISITS
     rival: str = ""
-    """A suspect value that the last visit showed instead."""
+    """A different value that the last visit showed. The visit was ignored as a possible error."""
     found: dict[str, Any] = {}
-    """The columns that are stored with this value, as text or numbers."""
+    """The columns that are stored together with the held value. Each column is a text or a number."""
 
 
 class Offer(msgspec.Struct, kw_only=True):
@@ -92,7 +95,7 @@ class Offer(msgspec.Struct, kw_only=True):
     mpn: str | None = None
     brand: str | None = None
     candidates: str | None = None
-    """The candidates as JSON, as long as it is unknown which one is the price."""
+    """The candidates for the price as JSON. None unless the price is undecided."""
     first_seen: float = 0.0
     last_seen: float = 0.0
     """The time of the last visit that found the offer."""
@@ -107,18 +110,21 @@ class Offer(msgspec.Struct, kw_only=True):
     """The median of the confirmed prices in this currency."""
     held: dict[str, HeldChange] = {}
     memory: dict[str, dict[str, float]] = {}
-    """Field -> values that a later visit contradicted -> the time of that visit."""
+    """For each field, the values that a later visit contradicted. Each value has the time of the later visit.
+    """
 
 
 class Compared(NamedTuple):
     """The result of comparing one visit with an offer."""
 
     agreed: tuple[str, ...] = ()
-    """The fields for which this visit was the second one that showed the held value."""
+    """The fields whose held value this visit showed for the second time. Only held values with the reason
+    `changed` are included."""
     contradicted: tuple[str, ...] = ()
-    """The fields whose held value this visit contradicted. Suspect held values are not included."""
+    """The fields whose held value this visit contradicted. Suspect prices are not included. The states of the
+    page and of the variant are not included."""
     new_amount: str = ""
-    """The price that this visit showed first, so that it is now held."""
+    """The price that this visit showed for the first time. This price is now held."""
 
 
 def amount_text(amount: Decimal | None) -> str | None:
@@ -141,7 +147,7 @@ def rounded(amount: Decimal | None) -> Decimal | None:
 
 
 def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
-    """Returns the fields that an observation shows, as text. A field that it does not show is left out."""
+    """Returns the fields that an observation shows, as text. Other fields are left out."""
     fields: dict[str, str] = {}
     if seen.state in (OfferState.GONE, OfferState.MOVED):
         fields["page"] = f"{seen.state} {seen.url if seen.state == OfferState.MOVED else ''}".strip()
@@ -162,15 +168,15 @@ def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
 
 
 def _currency(offer: Offer, seen: Observation) -> str:
-    """Returns the currency for a comparison. If only one of the two visits shows a currency, it has not
-    changed."""
+    """Returns the currency for a comparison. If only one of the two visits shows a currency, the currency
+    counts as unchanged."""
     if offer.price is not None and not offer.currency:
         return ""
     return seen.currency or offer.currency or ""
 
 
 def known_field(offer: Offer, field: str) -> str | None:
-    """Returns the known value of a field as text. None: it was never seen."""
+    """Returns the known value of a field as text. Returns None if no visit has shown the field."""
     if field == "price":
         return None if offer.price is None else f"{offer.currency or ''} {amount_text(offer.price)}"
     if field == "regular_price":
@@ -216,7 +222,7 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
         held, known = offer.held.get(field), known_field(offer, field)
         if value == known:
             if held and held.reason == "baseline" and held.seen > AGREEING_VISITS and held.rival != value:
-                held.rival = value  # the known price was seen once, and the held one more often
+                held.rival = value  # the held price was seen more often than the known price
                 continue
             if held and _contradict(offer, field, seen.time):
                 contradicted.append(field)
@@ -241,8 +247,9 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
 
 
 def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
-    """Whether a new price is ignored at its first visit, because it is suspect or differs much from the held
-    price. If the next visit shows it again, it replaces the held price."""
+    """Whether a new price is ignored at its first visit. This is the case if the new price is suspect, or if
+    it differs from the held price by a factor of ten or more. If the next visit shows the new price again,
+    the new price replaces the held price."""
     if new.value == held.rival:
         return False
     (_, _, one), (_, _, other) = held.value.rpartition(" "), new.value.rpartition(" ")
@@ -251,9 +258,9 @@ def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
 
 
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
-    """Stores a value that differs from the known one without being a change, and returns True. Otherwise
-    returns False. A value is not a change if no visit showed the field before, or if the page was visited at
-    the new address of a moved target."""
+    """Stores a value that differs from the known value but is not a change, and returns True. Otherwise
+    returns False. A value is not a change if no earlier visit showed the field. The state of a page is also
+    not a change if the visit was at the new address of a moved target."""
     if known is None and field in ("availability", "seller"):
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:
@@ -266,7 +273,8 @@ def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Obse
 
 
 def _contradict(offer: Offer, field: str, time: float) -> bool:
-    """Drops a held value and remembers it. Returns whether it counts as a contradiction."""
+    """Drops a held value. Returns whether the visit counts as a contradiction of that value. Only a
+    contradicted value is remembered."""
     held = offer.held.pop(field)
     if field in ("page", "variant") or held.reason in SUSPECT:
         return False
@@ -297,7 +305,7 @@ def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str
 
 
 def miss(offer: Offer, seen: Observation) -> None:
-    """Records a visit of the page that did not show this variant."""
+    """Records that a visit of the page did not show this variant."""
     offer.missed += 1
     if offer.gone:
         offer.held.pop("variant", None)
@@ -308,8 +316,9 @@ def miss(offer: Offer, seen: Observation) -> None:
 
 
 def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
-    """Returns the number of visits that must show a held value. `doubtful_visits`: the minimum for a shop that
-    is not trusted (`shop_health.doubtful_visits`), otherwise 0."""
+    """Returns the number of visits that must show a held value before the value becomes a change.
+    `doubtful_visits`: the minimum for a shop that is not trusted (`shop_health.doubtful_visits`), otherwise
+    0."""
     held = offer.held[field]
     young = 0
     if doubtful_visits == DOUBTFUL_VISITS:
@@ -318,13 +327,14 @@ def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
 
 
 def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
-    """Whether enough visits have shown a held value. `doubtful_visits`: as for `visits_needed`."""
+    """Whether enough visits have shown a held value. `doubtful_visits`: the same number as for
+    `visits_needed`."""
     return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
 
 
 def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:
-    """Stores the values of the first visit that found an offer, and returns an event. A suspect price is held
-    instead, and no event is reported until a second visit has shown it."""
+    """Stores the values of the first visit that found an offer, and returns an event. If the price is
+    suspect, the price is held, and no event is reported until a second visit has shown the price."""
     offer.first_seen = seen.time
     offer.state = str(seen.state)
     offer.availability, offer.seller, offer.currency = seen.availability, seen.seller, seen.currency
@@ -355,7 +365,8 @@ def take_details(offer: Offer, seen: Observation) -> None:
 
 
 def release(offer: Offer, fields: Sequence[str]) -> list[Event]:
-    """Turns held values of an offer into its known values. Returns one event for each."""
+    """Turns held values of an offer into its known values. Returns one event for each value, except for a
+    `baseline` price."""
     events: list[Event] = []
     for field in fields:
         held = offer.held.pop(field)

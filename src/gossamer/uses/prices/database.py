@@ -1,6 +1,6 @@
-"""The database of the price history: a SQLite file, or PostgreSQL. Both run the same statements, with `?` for
-a value. Only one transaction writes at a time. Other writers wait for it, in PostgreSQL because of an
-advisory lock. Readers never wait.
+"""The database of the price history: a SQLite file, or PostgreSQL. Both databases run the same statements,
+with `?` for a value. Only one transaction writes at a time. Other writers wait for that transaction. In
+PostgreSQL, an advisory lock makes the other writers wait. Readers never wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOCK = 0x676F7373_70726963
 
 
 class Database:
-    """A connection with the tables of the price history. Only one thread may use it at a time.
+    """A connection with the tables of the price history. Only one thread at a time may use a connection.
 
     `url`: the path of a SQLite file, or `postgresql://...`. Raises ConfigError if the database cannot be
     used. Errors of statements are GossamerErrors, too. For another kind of history, a subclass defines the
@@ -51,7 +51,7 @@ class Database:
             raise
 
     def _sqlite(self, path: str) -> sqlite3.Connection:
-        # amounts become exact text, which NUMERIC columns turn into numbers
+        # an amount is sent as exact text, and a NUMERIC column converts the text to a number
         sqlite3.register_adapter(Decimal, str)
         base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         until = time.monotonic() + WAIT_S
@@ -102,8 +102,8 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """A context manager for a transaction that writes. Other writers wait until it ends. A transaction
-        inside another one is part of it."""
+        """A context manager for a transaction that writes. Other writers wait until the transaction ends. An
+        inner transaction is part of the outer transaction."""
         if self._is_writing:
             yield
             return
@@ -123,7 +123,7 @@ class Database:
                 self._is_writing = False
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Runs one statement. Returns the number of rows that it changed."""
+        """Runs one statement. Returns the number of changed rows."""
         with self._reported():
             return int(self._base.execute(self._written(sql), self._bound(values)).rowcount)
 
@@ -146,12 +146,12 @@ class Database:
     def rows_in(
         self, sql: str, names: Iterable[str] | Iterable[int], size: int = 500
     ) -> list[tuple[Any, ...]]:
-        """Runs a query that contains `IN (?)` for many names. `size`: how many names are passed at a time."""
+        """Runs a query that contains `IN (?)` for many names. `size`: the number of names per query."""
         found: list[tuple[Any, ...]] = []
         wanted: list[str | int] = list(dict.fromkeys(names))
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
-            places = min(size, 1 << (len(part) - 1).bit_length())  # few statements, each compiled once
+            places = min(size, 1 << (len(part) - 1).bit_length())  # few sizes, so few statements are compiled
             part += part[-1:] * (places - len(part))
             found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * places)})"), part)
         return found

@@ -13,9 +13,10 @@ from gossamer.uses.prices.targets import currencies, shop_of
 
 
 def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[PriceTarget]:
-    """Crawls a shop and yields a target for each product page. A page counts as a product page if it has a
-    price and also an offer in structured data, an SKU or an availability. A page whose path continues that of a
-    product page, and that shows the same product (`/p/7/reviews`), is left out. Raises GossamerError."""
+    """Crawls a shop and yields a target for each product page. A product page has a price. A product page
+    also has at least one of the following: an offer in structured data, a variant, an SKU, or an
+    availability. A page below a product page is left out if both pages show the same product, such as
+    `/p/7/reviews`. Raises GossamerError."""
     start = gossamer.url.parse(url)
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")
@@ -46,7 +47,8 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
 
 
 def _parents(address: str) -> Iterator[str]:
-    """Yields the addresses above an address, each with and without a slash at its end.
+    """Yields the addresses of all parent folders of an address. Each parent is yielded with and without a
+    final slash.
 
     >>> list(_parents("https://shop.example/p/7"))
     ['https://shop.example/p/', 'https://shop.example/p', 'https://shop.example/', 'https://shop.example']

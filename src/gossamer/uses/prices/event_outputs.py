@@ -1,5 +1,5 @@
-"""Sends confirmed events to outputs: to Kafka, a webhook, a database, or a file. Only changes of values are
-sent, not every page whose bytes changed."""
+"""Sends confirmed events to outputs: to Kafka, a webhook, a database, or a file. An event is a change of a
+value. A page whose bytes changed without a change of a value causes no event."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Records the targets that fail run after run, because they are gone, moved, blocked, empty, failed, without
-a price, or undecided. An entry contains the time of the first failure, the number of failed runs, and the
-results of the visits."""
+"""Records the targets that fail run after run. A failing target is gone, moved, blocked, empty, failed,
+without a price, or undecided. An entry contains the time of the first failure, the number of failed runs, and
+the results of the visits."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Failing(NamedTuple):
     checks: int
     """The number of visits in a row that failed."""
     run: int
-    """The last run in which it failed."""
+    """The last run in which the target failed."""
     run_checks: int
-    """The number of failed visits in that run."""
+    """The number of failed visits in the run `run`."""
     address: str
     """For `moved`: the new address."""
     tried: tuple[str, ...]
-    """The results of the failed visits without duplicates, the latest last."""
+    """The results of the failed visits without duplicates. The latest result comes last."""
 
 
 def fails(seen: Observation) -> bool:
@@ -59,7 +59,7 @@ def fails(seen: Observation) -> bool:
 
 
 def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -> Failing:
-    """Returns the entry of a target after one more failed visit."""
+    """Adds a failed visit to the entry of a target, and returns the new entry."""
     found = f"{seen.state}: {seen.detail}" if seen.detail else str(seen.state)
     address = seen.url if seen.state == OfferState.MOVED else ""
     if known is None:
@@ -79,7 +79,7 @@ def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -
 
 
 def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failing]:
-    """Returns the entries of targets, by target."""
+    """Returns the entries of those targets that fail. The key is the target."""
     rows = database.rows_in(f"SELECT {_COLUMNS} FROM price_failing WHERE target IN (?)", targets)
     return {row[0]: _entry(row) for row in rows}
 
@@ -104,7 +104,7 @@ def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
 
 
 def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
-    """Writes entries. `mended`: the targets that no longer fail, whose entries are deleted."""
+    """Writes entries. `mended`: the targets that no longer fail. The entries of these targets are deleted."""
     database.many(_UPSERT, [(*one[:-1], msgspec.json.encode(one.tried).decode()) for one in failing])
     database.many("DELETE FROM price_failing WHERE target = ?", [(target,) for target in mended])
 
@@ -117,8 +117,8 @@ def list_failing(
     least_runs: int = 1,
     limit: int = 1000,
 ) -> list[tuple[Failing, str]]:
-    """Returns the listed targets that fail, each with its URL. Those that have failed for the longest time
-    come first. `chosen`: only these targets."""
+    """Returns the listed targets that fail, each with its URL. The target that has failed in the most runs in
+    a row comes first. `chosen`: only these targets."""
     more, given = chosen.condition(database)
     where, values = f"f.runs >= ? AND t.listed = 1{more}", [least_runs, *given]
     if state:
@@ -135,8 +135,8 @@ def list_failing(
 
 def failing_csv(found: Iterable[tuple[Failing, str]], when: Any) -> str:
     """Returns failing targets as CSV. The result can be used as a list of targets, because it has the columns
-    `key` and `url`. If the page has moved, `url` is the new address, and `old_url` is the old one. `when`:
-    converts a time to text."""
+    `key` and `url`. If the page has moved, `url` is the new address, and `old_url` is the old address.
+    `when`: the function that converts a time to text."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(["key", "url", "old_url", "shop", "state", "since", "last", "runs", "checks", "tried"])

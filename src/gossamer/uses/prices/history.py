@@ -1,4 +1,5 @@
-"""The price history: a SQLite file, or PostgreSQL (`postgresql://...`). See `schema` for its tables.
+"""The price history: a SQLite file, or PostgreSQL (`postgresql://...`). The module `schema` describes the
+tables.
 
 A run calls, in this order:
 
@@ -40,7 +41,7 @@ from gossamer.uses.prices.recorder import (
 from gossamer.uses.prices.shop_health import SecondVisits
 
 CONFIRMING_ROUNDS = 24
-"""Maximum number of rounds of second visits in a run. Most changes need one round."""
+"""Maximum number of rounds of second visits in a run. One round is enough for most changes."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
 
@@ -53,13 +54,14 @@ class Held(NamedTuple):
     shop: str
     url: str
     field: str
-    """The field of the value: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`.
-    `visit` means that the visit itself failed."""
+    """The field of the value: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`. The
+    value is `visit` if the visit itself failed."""
     before: str | None
     after: str
     reason: str
-    """Why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`, `currency`,
-    `alternates`, `gone`, `moved` or `back`. For `visit`: the `OfferState`."""
+    """The reason why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
+    `currency`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, the reason is the
+    `OfferState`."""
     since: float
     seen: int
     """The number of visits that have shown the value."""
@@ -67,8 +69,8 @@ class Held(NamedTuple):
 
 
 class History:
-    """Reads and writes a price history. Several processes may write to it at the same time. A connection may
-    only be used by one thread at a time. `url`: a path or `postgresql://...`. `clock`: returns the time in
+    """Reads and writes a price history. Several processes may write to the history at the same time. Only one
+    thread at a time may use a connection. `url`: a path or `postgresql://...`. `clock`: returns the time in
     seconds since the epoch, for records without a time of their own. Raises ConfigError if the database
     cannot be opened.
     """
@@ -134,7 +136,8 @@ class History:
         return run
 
     def run_started(self) -> float:
-        """Returns when the last run began, in seconds since the epoch. 0.0 if there was none."""
+        """Returns the start time of the last run, in seconds since the epoch. Returns 0.0 if there was no
+        run."""
         return self._run()[1]
 
     def record(self, observations: Sequence[Observation]) -> list[Event]:
@@ -184,8 +187,8 @@ class History:
 
     def end_run(self) -> list[Event]:
         """Ends the run, and returns the events. Judges each shop that the run visited. Confirmed changes of
-        healthy shops are reported, and changes in broken shops are dropped. If a shop broke or recovered,
-        this is reported as one event."""
+        healthy shops are reported, and changes in broken shops are dropped. If a shop broke or recovered, the
+        method returns one event for the shop."""
         events: list[Event] = []
         with self.database.transaction():
             run, started, is_open = self._run()
@@ -250,7 +253,7 @@ class History:
         return count
 
     def last(self, target: str, variant: str = "") -> Offer | None:
-        """Returns the confirmed values of an offer. None if no visit has found it."""
+        """Returns the confirmed values of an offer. Returns None if no visit has found the offer."""
         found = offer_rows.read_offers(self.database, "WHERE target = ? AND variant = ?", [target, variant])
         return found[0] if found else None
 
@@ -285,7 +288,7 @@ class History:
         return [Event(**{**dict(zip(_EVENT, row, strict=True)), "kind": EventKind(row[0])}) for row in rows]
 
     def shops(self) -> list[ShopState]:
-        """Returns the shops with their health, by name."""
+        """Returns the shops with their health, in the order of their names."""
         return [shop for _, shop in sorted(read_shops(self.database).items())]
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

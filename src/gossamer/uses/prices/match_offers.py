@@ -22,8 +22,8 @@ MIN_SCORE = 0.1
 MAX_PER_TARGET = 3
 """Maximum number of pairs of a target that are proposed in one run."""
 MAX_USES_IN_SHOP = 5
-"""If a shop uses an identifier for more targets than this, the identifier is meaningless there. The targets
-are compared by name."""
+"""If a shop uses an identifier for more targets than this, the identifier does not identify a product of that
+shop. The targets of that shop are then compared by name."""
 _RARE_WORDS = 3
 _MAX_SHARED = 100
 """Words in the names of more targets than this are not used to find candidates."""
@@ -51,8 +51,8 @@ class OpenPair(NamedTuple):
     one: str
     other: str
     reason: str
-    """The reason why a person must decide. `score`: the products are similar. `gtin`, `mpn`: this identifier
-    is equal, but other data contradict the match."""
+    """The reason why a person must decide. `score`: the products are similar. `gtin` or `mpn`: the products
+    have the same identifier of this kind, but the match is doubtful."""
     score: float
     conflict: str
     shops: tuple[str, str]
@@ -150,9 +150,9 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
     """Divides targets with an equal identifier (`members`, sorted) into matching pairs and doubtful pairs,
     and returns both.
 
-    Targets that contradict most of the others are doubtful. The targets of a shop that uses the identifier
-    more than once are also doubtful. If a shop uses it more than MAX_USES_IN_SHOP times, its targets are
-    ignored. Each remaining target forms a pair with the first one.
+    Targets that contradict most of the other targets are doubtful. If a shop uses the identifier for two to
+    MAX_USES_IN_SHOP targets, these targets are doubtful. If a shop uses the identifier for more targets,
+    these targets are ignored. Each remaining target forms a pair with the first remaining target.
     """
     uses = Counter(offers.shops[key] for key in members)
     kept = [key for key in members if uses[offers.shops[key]] == 1]
@@ -176,8 +176,9 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
 
 
 def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[str, str], tuple[str, float]]:
-    """Returns the pairs that a person should decide, with their reasons and scores. For two groups, only one
-    pair is proposed, and none if a person has already decided a pair of these groups."""
+    """Returns the pairs that a person should decide, with their reasons and scores. At most one pair is
+    proposed for any two groups of targets. If a person has already decided a pair of the two groups, no pair
+    is proposed."""
     groups = offers.groups
     seen = {_ordered(groups.find(one), groups.find(other)) for one, other in offers.decided}
     vocabulary = Vocabulary(product.name for product in offers.products.values())
@@ -205,8 +206,8 @@ def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[
 
 
 def _candidates(prepared: dict[str, Prepared], offers: _Offers) -> Iterable[tuple[str, str]]:
-    """Returns pairs of targets in different shops and groups. For each target, those that share its rarest
-    words are chosen."""
+    """Returns pairs of targets in different shops and groups. The candidates for a target are the targets
+    that share the rarest words of its name."""
     holders: dict[str, list[str]] = defaultdict(list)
     for key, one in prepared.items():
         for word in one.weights.keys() | one.models:
@@ -233,8 +234,8 @@ def _ordered(one: str, other: str) -> tuple[str, str]:
 
 
 def list_open(history: History, *, later: bool = False, limit: int = 1_000_000) -> list[OpenPair]:
-    """Returns the pairs that wait for a decision, best first. `later`: whether to return the pairs that a
-    person has skipped instead."""
+    """Returns the pairs that wait for a decision. The pair with the highest score comes first. `later`: if
+    true, the result contains only the pairs that a person has skipped."""
     database = history.database
     rows = database.rows(
         "SELECT one, other, reason, score FROM price_matches WHERE decision = ? ORDER BY score DESC, one, other LIMIT ?",

@@ -1,7 +1,7 @@
 """Decides whether two products of different shops are the same, from their identifiers or from their names.
 
 Products with equal identifiers match without a person's decision. All other pairs get a score, and a person
-decides. Boosted trees compute the score. Their coefficients are in `product_matching.json`, which
+decides. Boosted trees compute the score. The coefficients of the trees are in `product_matching.json`, which
 `benchmarks/price_matching.py` creates.
 """
 
@@ -60,9 +60,9 @@ class Product(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def normal_gtin(text: str) -> str:
-    """Returns a GTIN with 14 digits. Returns an empty text if the check digit is wrong, or if the number is
-    not globally unique. Such numbers are those that shops assign themselves (prefixes 02, 04 and 2), coupons
-    (99), variable weights, and documentation examples.
+    """Returns a GTIN with 14 digits. Returns '' if the check digit is wrong, or if the number is not globally
+    unique. Shops assign numbers with the prefixes 02, 04 and 2 themselves, so these numbers are not unique.
+    Numbers of coupons (prefix 99), of variable weights, and of documentation examples are also not unique.
 
     >>> normal_gtin("4006381333931"), normal_gtin("0 36000 29145 2"), normal_gtin("2012345678900")
     ('04006381333931', '00036000291452', '')
@@ -83,7 +83,8 @@ def normal_gtin(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def normal_code(text: str) -> str:
-    """Normalizes a model number or a brand: in lower case, without accents, spaces and punctuation.
+    """Normalizes a model number or a brand. The result is in lower case and contains no accents, spaces or
+    punctuation.
 
     >>> normal_code("KX-TG 9343/T"), normal_code("Nestlé")
     ('kxtg9343t', 'nestle')
@@ -93,8 +94,9 @@ def normal_code(text: str) -> str:
 
 
 def normal_mpn(product: Product) -> str:
-    """Returns the brand and the model number as one key. Empty if one of them is missing. Also empty if the
-    model number is too short or has no digit, because different products share such numbers."""
+    """Returns the brand and the model number as one key. Returns '' if the brand or the model number is
+    missing. Returns '' also if the model number is too short or has no digit, because different products
+    share such model numbers."""
     brand, mpn = normal_code(product.brand), normal_code(product.mpn)
     if not brand or len(mpn) < 4 or not any(map(str.isdigit, mpn)) or len(set(mpn)) < 3:
         return ""
@@ -121,8 +123,8 @@ def quantities(name: str) -> dict[str, frozenset[Decimal]]:
 
 
 def conflict(left: Product, right: Product) -> str:
-    """Returns the reason why two products cannot be the same: `gtin`, `mpn` or `quantity`. Returns an empty
-    text if there is no contradiction.
+    """Returns the reason why two products cannot be the same: `gtin`, `mpn` or `quantity`. Returns '' if
+    there is no contradiction.
 
     >>> conflict(Product("Tea 100 g"), Product("Tea 0.25 kg"))
     'quantity'
@@ -142,8 +144,8 @@ def conflict(left: Product, right: Product) -> str:
 
 
 def certain_match(left: Product, right: Product) -> str:
-    """Returns the kind of identifier that two products share: `gtin`, or `mpn` (with the brand). Empty if
-    they share none, or if other data contradict the match."""
+    """Returns the kind of identifier that two products share: `gtin`, or `mpn` (with the brand). Returns ''
+    if the products share no identifier, or if other data contradict the match."""
     if conflict(left, right):
         return ""
     if (number := normal_gtin(left.gtin)) and number == normal_gtin(right.gtin):
@@ -154,8 +156,9 @@ def certain_match(left: Product, right: Product) -> str:
 
 
 def words_of(name: str) -> list[str]:
-    """Returns the words of a name in lower case, without accents. For `DSC-W170`, returns its parts and also
-    the whole without the hyphen."""
+    """Returns the words of a name in lower case, without accents. A word with a hyphen, a slash or a plus
+    sign is split into its parts. If the word contains a digit, the parts are joined, so `DSC-W170` gives
+    `dscw170`."""
     text = unicodedata.normalize("NFKD", name.casefold())
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
     found: list[str] = []
@@ -241,8 +244,8 @@ def _dice(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _covered(one: Prepared, other: Prepared) -> float:
-    """Returns the share of the total weight of a name's words that belongs to words in the other name. Spaces
-    are ignored."""
+    """Adds the weights of those words of `one` that the name of `other` contains. Returns this sum divided by
+    the total weight of the words of `one`. Spaces are ignored."""
     total = sum(one.weights.values())
     found = sum(
         weight
@@ -253,8 +256,8 @@ def _covered(one: Prepared, other: Prepared) -> float:
 
 
 def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
-    """Returns the greatest weight of a word that the other name lacks, and how similar such words are to
-    words of the other name."""
+    """Finds the words of `one` that the name of `other` lacks. Returns the greatest weight of a missing word.
+    Also returns the weighted similarity of the missing words to the words of `other`."""
     missing = {
         word: weight
         for word, weight in one.weights.items()
@@ -271,8 +274,9 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """Compares the model numbers in two names. Returns how many both names have, and how many only one name
-    has: first the smaller and then the larger of the two numbers."""
+    """Compares the model numbers in two names. Returns three counts. The first count is the number of model
+    numbers that both names contain. Each name may also contain model numbers that the other name lacks. The
+    second and third counts are the numbers of these model numbers, with the smaller number first."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -282,8 +286,8 @@ def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
 
 
 def _agreement(left: str, right: str) -> float:
-    """Returns 1 for equal texts, 0.5 if one contains the other, -1 for different texts, and 0 if one is
-    missing."""
+    """Returns 1 for equal texts, 0.5 if one text contains the other text, -1 for different texts, and 0 if a
+    text is missing."""
     if not left or not right:
         return 0.0
     return 1.0 if left == right else 0.5 if left in right or right in left else -1.0
@@ -300,7 +304,7 @@ FEATURES = (
 
 
 def features(left: Prepared, right: Prepared) -> list[float]:
-    """Returns the features of a pair. They do not depend on the order of the two products."""
+    """Returns the features of a pair. The features do not depend on the order of the two products."""
     shared = left.weights.keys() & right.weights.keys()
     common = sum(left.weights[word] for word in shared)
     sums = sum(left.weights.values()), sum(right.weights.values())
@@ -351,8 +355,8 @@ def _in_name(code: str, other: Prepared) -> float:
 
 
 def _quantity(left: Prepared, right: Prepared) -> float:
-    """Returns the number of units in which the quantities agree, minus the number of units in which they
-    differ."""
+    """Compares the quantities in each unit that both names contain. Returns the number of units with an equal
+    quantity minus the number of units with different quantities."""
     units = left.quantities.keys() & right.quantities.keys()
     return float(sum(-1 if left.quantities[unit].isdisjoint(right.quantities[unit]) else 1 for unit in units))
 
@@ -364,7 +368,7 @@ class MatchModel(NamedTuple):
     base: float
     trees: list[list[list[float]]]
     threshold: float
-    """From this score on, the two products are probably the same."""
+    """The minimum score at which two products are probably the same."""
 
     def probability(self, values: Sequence[float]) -> float:
         """Returns the score of a pair, 0 to 1."""

@@ -1,6 +1,6 @@
 """The values of price monitoring: targets, observations and events. Observations are written with the field
-names of Zyte's product schema 1.0 (such as `regularPrice`), if it has such a field. Amounts are decimals.
-Times are seconds since the epoch.
+names of Zyte's product schema 1.0 (such as `regularPrice`), if the schema has the field. Amounts are
+decimals. Times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class OfferState(StrEnum):
     NO_PRICE = "no-price"
     """A product page without a price, for example because it is sold out."""
     UNDECIDED = "undecided"
-    """The page has several prices and does not show which one is meant. The candidates are kept."""
+    """The page has several prices and does not show which price applies. These prices are stored as
+    candidates."""
     EMPTY = "empty"
     """A page without a product, for example a maintenance page."""
     GONE = "gone"
@@ -107,7 +108,7 @@ class EventKind(StrEnum):
     GONE = "gone"
     MOVED = "moved"
     BACK = "back"
-    """A page that was gone is back."""
+    """A page that was gone is available again."""
     SHOP_REDESIGNED = "shop-redesigned"
     """Most pages of a shop lost their price in the same run. No other events are reported for these pages."""
     SHOP_AWAY = "shop-away"
@@ -130,4 +131,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     currency, which is in `currency`."""
     currency: str | None = None
     detail: str = ""
-    """For an event of a shop: a description of what was seen."""
+    """For an event of a shop, a description of the cause."""

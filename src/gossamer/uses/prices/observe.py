@@ -77,7 +77,7 @@ class PageReading(msgspec.Struct, omit_defaults=True):
 
 class SeenPage(msgspec.Struct, omit_defaults=True):
     """The result of one visit of a page, before it is compared with the targets of the page. The process that
-    reads the page sends it to the process that writes the history."""
+    reads the page sends this result to the process that writes the history."""
 
     time: float
     url: str
@@ -85,7 +85,7 @@ class SeenPage(msgspec.Struct, omit_defaults=True):
     confirming: bool = False
     body_hash: str = ""
     state: OfferState | None = None
-    """The state of all targets of the page. If it is None, the state of each target is derived from
+    """The state of all targets of the page. If the state is None, the state of each target is derived from
     `reading`."""
     detail: str = ""
     reading: PageReading | None = None
@@ -132,8 +132,8 @@ def _decisions(product: ProductPage) -> dict[str, PriceDecision]:
 
 
 def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming: bool = False) -> SeenPage:
-    """Returns the result of visiting a page that was received. `requested`: the URL of its targets, before
-    redirects."""
+    """Returns the result of visiting a page that was received. `requested`: the URL before redirects. The
+    targets of the page are listed under this URL."""
     body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
     seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
@@ -152,7 +152,7 @@ def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming
 
 
 def _redirected(requested: str, found: str, has_product: bool, for_now: bool) -> tuple[OfferState, str]:
-    """Returns the state of a page that redirects to another page, with the detail."""
+    """Returns the state of a page that redirects to another page, and a description of the redirect."""
     detail = f"{requested} redirects to {found}"
     if not has_product:
         return OfferState.GONE, f"{detail}, which is not a product page"
@@ -190,7 +190,7 @@ def other_page(requested: str, found: str) -> bool:
 
 def same_path(requested: str, found: str) -> bool:
     """Returns whether two URLs have the same path except for a language or country prefix. A temporary
-    redirect between such URLs leads to the same product.
+    redirect between two URLs with the same path leads to the same product.
 
     >>> same_path("https://shop.example/p/1", "https://www.shop.example/en-gb/p/1/")
     True
@@ -316,8 +316,7 @@ def _of_variant(
 
 
 def see_failure(failure: Any, *, confirming: bool = False) -> SeenPage:
-    """Returns the result of visiting a URL that failed for good. `failure`: the argument of
-    `@site.failed`."""
+    """Returns the result of a visit that failed permanently. `failure`: the argument of `@site.failed`."""
     status, reason = failure.status, failure.reason
     if status in (404, 410):
         state = OfferState.GONE

@@ -41,7 +41,7 @@ _EVENT_INSERT = (
 
 
 def offer_id(target: str, variant: str) -> int:
-    """Returns the id of an offer. It depends only on the target and the variant, so that a replayed batch
+    """Returns the id of an offer. The id depends only on the target and the variant, so that a replayed batch
     writes the same rows."""
     digest = hashlib.blake2b(f"{target}\0{variant}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
@@ -65,7 +65,7 @@ def event_id(event: Event) -> str:
 
 
 def offer_of(row: Sequence[Any]) -> Offer:
-    """Returns the offer of a row of `price_offers`."""
+    """Converts a row of `price_offers` to an offer."""
     values = dict(zip(_COLUMNS, row, strict=True))
     for name in _AMOUNTS:
         values[name] = amount(values[name])

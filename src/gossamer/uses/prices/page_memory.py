@@ -13,8 +13,9 @@ from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation
 
 FULL_READ_S = 7 * 86400.0
-"""After this time in seconds, a page is requested unconditionally even if it was unchanged, because some
-servers send validators that do not change with the price."""
+"""The maximum time in seconds between two full reads of a page. After this time, the page is requested
+without a condition. Some servers send validators that do not change with the price, so an unchanged validator
+does not prove an unchanged price."""
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS price_pages (url TEXT PRIMARY KEY, checked DOUBLE PRECISION NOT NULL, "
     "full_read DOUBLE PRECISION NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, version TEXT NOT NULL, "
@@ -36,7 +37,7 @@ class KnownProductPage(NamedTuple):
     checked: float
     """The time of the last visit, whatever its result."""
     full_read: float = 0.0
-    """When the server last sent the whole page."""
+    """The time at which the server last sent the whole page."""
     etag: str = ""
     modified: str = ""
     version: str = ""
@@ -52,14 +53,14 @@ class KnownProductPage(NamedTuple):
         return headers | ({"if-modified-since": self.modified} if self.modified else {})
 
     def observations(self, time: float) -> list[Observation]:
-        """Returns the observations of the last full visit, but with the time of a later visit that found the
-        page unchanged."""
+        """Returns the observations of the last full visit. A later visit found the page unchanged, and each
+        returned observation has the time of that later visit."""
         return [msgspec.structs.replace(one, time=time) for one in _decode(self.seen)] if self.seen else []
 
 
 class PageTimes(NamedTuple):
-    """The times at which a page was last checked and at which the server last sent the whole page, in seconds
-    since the epoch."""
+    """Two times of a page, in seconds since the epoch. `checked`: the time of the last visit. `full_read`:
+    the time at which the server last sent the whole page."""
 
     checked: float
     full_read: float
@@ -74,13 +75,13 @@ class PageMemory:
             database.execute(_TABLE)
 
     def read(self, urls: Iterable[str]) -> dict[str, KnownProductPage]:
-        """Returns the pages that are known, by URL."""
+        """Returns the known pages among these URLs. The key is the URL."""
         columns = "SELECT url, checked, full_read, etag, modified, version, seen FROM price_pages"
         rows = self._database.rows_in(f"{columns} WHERE url IN (?)", urls)
         return {row[0]: KnownProductPage(*row) for row in rows}
 
     def times(self) -> dict[str, PageTimes]:
-        """Returns when each page was last checked."""
+        """Returns the times of each known page. The key is the URL."""
         rows = self._database.rows("SELECT url, checked, full_read FROM price_pages")
         return {url: PageTimes(checked, full_read) for url, checked, full_read in rows}
 

@@ -1,5 +1,5 @@
-"""Computes the plan of a run: how long it takes with given delays, and which pages do not fit into its time
-window."""
+"""Computes the plan of a run. The plan contains the duration of the run with given delays. The plan also
+contains the number of pages of each host that do not fit into the time window."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     window_hours: float | None
     hosts: list[HostPlan]
     hours: float
-    """The time of the whole run."""
+    """The duration of the whole run."""
     bound_by: str
     """The bottleneck: `hosts` (their delays), `processor` or `bandwidth`."""
     unfit: int
@@ -57,8 +57,9 @@ def make_plan(
     window_s: float | None = None,
     megabits: float | None = None,
 ) -> RunPlan:
-    """Returns the plan of a run. A host is visited once per delay, regardless of the source address, so more
-    workers or proxies do not shorten the visit of a host. Second visits of changed pages are not included.
+    """Returns the plan of a run. All workers and proxies together visit a host once per delay. More workers
+    or proxies therefore do not shorten the time that a host needs. Second visits of changed pages are not
+    included.
 
     >>> hosts = [HostPages(f"shop{n}.example", 5000) for n in range(10)]
     >>> round(make_plan(hosts, 50_000, delay=(2, 2)).hours, 2)

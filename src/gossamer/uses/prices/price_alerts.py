@@ -1,9 +1,9 @@
-"""Evaluates rules, and delivers each of their alerts once to each receiver.
+"""Evaluates rules, and delivers each alert once to each receiver.
 
 `evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox
 (`price_deliveries`), and marks the events. `deliver` sends the alerts in the outbox. After a crash between
-sending a notification and marking it as sent, the notification is sent again. Its alerts then have the same
-label `id` as before.
+sending a notification and marking it as sent, the notification is sent again. Each alert in the repeated
+notification has the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -130,8 +130,10 @@ class Evaluation:
             self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
 
     def _price_edge(self, rule: PriceRule, target: PriceTarget, number: str, event: Event) -> None:
-        """Evaluates an edge rule for a price event. The change is measured from the extreme price since the
-        last alert, so that small steps add up."""
+        """Evaluates an edge rule for a price event. A rule `falls` compares the new price with the highest
+        price since the last alert. A rule `rises` compares the new price with the lowest price since the last
+        alert. A rule `changes` compares the new price with the price of the last alert. Small steps therefore
+        add up."""
         condition = rule.condition
         if condition.currency and condition.currency != event.currency:
             return
@@ -173,8 +175,8 @@ class Evaluation:
     def _holds(
         self, rule: PriceRule, target: PriceTarget, offer: Offer, price: Decimal, fired: bool
     ) -> tuple[bool, str]:
-        """Returns whether a state rule holds, and its text. If the rule has already fired, the limit is
-        shifted by its hysteresis."""
+        """Returns whether a state rule holds, and the text of the alert. If the rule has already fired, the
+        limit is shifted by its hysteresis."""
         condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
         if condition.kind == "fake-discount":
             return self._fake_discount(offer, price)
@@ -199,9 +201,9 @@ class Evaluation:
         return price < limit + slack, f"{shown}{unit} is below {name}{amount_text(limit)}"
 
     def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
-        """Returns whether the regular price is above the lowest price of the 30 days before the reduction,
-        and the text. A shorter history suffices, because its lowest price is never below the lowest price of
-        the 30 days."""
+        """Returns whether the regular price is above the lowest price of the 30 days before the reduction.
+        Also returns the text of the alert. A history of fewer than 30 days is enough, because its lowest
+        price is never below the lowest price of all 30 days."""
         was = offer.regular_price
         if was is None or was <= price:
             return False, ""
@@ -281,7 +283,7 @@ def evaluate(
     clock: Callable[[], float] = time.time,
 ) -> list[RuleAlert]:
     """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of
-    each receiver. Returns the new alerts."""
+    each receiver. Returns the alerts of this evaluation."""
     database, now = history.database, clock()
     with database.transaction():
         rows = database.rows(

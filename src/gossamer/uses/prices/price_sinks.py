@@ -5,8 +5,9 @@ settled.
     python://gossamer.uses.prices.price_sinks:UnchangedPages?history=prices.db&list=HASH
 
 `SeenPages` receives the items of `price_site`. `UnchangedPages` receives the attempts, because no page
-function is called for an unchanged page (status 304). Each process of a run has both. A history in PostgreSQL
-may contain references to secrets (`${env:NAME}`), which each process resolves itself.
+function is called for an unchanged page (status 304). Each process of a run has both sinks. The URL of a
+history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process resolves these
+references itself.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class WatchedPages(msgspec.Struct, frozen=True):
-    """The targets of each URL. Targets whose URLs lead to the same page are listed under one URL."""
+    """The watched pages. `targets`: the targets of each URL. Targets whose URLs lead to the same page are
+    listed under one URL."""
 
     targets: dict[str, list[PriceTarget]]
     selectors: str = ""
@@ -73,14 +75,14 @@ def sink_urls(history: str, version: str, selectors: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4)
 def _listed(history: str, version: str, selectors: str) -> WatchedPages:
-    """Returns the pages of the list of targets in a history. The result is cached, because all sinks of a run
+    """Returns the pages of the listed targets in a history. The result is cached, because all sinks of a run
     in a process use the same pages."""
     with History(history) as base:
         return watched_pages(base.targets(), selectors)
 
 
 class _Sink:
-    """A sink that writes to a history. The crawl opens and closes it."""
+    """A sink that writes to a history. The crawl opens and closes the sink."""
 
     def __init__(self, url: str) -> None:
         given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
@@ -91,7 +93,8 @@ class _Sink:
         self._memory: PageMemory | None = None
 
     def _opened(self) -> tuple[History, PageMemory, WatchedPages]:
-        """Returns the history with its tables. Opens it at the first call, in the thread that writes."""
+        """Returns the history, its page memory, and the watched pages. The first call opens the history in
+        the thread that writes."""
         if self._history is None or self._memory is None or self._pages is None:
             self._pages = _listed(self._url, *self._list)
             self._history = History(self._url)
@@ -109,7 +112,7 @@ class SeenPages(_Sink):
     """The sink for the items of `price_site`."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Records the results of visits. They are durable when this returns."""
+        """Records the results of visits. The records are durable when the method returns."""
         history, memory, listed = self._opened()
         found: list[Observation] = []
         pages: list[KnownProductPage] = []
@@ -136,7 +139,8 @@ class UnchangedPages(_Sink):
     """The sink for the attempts of a run."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Records the unchanged pages among the rows. They are durable when this returns."""
+        """Records the attempts that found a page unchanged (status 304). The records are durable when the
+        method returns."""
         visits = {
             row["url"]: datetime.fromisoformat(row["ts"]).timestamp()
             for row in rows

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 TARGET = f"module:{__name__}"
 PRIORITIES = 8
-"""The priority levels of a run. Each level of a host is a queue of its own, so few are cheaper. Within a level,
-pages of a host are visited in their order."""
+"""The number of priority levels of a run. Each level of a host is a separate queue, so fewer levels are
+cheaper. Within a level, the pages of a host are visited in the order of the requests."""
 MAX_KEY_CHARS = 500
 """Maximum number of characters of a request's key."""
 MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value in bytes of JSON."""
 _encode = msgspec.json.Encoder().encode
 
-# the name of the variable makes the site read pages of every host, including targets of redirects
+# a site in the variable `default` reads pages of every host, including the targets of redirects
 default = Site("prices", follow=False)
 
 
@@ -53,7 +53,7 @@ def product(page: PageView) -> Iterator[dict[str, Any]]:
 
 @default.failed
 def failed(failure: Any) -> Iterator[dict[str, Any]]:
-    """Yields the result for a product page that failed for good."""
+    """Yields the result of a visit to a product page that failed permanently."""
     carried = failure.carry
     if isinstance(carried, dict) and "page" in carried:
         seen = see_failure(failure, confirming=carried.get("confirming", False))

@@ -1,6 +1,6 @@
 """Groups the targets that offer the same product. These are targets with the same product id in the list, and
-targets that were matched (`price_matches`). The name of a group is its first product id, or else its first
-key."""
+targets that were matched (`price_matches`). The name of a group is its first product id. If the group has no
+product id, the name is its first key."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Records visits: reads the known values of their targets, compares them with the visits, and writes the
-differences. A `Batch` lives inside one transaction.
+"""Records visits. The module reads the known values of the visited targets, compares these values with the
+visits, and writes the differences. A `Batch` lives inside one transaction.
 
-A visit that is not newer than the last one of its target is ignored, so the same observations may be recorded
-again.
+A visit is ignored if it is not newer than the last visit of the same target. Therefore the same observations
+may be recorded again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gossamer.uses.prices.model import Event, Observation, OfferState
 from gossamer.uses.prices.shop_health import SecondVisits, ShopHealth
 
 MEDIAN_POINTS = 100
-"""The median of an offer is computed from this many of its last confirmed prices."""
+"""Maximum number of earlier confirmed prices in the median of an offer. The newest prices are used."""
 _HEALTH = msgspec.json.Decoder(ShopHealth)
 _LIGHT = "UPDATE price_offers SET last_seen = ?, last_checked = ?, missed = ?, body_hash = ? WHERE id = ?"
 _UNSTABLE = ("last_seen", "last_checked", "missed", "body_hash")
 
 
 class ShopState(NamedTuple):
-    """A shop with its health. `state`: see `shop_health.ShopVerdict`."""
+    """The state and the health of a shop. `state`: see `shop_health.ShopVerdict`."""
 
     shop: str
     state: str
@@ -44,7 +44,7 @@ class _Watched(NamedTuple):
 
 
 def read_shops(database: Database, shops: Iterable[str] | None = None) -> dict[str, ShopState]:
-    """Returns shops by name. `shops`: their names. Default: all."""
+    """Returns shops by name. `shops`: the names of the shops. Default: all."""
     columns = "SELECT shop, state, since, health FROM price_shops"
     rows = (
         database.rows(columns)
@@ -254,8 +254,9 @@ class Batch:
 
 
 def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
-    """Returns the fields whose held value enough visits have shown, in the order of release. `health`: the
-    health of the offer's shop. `everywhere`: the second visits of all shops."""
+    """Returns the fields that are ready for release, in the order of release. A field is ready if enough
+    visits have shown its held value. `health`: the health of the offer's shop. `everywhere`: the second
+    visits of all shops."""
     return [
         field
         for field in changes.FIELDS

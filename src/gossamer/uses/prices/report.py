@@ -59,8 +59,8 @@ class PriceReport(NamedTuple):
 
 
 def read_report(history: History, *, now: float, days: float = 30, chosen: TargetFilter = ALL) -> PriceReport:
-    """Reads a report on the last days. `chosen`: restricts the moves, the failing and stale targets and the
-    products to these targets."""
+    """Reads a report on the last days. `chosen`: limits the moves, the failing targets, the stale targets and
+    the products to certain targets."""
     database, after = history.database, now - days * DAY_S
     moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, chosen=chosen)
     names = list_products(history, chosen=chosen)
@@ -81,8 +81,8 @@ def read_report(history: History, *, now: float, days: float = 30, chosen: Targe
 
 
 def _count_targets(history: History, chosen: TargetFilter) -> int:
-    """Returns the number of listed targets. Counts the unlisted targets instead, because these are few and have an
-    index."""
+    """Returns the number of listed targets. Without a filter, the function subtracts the unlisted targets
+    from all targets, because the unlisted targets are few and have an index."""
     if chosen == ALL:
         ((targets, unlisted),) = history.query(
             "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0)"
@@ -94,9 +94,9 @@ def _count_targets(history: History, chosen: TargetFilter) -> int:
 
 
 def list_products(history: History, *, chosen: TargetFilter = ALL, limit: int = MAX_ROWS) -> list[str]:
-    """Returns the products that have several targets, those with the most targets first. A product is named
-    by its id, or by the key of a target if it was matched and has no id. `chosen`: only products that these
-    targets offer."""
+    """Returns the products that have several targets. The product with the most targets comes first. The name
+    of a product is its id. A matched product without an id has the key of a target as its name. `chosen`: the
+    filter for targets. Only the products of the chosen targets are returned."""
     if chosen.product:
         return [chosen.product] if len(read_group(history.database, chosen.product)) > 1 else []
     if not chosen.tag:

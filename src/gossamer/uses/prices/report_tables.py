@@ -61,7 +61,7 @@ def failing_table(found: Sequence[tuple[Failing, str]]) -> TableRows:
 
 
 def report_tables(report: PriceReport) -> dict[str, TableRows]:
-    """Returns the tables of a report by name."""
+    """Returns the tables of a report. The key is the name of the table."""
     return {
         "moves": moves_table(report.moves),
         "market": market_table(report.markets),

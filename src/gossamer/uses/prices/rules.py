@@ -1,6 +1,6 @@
-"""Rules that decide when a price causes an alert. They are read from a TOML file and from the `rules` of
-targets. A state rule (`below 99.90`) fires when its condition becomes true or is true at the first visit. It
-fires again only after the condition was false. An edge rule (`falls 5%`) fires for a change.
+"""Rules that decide when a price causes an alert. The rules are read from a TOML file and from the `rules` of
+targets. A state rule (`below 99.90`) fires when its condition becomes true or is true at the first visit. The
+rule fires again only after the condition was false. An edge rule (`falls 5%`) fires for a change.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ FORMS = (
     "and `... and in stock`"
 )
 MIN_PERCENT, MIN_AMOUNT = Decimal(1), Decimal("0.50")
-"""A rule without a size (`falls`, `changes`) fires only for a change that reaches both of these minimums."""
+"""A rule may name no size, for example `falls` or `changes`. Such a rule fires only if the change is at least
+MIN_PERCENT and also at least MIN_AMOUNT."""
 HYSTERESIS_PERCENT = Decimal(1)
-"""After a state rule has fired, it becomes false only when the price is beyond the limit by this
-percentage."""
+"""A state rule that has fired stays true near its limit. The rule becomes false only after the price has
+crossed the limit in the other direction by this percentage."""
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
 _SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
 _LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
@@ -82,7 +83,7 @@ class Condition(NamedTuple):
 
 
 class PriceRule(AlertRule, kw_only=True, frozen=True):
-    """A rule. It applies to the targets that match all of its non-empty scopes."""
+    """A rule for prices. The rule applies to the targets that match all of its non-empty scopes."""
 
     condition: Condition
     shop: frozenset[str] = frozenset()
@@ -91,8 +92,8 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
     target: frozenset[str] = frozenset()
     hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
     min_change: Margin | None = None
-    """The minimum change for which an edge rule without a size fires. Default: the larger of MIN_PERCENT and
-    MIN_AMOUNT."""
+    """The minimum change for an edge rule that names no size, such as `falls`. Default: the larger of
+    MIN_PERCENT and MIN_AMOUNT."""
 
     def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""
@@ -204,8 +205,8 @@ def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], l
 
 
 def never_fires(rule: PriceRule, targets: Sequence[PriceTarget]) -> str:
-    """Returns the reason why a rule can never fire for these targets, and the remedy. Returns "" if it can
-    fire."""
+    """Returns the reason why a rule can never fire for these targets, and the remedy. Returns "" if the rule
+    can fire."""
     condition = rule.condition
     for scope in _SCOPE:
         names: frozenset[str] = getattr(rule, scope)

@@ -1,6 +1,6 @@
-"""Runs `gossamer prices`: visits all product pages once, then visits pages again whose changes need a second
-visit, and writes the results into the price history. The visits are crawls in this process, in several
-processes, or on a fleet."""
+"""Runs `gossamer prices`. A run first visits all product pages once. The run then makes second visits to the
+pages with unconfirmed changes, and writes the results into the price history. The visits are crawls in this
+process, in several processes, or on a fleet."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.uses.prices.price_sinks import WatchedPages, list_version, sink_ur
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 
 CRAWL = "prices"
-"""The prefix of the names of a run's crawls. A hash of the history follows, because several histories may
-share a store."""
+"""The prefix of the names of a run's crawls. The prefix is followed by a hash of the history's URL, because
+several histories may share a store."""
 UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
@@ -38,7 +38,7 @@ class RunOptions(msgspec.Struct, kw_only=True):
     history: str = "prices.db"
     """The price history: a path or `postgresql://...`, which may contain `${env:NAME}`."""
     fleet: bool = False
-    """Whether the workers of the fleet visit the pages. If so, the history must be in PostgreSQL."""
+    """Whether the workers of the fleet visit the pages. If true, the history must be in PostgreSQL."""
     selectors: str | None = None
     delay: str = "2-8"
     within: float | None = None
@@ -47,7 +47,7 @@ class RunOptions(msgspec.Struct, kw_only=True):
     spread: float | None = None
     """The visits are spread evenly over this time."""
     crawl: dict[str, Any] = {}
-    """Further options of `gossamer.run`: `data`, `store`, `proxies`, ..."""
+    """Additional options for `gossamer.run`: `data`, `store`, `proxies`, ..."""
 
 
 class PriceRunSummary(msgspec.Struct, kw_only=True):
@@ -81,8 +81,9 @@ def run(
     tell: Callable[[str], None],
     on_events: Callable[[Sequence[Event]], None],
 ) -> PriceRunSummary:
-    """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with the confirmed
-    changes of the run. Raises GossamerError. After a KeyboardInterrupt, the next call resumes the run."""
+    """Begins a new run, or resumes an interrupted run. `tell`: called with messages for the user.
+    `on_events`: called with the confirmed changes of the run. Raises GossamerError. After a
+    KeyboardInterrupt, the next call resumes the run."""
     check_history(options)
     selectors = read_selectors(options.selectors)
     began = time.time()
@@ -119,7 +120,7 @@ def check_history(options: RunOptions) -> None:
 
 
 class PriceRun:
-    """Runs the crawls of one run."""
+    """Visits the pages of one run. Each round of visits is a crawl."""
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class PriceRun:
         given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
         given |= {"name": self._name, "fresh": True, "scope": "page", "output": self._outputs[0]}
         given["progress"] = given.get("progress", False) and not confirming
-        if any(conditions.values()):  # only then can a server report a page as unchanged
+        if any(conditions.values()):  # only a conditional request can find a page unchanged
             given["attempts"] = self._outputs[1]
         if self._end is not None:
             if (rest := self._end - time.time()) < 1:
@@ -202,7 +203,7 @@ class PriceRun:
             if options.fleet:
                 return self._on_fleet(seeds, given)
             return gossamer.run(price_site.TARGET, seeds, **given).state
-        except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
+        except (CrawlFailed, NothingFound) as error:  # every page failed, and the failures are recorded
             return getattr(error.summary, "state", "finished")
 
     def _on_fleet(self, seeds: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> str:

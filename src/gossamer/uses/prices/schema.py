@@ -2,7 +2,7 @@
 
 | table | primary key | content |
 | --- | --- | --- |
-| `price_targets` | `key` | the targets, with a mark for those in the last list |
+| `price_targets` | `key` | the targets, and whether the last list contains each target |
 | `price_offers` | `id`, from `target` and `variant` | the last confirmed values of each target and variant |
 | `price_points` | (`offer`, `time`) | the confirmed changes of offers; rows are only appended |
 | `price_events` | `id` | the events |
@@ -10,7 +10,7 @@
 | `price_shops` | `shop` | the health and the state of each shop |
 | `price_alerts` | (`rule`, `target`, `variant`) | the rules that have fired |
 | `price_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
-| `price_matches` | (`one`, `other`) in order | decisions whether two targets are the same product |
+| `price_matches` | (`one`, `other`), sorted | decisions on whether two targets are the same product |
 | `price_meta` | `name` | values of this database, for example its version |
 
 Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
@@ -41,7 +41,8 @@ TABLES = (
     name TEXT NOT NULL, tags TEXT NOT NULL, currency TEXT NOT NULL, minimum NUMERIC, rules TEXT NOT NULL,
     listed INTEGER NOT NULL DEFAULT 1)""",
     # `since`: the time of the last point. `held`: JSON of the changes that a second visit must confirm.
-    # `memory`: JSON of prices and sellers that alternated. `missed`: checks in a row without this variant.
+    # `memory`: JSON of the values that a later visit contradicted. `missed`: the number of visits in a row
+    # that did not show this variant.
     f"""CREATE TABLE IF NOT EXISTS price_offers (
     id {{id}} PRIMARY KEY, target TEXT NOT NULL, variant TEXT NOT NULL, shop TEXT NOT NULL, url TEXT NOT NULL,
     {_VALUE_COLUMNS},
@@ -56,14 +57,14 @@ TABLES = (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
-    # `time`: when the change was first seen. `run`: the run that confirmed it. `alerted`: 1 after the rules
-    # were evaluated for the event. `sent`: 1 after the outputs received it.
+    # `time`: when the change was first seen. `run`: the run that confirmed the change. `alerted`: 1 after the
+    # rules were evaluated for the event. `sent`: 1 after the outputs received the event.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
     run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `runs`: number of runs in a row in which the target failed. `run`: the last of them. `run_checks`: its
-    # failed visits. `tried`: JSON list of the results.
+    # `runs`: number of runs in a row in which the target failed. `run`: the last run in which the target
+    # failed. `run_checks`: the number of failed visits in that last run. `tried`: JSON list of the results.
     """CREATE TABLE IF NOT EXISTS price_failing (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-"""Reads the table of selectors by domain (`selectors.csv`), which takes precedence over the generic
+"""Reads the table of selectors by domain (`selectors.csv`). The table takes precedence over the generic
 extractor.
 
     domain,path,field,selector,pattern
@@ -6,8 +6,9 @@ extractor.
     shop.example,,sku,[data-id]::attr(data-id),
 
 `domain` is a host, and includes its subdomains. `path` is a regular expression that the URL's path and query
-must match. If it is empty, all paths match. `pattern` is a regular expression for the text that the selector
-finds. Its first group is the value. The first line that finds a value for a field is used.
+must match. If `path` is empty, all paths match. `pattern` is a regular expression for the text that the
+selector finds. The first group of `pattern` is the value. If `pattern` has no group, the whole match is the
+value. The first line that finds a value for a field is used.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class SelectorLine(NamedTuple):
     pattern: re.Pattern[str] | None
 
     def value(self, page: PageView) -> str | None:
-        """Returns the text that the line finds on a page, or None."""
+        """Returns the value that this line finds on a page. Returns None if the line finds no value."""
         for text in _texts(page, self.selector):
             if self.pattern is None:
                 found = text
@@ -100,7 +101,7 @@ class SelectorTable:
         ]
 
     def _of(self, host: str) -> Iterator[SelectorLine]:
-        """Yields the lines for a host, those of the longest domain first."""
+        """Yields the lines for a host. The lines of the longest domain come first."""
         for name in dict.fromkeys((host, host.partition(":")[0])):
             while name:
                 yield from self._lines.get(name, ())

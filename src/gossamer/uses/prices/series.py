@@ -25,7 +25,7 @@ _POINT = "time, price, regular_price, currency, availability, seller, unit_price
 
 
 class Point(NamedTuple):
-    """The values of an offer from a certain time on, until the next point."""
+    """The values of an offer from `time` until the next point."""
 
     time: float
     price: Decimal | None
@@ -39,19 +39,21 @@ class Point(NamedTuple):
 
 
 class PriceStatistics(NamedTuple):
-    """Statistics of an offer's prices in a period. All values are None if the offer had no price."""
+    """Statistics of an offer's prices in a period. If the offer had no price, the durations and the number of
+    changes are 0, and the other values are None."""
 
     lowest: Decimal | None
     lowest_since: float | None
-    """When the lowest price began, possibly before the period."""
+    """The time at which the lowest price began. This time may be before the period."""
     highest: Decimal | None
     median: Decimal | None
     band: tuple[Decimal, Decimal] | None
-    """The band from the 25th to the 75th percentile, in which the price was half of the time."""
+    """The 25th and the 75th percentile of the price. The price was between these two values for half of the
+    time."""
     at_price_s: float
     """How long the last price has been valid, in seconds."""
     known_s: float
-    """How much of the period has a known price, in seconds."""
+    """The part of the period with a known price, in seconds."""
     changes: int
 
 
@@ -69,7 +71,7 @@ class Move(NamedTuple):
 
     @property
     def percent(self) -> Decimal:
-        """The change in percent of the previous price."""
+        """The change as a percentage of the previous price."""
         return (self.after / self.before - 1) * 100
 
 
@@ -87,7 +89,7 @@ class MarketOffer(NamedTuple):
     """The rank by price among the offers in this currency that can be bought, from 1. Equal prices have equal
     ranks."""
     price_index: Decimal | None
-    """The price in percent of the median of these offers in this currency."""
+    """The price as a percentage of the median price of these offers in this currency."""
 
 
 class StaleOffer(NamedTuple):
@@ -109,8 +111,8 @@ UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 def read_series(
     database: Database, target: str, variant: str = "", *, after: float = 0.0, before: float = 1e18
 ) -> list[Point]:
-    """Returns the points of a period, oldest first. The first is the point that is valid at the beginning of
-    the period."""
+    """Returns the points of a period, oldest first. The first point is the point that is valid at the
+    beginning of the period."""
     offer = offer_id(target, variant)
     rows = database.rows(
         f"SELECT {_POINT} FROM price_points WHERE offer = ? AND time < ? AND time >= coalesce((SELECT max(time) "
@@ -160,8 +162,8 @@ def read_statistics(
 
 
 def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal | None:
-    """Returns the lowest price within `days` days before the last price began. None if no earlier price in
-    this currency is known. An honest shop states its discounts relative to this price."""
+    """Returns the lowest price in the `days` days before the start of the last price. Returns None if no
+    earlier price in this currency is known. An honest shop states its discounts relative to this price."""
     priced = [point for point in points if point.price is not None]
     if not priced:
         return None
@@ -196,9 +198,9 @@ def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> De
 def biggest_moves(
     database: Database, *, after: float, before: float, limit: int = 50, chosen: TargetFilter = ALL
 ) -> list[Move]:
-    """Returns the biggest price changes in a period, biggest first. A rise by half is as big as the fall back
-    to the old price. The index is read day by day, so the time depends on the days and the limit, not on the
-    number of changes. `chosen`: only the changes of these targets."""
+    """Returns the biggest price changes in a period, biggest first. A rise and the fall back to the old price
+    have the same size. The index is read day by day, so the time depends on the days and the limit, not on
+    the number of changes. `chosen`: only the changes of these targets."""
     found: list[tuple[float, int, float]] = []
     few = _few_offers(database, chosen)
     if few is not None:
@@ -223,8 +225,8 @@ def biggest_moves(
 
 
 def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
-    """Returns the ids of the offers that a filter by tag or product chooses. None if the filter has neither,
-    or if it chooses more than MAX_FILTERED_OFFERS."""
+    """Returns the ids of the offers that a filter by tag or product chooses. Returns None if the filter has
+    neither a tag nor a product, or if the filter chooses more than MAX_FILTERED_OFFERS offers."""
     if not chosen.is_narrow:
         return None
     where, values = chosen.condition(database)
@@ -238,8 +240,8 @@ def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
 def _moves_by_day(
     database: Database, after: float, before: float, limit: int, chosen: TargetFilter
 ) -> list[tuple[float, int, float]]:
-    """Returns candidates for the biggest changes, as tuples (move, offer, time). They include the biggest
-    ones."""
+    """Returns changes as tuples (move, offer, time). The result contains the `limit` biggest changes and may
+    contain smaller changes."""
     found: list[tuple[float, int, float]] = []
     where, values = chosen.condition(database) if chosen.is_narrow else ("", [])
     if values:

@@ -1,9 +1,9 @@
 """Decides whether a shop is healthy, that is, whether its pages still show the same kind of values as before.
 
-A redesigned shop, a shop in maintenance and a shop that blocks look like hundreds of changes. So a run counts
-for each shop how many pages lost their values, and what these pages show instead. While a shop is broken, its
-changes are dropped, and the run reports one event for the shop. Real changes are found after the shop has
-recovered, because the known values are kept. The functions of this module do no I/O.
+If a shop is redesigned, is in maintenance or blocks the crawler, hundreds of its pages seem to have changed.
+A run therefore counts the pages of each shop that lost their values, and the new states of these pages. While
+a shop is broken, its changes are dropped, and the run reports one event for the shop. Real changes are found
+after the shop has recovered, because the known values are kept. The functions of this module do no I/O.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ MIN_PAGES = 3
 """A shop with fewer known pages is not judged."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
-"""Before the end of a run, a shop is judged only after EARLY_PAGES pages and this share of its pages have
-been visited."""
+"""The minimum share of a shop's pages that a run must visit before it judges the shop early. At least
+EARLY_PAGES pages must also have been visited. At the end of a run, these minimums do not apply."""
 AGREEING_SHARE = 0.8
-"""If most prices come from a new source, at least this share of them must equal the old price. Otherwise the
-new source is wrong."""
+"""If most prices of a shop come from a new source, at least this share of these prices must equal the old
+prices. If fewer prices equal the old prices, the new source is wrong."""
 SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop is doubtful if more than this share of its second visits showed the old values again, or if there
 were too few second visits to decide."""
 DOUBTFUL_VISITS = 14
-"""Number of visits that must show a new value in a doubtful shop, for example during an A/B test. A page that
-shows one of two values at random shows the new value that often only in 1 of 8,192 cases."""
+"""Number of visits that must show a new value in a doubtful shop, for example during an A/B test. If a page
+shows one of two values at random, all 14 visits show the new value in only 1 of 8,192 cases."""
 NEW_SHOP_VISITS = 4
 """Number of visits that must show a new value in a new shop. A shop is new if it has had few second visits
-and none of them contradicted a new value. This number applies if the second visits of all shops together can
-be trusted."""
+and none of them contradicted a new value. NEW_SHOP_VISITS applies if the second visits of all shops together
+can be trusted."""
 FIRST_SHOP_VISITS = 6
-"""Number of visits that must show a new value before it counts. This number applies to a new shop as long as there
-are too few second visits, counted over all shops."""
+"""Number of visits that must show a new value in a new shop as long as all shops together have too few second
+visits."""
 FADING = 0.97
 """In each run, the earlier counts of second visits are multiplied by this factor."""
 WEIGHT = 0.2
 """The weight of the last run in the moving average of the usual share."""
 SAMPLE_PAGES = 200
-"""Maximum number of pages of a shop that are visited again for ordinary changes. If these confirm their
-changes, the other changes count as confirmed."""
+"""Maximum number of pages in a sample of second visits to a shop. The sample contains only changes that are
+neither suspect nor doubtful. If the sample confirms the changes, the other changes count as confirmed."""
 SAMPLE_SHARE = 0.99
 MAX_AMOUNTS = 50
 KINDS = {"price": "price", "regular_price": "price", "availability": "availability", "seller": "seller"}
@@ -71,33 +71,35 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     known: int = 0
     """Number of visits of pages that showed values before."""
     lost: int = 0
-    """Number of these visits that no longer showed values."""
+    """Number of visits of pages that showed values before and no longer showed values."""
     causes: dict[str, int] = {}
-    """The number of pages that lost their values, by their new state."""
+    """The new states of the pages that lost their values, with the number of pages in each state."""
     hosts: dict[str, int] = {}
     """The hosts to which pages moved, with the number of pages."""
     new_source: int = 0
     """Number of priced pages whose price comes from another source than before."""
     new_source_agrees: int = 0
-    """Number of these pages that show the same price as before."""
+    """Number of priced pages that show the same price as before, although the price comes from another
+    source."""
     amounts: dict[str, int] = {}
     """New prices and the number of pages that show them."""
     agreed: int = 0
-    """Number of new values that the second visit of their page showed again, in this run."""
+    """Number of new values in this run that a second visit showed again."""
     contradicted: int = 0
     """Number of new values that a later visit did not show."""
     past_agreed: float = 0.0
     past_contradicted: float = 0.0
     fields: dict[str, FieldVisits] = {}
-    """The counts of second visits by kind of field (`KINDS`), because a shop whose sellers alternate may
-    still have reliable stock data. Empty in data of earlier versions."""
+    """The counts of second visits for each kind of field (`KINDS`). The kinds are counted separately, because
+    a shop with alternating sellers may still have reliable stock data. Empty in data that an earlier version
+    stored."""
     usual: float = 1.0
     """The usual share of pages that keep their values."""
 
 
 class ShopVerdict(NamedTuple):
-    """The verdict on a shop. `state`: `ok`, `redesigned`, `away` or `moved`. `detail`: a description of what
-    was seen."""
+    """The verdict on a shop. `state`: `ok`, `redesigned`, `away` or `moved`. `detail`: a description of the
+    cause."""
 
     state: str
     detail: str = ""
@@ -148,8 +150,8 @@ def count_amount(health: ShopHealth, amount: str) -> None:
 
 
 def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: Iterable[str]) -> None:
-    """Counts second visits. `agreed`: the fields whose held value the visit showed again. `contradicted`: the
-    fields whose held value it did not show."""
+    """Counts second visits. `agreed`: the fields with a held value that the visit showed again.
+    `contradicted`: the fields with a held value that the visit did not show."""
     for field in agreed:
         health.agreed += 1
         if kind := KINDS.get(field):
@@ -169,13 +171,15 @@ class SecondVisits(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether second visits often show the old values again, or whether too few are known."""
+        """Whether second visits often show the old values again, or whether there are too few second visits
+        to decide."""
         visits = self.agreed + self.contradicted
         return self.contradicted + 1 > DOUBT_SHARE * (visits + 2)
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether a second visit contradicted a new value, and too few have agreed since then."""
+        """Whether a second visit contradicted a new value, and too few later second visits have shown new
+        values again."""
         return self.doubtful and self.contradicted >= 0.5
 
 
@@ -197,9 +201,9 @@ def _visits(health: ShopHealth, kind: str) -> SecondVisits:
 
 
 def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], field: str) -> int:
-    """Returns the minimum number of visits that must show a new value of a field in a shop. It is 0 for a
-    trusted shop, for which the usual number suffices. For a new shop, it depends on the second visits of all
-    shops together. `everywhere`: the result of `second_visits` for all shops."""
+    """Returns the minimum number of visits that must show a new value of a field in a shop. Returns 0 for a
+    trusted shop, because the usual number of visits is enough. For a new shop, the minimum depends on the
+    second visits of all shops together. `everywhere`: the result of `second_visits` for all shops."""
     kind = KINDS.get(field)
     if kind is None or not (own := _visits(health, kind)).doubtful:
         return 0
@@ -209,8 +213,8 @@ def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], 
 
 
 def may_release(health: ShopHealth, pages: int) -> bool:
-    """Whether changes of the shop may be reported before the end of the run. `pages`: the number of its
-    targets."""
+    """Whether changes of the shop may be reported before the end of the run. `pages`: the number of targets
+    of the shop."""
     return health.known >= max(EARLY_PAGES, EARLY_SHARE * pages) and judge(health).state == "ok"
 
 

@@ -2,9 +2,9 @@
 task, which is described in JSON.
 
 The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
-Each page of 10 results is billed: the first page in full, and each further page with 75 %. A page counts as
-one credit, so a request for page 3 costs 3. The status of the API's response is 200. Each task has a
-`status_code` of its own.
+DataForSEO bills each page of 10 results. The first page costs the full price, and each further page costs 75%
+of that price. gossamer counts each page as one credit, so a request for page 3 costs 3. The status of the
+API's response is 200. Each task has a `status_code` of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CODES = {
 
 All other codes 4xxxx mean TARGET, and codes 5xxxx mean RETRY."""
 COUNTRY_BASE = 2000
-"""Google's number of a country is the country's ISO 3166-1 number plus this."""
+"""Google's number for a country is COUNTRY_BASE plus the country's ISO 3166-1 number."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:

@@ -1,4 +1,4 @@
-"""What the answers of search providers have in common: the page that an answer becomes, and its errors."""
+"""Helpers that all search providers use to convert an answer to a page or to a refusal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNDOCUMENTED = "its answer does not match its documentation"
 
 
 def json_page(body: bytes, paid: int) -> FetchedPage:
-    """Returns the JSON of a search as a page. `paid`: the credits that it cost."""
+    """Returns the JSON of a search as a page. `paid`: the credits that the search cost."""
     return FetchedPage(200, [("content-type", "application/json")], body, None, paid)
 
 
@@ -39,8 +39,8 @@ def http_refusal(
 ) -> Refusal:
     """Returns the meaning of an answer with an error status. `fields`: where the JSON contains the message.
 
-    Status 402 means that no credit is left. Some providers answer `no_credit_status` instead, with a message that
-    contains one of the texts `no_credit` (in lower case)."""
+    Status 402 means that no credit is left. Some providers use the status `no_credit_status` for this error.
+    Their response then contains one of the texts in `no_credit`, which are in lower case."""
     words = provider_message(found, *fields)
     lower = found.body[:2000].lower()
     if found.status == 402 or (found.status == no_credit_status and any(text in lower for text in no_credit)):

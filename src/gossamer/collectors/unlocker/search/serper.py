@@ -1,5 +1,5 @@
-"""Serper (serper.dev): `POST /search` with JSON. Serper searches only Google. The answer contains the
-`credits` that the search cost."""
+"""Serper (serper.dev): `POST /search` with JSON. Serper searches only Google. The field `credits` of the
+answer contains the cost of the search."""
 
 from __future__ import annotations
 

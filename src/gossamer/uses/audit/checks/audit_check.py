@@ -14,15 +14,17 @@ WARNING: Final = Severity.WARNING
 NOTICE: Final = Severity.NOTICE
 INFO: Final = Severity.INFO
 Test = Callable[[PageFacts], str | Iterable[str]]
-"""Returns a text for each problem of a page: one text ('' if there is no problem), or several different texts."""
+"""A function that finds problems of a page. If the function finds at most one problem, it returns one text,
+which is '' if there is no problem. If the function finds several problems, it returns a different text for
+each problem."""
 MAX_DETAIL_CHARS: Final = 300
 
 
 class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One check. It has either `test` or `sql`.
+    """One check. A check has either a function `test` or a query `sql`.
 
-    `test` is called for HTML pages with status 200: for all of them or only for the indexable ones (`over`).
-    `sql` returns rows (url, target, detail) from the tables of `database` and `link_graph`.
+    `test` is called for HTML pages with status 200. `over` selects all of these pages or only the indexable
+    pages. `sql` returns rows (url, target, detail) from the tables of `database` and `link_graph`.
     """
 
     id: str
@@ -41,4 +43,4 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     sitemap. `links`: links to other sites and embedded files were checked. `hosts`: the hosts themselves were
     requested. `requests`: the audit requested the site and did not read stored pages."""
     thing: str = "pages"
-    """The kind of things that are found: pages, links, files, hosts or sitemaps."""
+    """The kind of object that has the problem: pages, links, files, hosts or sitemaps."""

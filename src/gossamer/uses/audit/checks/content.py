@@ -42,7 +42,7 @@ def language_invalid(facts: PageFacts) -> Iterator[str]:
 
 
 def language_mismatch(facts: PageFacts) -> Iterator[str]:
-    """Finds a text in another language than the declared one."""
+    """Finds a text whose language differs from the declared language."""
     declared = facts.language.replace("_", "-").partition("-")[0].lower()
     found = facts.detected_language.partition("-")[0].lower()
     if declared and found and declared != found and not language_fault(facts.language):

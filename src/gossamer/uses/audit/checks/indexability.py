@@ -105,7 +105,7 @@ def canonical_multiple(facts: PageFacts) -> Iterator[str]:
 
 
 def canonical_mismatch(facts: PageFacts) -> Iterator[str]:
-    """Finds a canonical URL of the page that differs from the one of the header."""
+    """Finds a canonical URL in the page that differs from the canonical URL in the header."""
     if (
         facts.canonicals
         and facts.header_canonicals
