@@ -179,7 +179,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--fresh", "--resume"], 2, "exclude one another"),
         (["crawl", "http://x.example/", "-H", "bad"], 2, "Name: value"),
         (["crawl", "nowhere.txt"], 2, "nowhere.txt"),
-        (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is no text in UTF-8; write URLs, one a line"),
+        (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is not UTF-8 text; write URLs, one a line"),
         (["crawl", "empty.txt"], 2, "hold no seeds: give URLs"),
         (["crawl", "folder"], 4, "no site file in it"),
         (["crawl", "site.py"], 4, "site.py:2: ModuleNotFoundError"),

@@ -220,7 +220,7 @@ def test_stored_pages_of_a_crawl_and_of_a_file(folder: Path, shop: str) -> None:
         (("--list", "tea"), 2, "which pages?"),
         (("nowhere.jsonl",), 2, "there is no such file, and no crawl"),
         (("https://a.example/", "--list", "none.txt"), 2, "there is no such file"),
-        (("https://a.example/", "--list", "!!!"), 2, "there is no keyword in it"),
+        (("https://a.example/", "--list", "!!!"), 2, "it contains no keywords"),
         (("https://a.example/", "--stem", "klingon"), 2, "choose auto"),
         (("https://a.example/", "--delay", "fast"), 2, "write seconds"),
         (("https://a.example/", "--processes", "none"), 2, "a number"),

@@ -20,7 +20,7 @@ BAD = {
     "folder of WARC": (("-o", "nowhere/x:warc"), 2, "there is no folder"),
     "objects": (("-o", "objects:nowhere/x"), 2, "there is no folder"),
     "a file": (("-o", "objects:out.jsonl"), 2, "is a file, and gossamer writes a folder"),
-    "device": (("-o", "/dev/null:csv"), 2, "is no plain file"),
+    "device": (("-o", "/dev/null:csv"), 2, "is not a plain file"),
     "name": (("-o", "n" * 260 + ".csv"), 20, "cannot write"),
     "cache": (("--cache", "/dev/null/x"), 4, "the cache folder"),
 }

@@ -381,7 +381,7 @@ def test_held_rows_are_stored_where_the_run_is_as_usual() -> None:
     assert "price is in 0%" in judge([one], none, EXPECTED).rejected[0][1]
     same = [row("1", ("price",), title="Closed"), row("2", ("price",), title="Closed")]
     assert [reason for _, reason in judge(same, good, EXPECTED).rejected] == [
-        "not-an-item: 2 items say the same, without price"
+        "not-an-item: 2 items are equal except for the missing values of price"
     ] * 2
 
 

@@ -132,7 +132,7 @@ def test_follow_a_selector() -> None:
     with pytest.raises(ValueError, match=r"CSS selector 'two\[html'"):
         list(page.follow("two[html"))
     for what in (page.css("li"), "h3", page.css("h3")[0]):
-        with pytest.raises(ValueError, match="is no link: select the <a> in it"):
+        with pytest.raises(ValueError, match="is not a link: select the <a> in it"):
             list(page.follow(what))
 
 

@@ -252,7 +252,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         Sqlite(str(tmp_path), COLUMNS).prepare()
     text = tmp_path / "text.sqlite"
     text.write_text("no database, but long enough to be taken for one" * 40)
-    with pytest.raises(SinkError, match="is no SQLite database"):
+    with pytest.raises(SinkError, match="is not an SQLite database"):
         Sqlite(str(text), COLUMNS).prepare()
 
 

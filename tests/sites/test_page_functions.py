@@ -84,7 +84,7 @@ WRONG = [
     (lambda page: [page.follow("a")], "yields a generator: write `yield from`"),
     (lambda page: page.follow("a", callback="f"), "a request has no callback=: there are use, carry"),
     (lambda page: page.follow("a", use=generator), "name a page function"),
-    (lambda page: page.json(), "the page is no JSON"),
+    (lambda page: page.json(), "the page is not JSON"),
     (lambda page: [{5: 1}], "and 5 is not"),
     (lambda page: [Book], "_ItemMeta"),
     (lambda page: ["mailto:a@b"], "no http(s) URL"),

@@ -473,7 +473,7 @@ class CrawlWorker:
             error, GossamerError
         ):  # expected errors are reported where the run ends
             print(
-                f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
+                f"gossamer: a bug occurred at {claim.request.url}; the URL is tried again, see {path}",
                 file=sys.stderr,
             )
 

@@ -40,7 +40,7 @@ Carry = Annotated[str | None, Option("--carry", metavar="JSON", help="A value fo
 Key = Annotated[
     str | None, Option("--key", metavar="KEY", help="Identifies the one request in place of its URL.")
 ]
-Again = Annotated[bool, Option("--again", help="Visit URLs again that the crawl knows.")]
+Again = Annotated[bool, Option("--again", help="Visit URLs again even if the crawl knows them.")]
 AsSeeds = Annotated[
     bool, Option("--as-seeds", help="Take them outside of the scope, too; their hosts join it.")
 ]

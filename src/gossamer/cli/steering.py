@@ -104,7 +104,7 @@ def priority(
     try:
         pattern = compile_(match) if match is not None else None
     except re.error as error:
-        raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
+        raise UsageError(f"--match {match!r} is not a regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
         raise UsageError(f"a priority must be between -1000000 and 1000000, not {n}")
     return asyncio.run(_priority(settings, crawl, n, hosts, pattern, dry_run, as_json))
@@ -207,7 +207,7 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives:
         return f"it is {(await crawls.state(record.name))[0]} already", 0
     if record.state in ("finished", "cancelled"):
-        return f"it is {record.state}; begin anew with: {continue_command(record)} --fresh", 0
+        return f"it is {record.state}; start over with: {continue_command(record)} --fresh", 0
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
     if record.fleet:
@@ -246,7 +246,7 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     while await has_active_producer(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
         await asyncio.sleep(0.2)
     dropped = await drop_queue(crawls.store, record.name)
-    return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
+    return f"cancelled; {dropped} URLs that waited are dropped, fetched pages stay", 0
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:

@@ -85,7 +85,7 @@ class Submission:
         try:
             await submit(self.job, self._say, self._begun)
         except CrawlEnded as error:
-            remark(f"{error}. Begin anew with: {self._again} --fresh")
+            remark(f"{error}. Start over with: {self._again} --fresh")
             if self.json and not self.waits:
                 put_json(await read_summary(self.job.settings, self.name))
             if not self.waits:
@@ -157,5 +157,5 @@ class Submission:
     def _forced(self) -> None:
         from gossamer.cli.printing import remark
 
-        remark(f"stopped at once; nothing is lost. Go on with: {self._again}")
+        remark(f"stopped immediately; nothing is lost. Continue with: {self._again}")
         os._exit(FORCED)

@@ -101,7 +101,7 @@ class Excel:
             book.add_worksheet("item")
         if cut:
             print(
-                f"gossamer: {self._path}: {cut} texts are cut, an Excel cell holds {MAX_CHARS} characters",
+                f"gossamer: {self._path}: {cut} texts are cut, because an Excel cell holds at most {MAX_CHARS} characters",
                 file=sys.stderr,
             )
 
