@@ -125,7 +125,7 @@ def test_ctrl_c_once_and_the_same_command_again(room: Path, web: str) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=15)
     assert process.returncode == 11
-    assert f"Go on with: gossamer crawl {web}/ -o out.jsonl --name c" in err
+    assert f"Continue with: gossamer crawl {web}/ -o out.jsonl --name c" in err
     summary = json.loads(gossamer(room, "status", "c", "--json")[1])
     assert summary["state"] == "stopped"
     assert adds_up(summary)
@@ -185,7 +185,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "site.py"], 4, "site.py:2: ModuleNotFoundError"),
         (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "make it first"),
         (["crawl", "http://x.example/", "-o", "/proc/out.jsonl"], 20, "cannot write /proc/out.jsonl"),
-        (["crawl", "ftp://x.example/"], 2, "no http(s) URL"),
+        (["crawl", "ftp://x.example/"], 2, "not an http(s) URL"),
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
         (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
         (["reprase", "http://x.example/"], 2, "no command 'reprase'"),

@@ -227,7 +227,7 @@ def test_stored_pages_of_a_crawl_and_of_a_file(folder: Path, shop: str) -> None:
         (("https://a.example/", "-o", "k.txt"), 2, "give FILE.csv"),
         (("gaps", "a", "b"), 2, "there is no run that is done"),
         (("trend", "tea"), 2, "counted in no run"),
-        (("export",), 2, "where to?"),
+        (("export",), 2, "no output given"),
     ],
 )
 def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, told: str) -> None:

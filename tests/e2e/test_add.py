@@ -101,7 +101,7 @@ def test_the_command_says_what_to_run(room: Room) -> None:
     room.crawl()
     code, out, _ = gossamer(room.folder, "add", "c", f"{room.web}/p/7")
     assert code == 0
-    assert f"c: 1 URL added; the crawl is stopped: go on with gossamer crawl {room.web}/ --name c" in out
+    assert f"c: 1 URL added; the crawl is stopped: continue with gossamer crawl {room.web}/ --name c" in out
 
 
 def test_ids_pass_redirects_and_retries_and_reach_dead_letters(room: Room) -> None:
@@ -213,7 +213,7 @@ def test_a_paused_crawl_keeps_added_urls(room: Room, running: subprocess.Popen[s
     gossamer(room.folder, "pause", "c")
     code, out, _ = gossamer(room.folder, "add", "c", f"{room.web}/p/urgent", "--priority", "9")
     assert code == 0
-    assert "the crawl is paused: go on with gossamer resume c" in out
+    assert "the crawl is paused: continue with gossamer resume c" in out
     gossamer(room.folder, "resume", "c")
     until("the urgent page", lambda: "/p/urgent" in Shelf.asked)
 

@@ -185,7 +185,7 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
 
     until("both refuse", lambda: all(refusals().values()))
     found = refusals()
-    assert "site shop: there is no file of it" in found["lacks"]
+    assert "site shop: its file is missing" in found["lacks"]
     assert "the fleet runs" in found["other"]
     told = fleet.json("status", name)["refusals"]
     assert {who.partition("@")[0]: why for who, why in told.items()} == found
@@ -222,7 +222,7 @@ def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> Non
     seed = web.plan.seeds()[0]
     assert "give a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
     assert "no worker is named" in fleet.run("workers", "stop", "nobody", code=2)
-    assert "--sites nowhere: there is no such folder" in fleet.run("worker", "--sites", "nowhere", code=4)
+    assert "--sites nowhere: this folder does not exist" in fleet.run("worker", "--sites", "nowhere", code=4)
     fleet.brokers = ["valkey://127.0.0.1:1/0"]
     assert "no broker can be used; tried valkey://127.0.0.1:1/0" in fleet.run("worker", code=8)
     fleet.brokers = ["redis+cluster://127.0.0.1:1"]

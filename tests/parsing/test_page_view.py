@@ -58,7 +58,7 @@ def test_json_paths(path: str | None, want: Any) -> None:
 
 @pytest.mark.parametrize("path", ["items[0", "items[a]", "items..id", "a b[", "items[1:2]", "a]", "'a'", "."])
 def test_what_is_no_path_is_said(path: str) -> None:
-    with pytest.raises(ValueError, match="no path into JSON"):
+    with pytest.raises(ValueError, match="not a path into JSON"):
         view("{}", "application/json").json(path)
 
 

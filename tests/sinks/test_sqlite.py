@@ -248,7 +248,7 @@ def test_overwrite_begins_a_new_file_and_append_keeps_it(tmp_path: Path) -> None
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         Sqlite(str(tmp_path / "none" / "a.sqlite"), COLUMNS).prepare()
-    with pytest.raises(UsageError, match="no plain file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         Sqlite(str(tmp_path), COLUMNS).prepare()
     text = tmp_path / "text.sqlite"
     text.write_text("no database, but long enough to be taken for one" * 40)

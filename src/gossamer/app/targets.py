@@ -117,7 +117,7 @@ def _path(text: str) -> Target | None:
         return Target("list", str(Path(text)))
     if os.path.exists(text):
         raise UsageError(
-            f"{text} is not a plain file: send what it holds to stdin, as in gossamer crawl - < {text}"
+            f"{text} is not a regular file: send what it holds to stdin, as in gossamer crawl - < {text}"
         )
     return None
 

@@ -197,7 +197,7 @@ async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]
     if record.state == "paused":
         return "it is paused already", 0
     if record.state == "running" and await _turned(crawls, record, "paused", "by gossamer pause"):
-        return f"paused; go on with: gossamer resume {record.name}", 0
+        return f"paused; continue with: gossamer resume {record.name}", 0
     return f"it is {(await crawls.need(record.name)).state}: too late to pause", 0
 
 
@@ -211,8 +211,8 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
     if record.fleet:
-        return f"it is {record.state}; go on with: {continue_command(record)}", 0
-    return f"no process runs it; go on with: {continue_command(record)}", 0
+        return f"it is {record.state}; continue with: {continue_command(record)}", 0
+    return f"no process runs it; continue with: {continue_command(record)}", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -225,7 +225,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if record.state in ("running", "paused", "stopping"):
         died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
-        return f"stopped; {died}. Go on with: {continue_command(record)}", 0
+        return f"stopped; {died}. Continue with: {continue_command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
 
 

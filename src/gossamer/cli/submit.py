@@ -144,9 +144,9 @@ class Submission:
             remark(f"stopped waiting; {self.name} goes on on the fleet. Wait again with: {self._again}")
         elif self.name:
             added = "; ".join(self._last) or "nothing of its lists was added yet"
-            remark(f"stopped; {added}; {self.name} stays on the fleet. Go on with: {self._again}")
+            remark(f"stopped; {added}; {self.name} stays on the fleet. Continue with: {self._again}")
         else:
-            remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
+            remark(f"stopped before the crawl began; nothing is lost. Continue with: {self._again}")
         if self.json and self.name:
             with contextlib.suppress(GossamerError, TimeoutError):
                 put_json(

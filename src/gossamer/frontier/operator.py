@@ -187,7 +187,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs returned to the queue meanwhile: go on with the others
+                if int(done) < 0:  # some URLs returned to the queue meanwhile: continue with the others
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

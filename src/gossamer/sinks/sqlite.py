@@ -365,7 +365,7 @@ class Sqlite:
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: the folder {folder} does not exist; create it first")
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            raise UsageError(f"{self.path} is not a plain file")
+            raise UsageError(f"{self.path} is not a regular file")
         with self._mapped():
             if self._overwrite:
                 self.close()

@@ -297,7 +297,7 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path, form: str) -> None:
     end = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
     os.write(end, b'{"_key": "a"}\n' * 9000 if form == "jsonl" else b"_key,b\n1,2\n" * 5000)
     try:
-        with pytest.raises(ConfigError, match="is not a plain file"):
+        with pytest.raises(ConfigError, match="is not a regular file"):
             next(rows_of(f"{tmp_path / 'pipe'}:{form}"))
     finally:
         os.close(end)
