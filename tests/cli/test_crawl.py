@@ -183,7 +183,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "empty.txt"], 2, "hold no seeds: give URLs"),
         (["crawl", "folder"], 4, "no site file in it"),
         (["crawl", "site.py"], 4, "site.py:2: ModuleNotFoundError"),
-        (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "make it first"),
+        (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "create it first"),
         (["crawl", "http://x.example/", "-o", "/proc/out.jsonl"], 20, "cannot write /proc/out.jsonl"),
         (["crawl", "ftp://x.example/"], 2, "not an http(s) URL"),
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),

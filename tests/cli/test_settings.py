@@ -278,5 +278,5 @@ def test_a_delay_and_a_host_rate_exclude_one_another() -> None:
     both = [GivenSetting("--delay", "delay", "1"), GivenSetting("--host-rate", "host_rate", "1")]
     with pytest.raises(UsageError, match="--delay and --host-rate: delay and host_rate both set"):
         load(both, environ={})
-    with pytest.raises(ConfigError, match="give one of them"):
+    with pytest.raises(ConfigError, match="give only one of them"):
         load(environ={"GOSSAMER_DELAY": "1", "GOSSAMER_HOST_RATE": "1"})

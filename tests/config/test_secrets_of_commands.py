@@ -69,7 +69,7 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
     out, err = process.communicate(timeout=30)
     assert process.returncode == 11
     assert "Continue with: gossamer crawl" in err
-    assert "*** stands for a secret" in err
+    assert "replace *** with the secret" in err
     rest = [err, out]
     for verb in (
         ["resume", "c"],

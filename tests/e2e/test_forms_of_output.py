@@ -150,7 +150,7 @@ def test_mistakes_in_outputs_are_named(room: Path, web: str) -> None:
         code, _, err = gossamer(room, "crawl", "books.py", "-o", output)
         assert (code, reason in err) == (2, True), (output, err)
     (room / "mine.json").write_text("{}")
-    assert "no array that gossamer wrote" in crawl(room, "-o", "mine.json", code=2)
+    assert "not an array that gossamer wrote" in crawl(room, "-o", "mine.json", code=2)
     (room / "mine.xlsx").write_bytes(b"mine")
     assert "rows cannot be added to it" in crawl(room, "-o", "mine.xlsx", code=2)
     assert (room / "mine.xlsx").read_bytes() == b"mine"

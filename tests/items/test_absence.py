@@ -303,7 +303,7 @@ def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -
             0,
             0,
         )
-        assert "refused every product" in err
+        assert "refused all rows of product" in err
         with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base:
             base.execute("DROP TRIGGER t")
             base.execute(

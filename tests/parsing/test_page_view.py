@@ -177,7 +177,7 @@ def test_a_request_hands_on_where_it_came_from() -> None:
 def test_what_no_request_can_be() -> None:
     page = view("")
     for url in ("mailto:a@b", "javascript:1", "http://[", "ftp://example.com/"):
-        with pytest.raises(ValueError, match="no http"):
+        with pytest.raises(ValueError, match="not an http"):
             page.request(url)
     page.request("x", carry="y" * (MAX_CARRY_BYTES - 2))
     with pytest.raises(ValueError, match="4096"):

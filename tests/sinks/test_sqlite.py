@@ -246,7 +246,7 @@ def test_overwrite_begins_a_new_file_and_append_keeps_it(tmp_path: Path) -> None
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         Sqlite(str(tmp_path / "none" / "a.sqlite"), COLUMNS).prepare()
     with pytest.raises(UsageError, match="not a regular file"):
         Sqlite(str(tmp_path), COLUMNS).prepare()

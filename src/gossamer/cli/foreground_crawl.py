@@ -258,7 +258,7 @@ class ForegroundCrawl:
         code = frame.f_code
         remark(
             f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still running; a second "
-            "signal stops at once, and nothing is lost"
+            "signal stops immediately, and nothing is lost"
         )
 
     def _signal(self) -> None:

@@ -108,7 +108,7 @@ class Parquet:
         Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
-            raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
+            raise UsageError(f"{self.path}: the folder {parent} does not exist; create it first")
         if os.path.exists(self.path) and not os.path.isdir(self.path):
             raise UsageError(
                 f"{self.path} is a file, but gossamer writes a folder of parts here: use another name"

@@ -253,7 +253,7 @@ def test_a_table_of_attempts_has_each_once(place: Path) -> None:
         (["export", "leaves", "out.jsonl"], "the crawl itself writes"),
         (["export", "leaves", "x.warc.gz"], "whole pages"),
         (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"),
-        (["export", "leaves", "none/x.csv"], "make it first"),
+        (["export", "leaves", "none/x.csv"], "create it first"),
     ],
 )
 def test_what_is_off_is_told_in_one_line(
