@@ -212,7 +212,7 @@ def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web:
         words, env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True
     ) as waiting:
         assert waiting.stderr is not None
-        said = next(line for line in waiting.stderr if "no work is done by w@" in line)
+        said = next(line for line in waiting.stderr if "worker w@" in line)
         assert f"{tmp_path}/file" in said
         fleet.run("cancel", "shut")
         waiting.communicate()
