@@ -220,7 +220,7 @@ def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web:
 
 def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> None:
     seed = web.plan.seeds()[0]
-    assert "give a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
+    assert "use a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
     assert "no worker is named" in fleet.run("workers", "stop", "nobody", code=2)
     assert "--sites nowhere: this folder does not exist" in fleet.run("worker", "--sites", "nowhere", code=4)
     fleet.brokers = ["valkey://127.0.0.1:1/0"]
