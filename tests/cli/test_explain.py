@@ -201,7 +201,13 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
             "credentials",
             "user name or password",
         ),
-        ("/nobody", "unknown", "no fetched page links to it", "seen before", "no page has linked to its canonical form"),
+        (
+            "/nobody",
+            "unknown",
+            "no fetched page links to it",
+            "seen before",
+            "no page has linked to its canonical form",
+        ),
         (
             "http://127.0.0.3:PORT/private/x",
             "done",
