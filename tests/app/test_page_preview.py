@@ -118,4 +118,4 @@ async def test_a_request_for_a_function_that_is_missing_says_so(tmp_path: Path, 
     assert trial.preview is not None
     (request,) = trial.preview.requests
     assert (request.followed, request.read_by) == (True, "")
-    assert request.rule == "site a has no page function 'bock': its page will not be read"
+    assert request.rule == "site a has no page function 'bock': its page will not be parsed"

@@ -255,7 +255,7 @@ def test_dead_letters(desk: Desk) -> None:
     assert "1 dead letters queued again" in desk("dead", "requeue", "--since", "1h", "--host", A)[1]
     assert desk.json("status", "one")["pending"] == 10
     desk.do(lambda store: fill(store, "two"))
-    assert "which crawl?" in desk("dead", "drop")[2]
+    assert "several crawls exist: one, two; name one" in desk("dead", "drop")[2]
     assert desk.json("dead", "drop", "two")["letters"] == 1
     assert desk.json("status", "two")["failed"] == 1
 

@@ -125,7 +125,7 @@ def test_ctrl_c_once_and_the_same_command_again(room: Path, web: str) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=15)
     assert process.returncode == 11
-    assert f"Go on with: gossamer crawl {web}/ -o out.jsonl --name c" in err
+    assert f"Continue with: gossamer crawl {web}/ -o out.jsonl --name c" in err
     summary = json.loads(gossamer(room, "status", "c", "--json")[1])
     assert summary["state"] == "stopped"
     assert adds_up(summary)
@@ -179,13 +179,13 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--fresh", "--resume"], 2, "exclude one another"),
         (["crawl", "http://x.example/", "-H", "bad"], 2, "Name: value"),
         (["crawl", "nowhere.txt"], 2, "nowhere.txt"),
-        (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is no text in UTF-8; write URLs, one a line"),
+        (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is not UTF-8 text; write URLs, one a line"),
         (["crawl", "empty.txt"], 2, "hold no seeds: give URLs"),
         (["crawl", "folder"], 4, "no site file in it"),
         (["crawl", "site.py"], 4, "site.py:2: ModuleNotFoundError"),
-        (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "make it first"),
+        (["crawl", "http://x.example/", "-o", "missing/out.jsonl"], 2, "create it first"),
         (["crawl", "http://x.example/", "-o", "/proc/out.jsonl"], 20, "cannot write /proc/out.jsonl"),
-        (["crawl", "ftp://x.example/"], 2, "no http(s) URL"),
+        (["crawl", "ftp://x.example/"], 2, "not an http(s) URL"),
         (["crawl", "http://x.example/", "--store", "redis://127.0.0.1:1"], 8, "does not answer"),
         (["crawl", "http://x.example/", "--data", "file/below"], 4, "--data"),
         (["reprase", "http://x.example/"], 2, "no command 'reprase'"),

@@ -148,7 +148,7 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
     ("url", "now", "why", "gate", "rule"),
     [
         ("/ok?b=1&a=2", "done", "status 200", "robots.txt", "no line matches it"),
-        ("/ok?a=2&b=1&utm_source=x", "done", "status 200", "seen before", "met first as http://127.0.0.1:"),
+        ("/ok?a=2&b=1&utm_source=x", "done", "status 200", "seen before", "first found as http://127.0.0.1:"),
         ("/late", "retrying", "after 1 failures, due in", "robots.txt", "no line"),
         ("/loop", "done (redirected)", "status 302", "robots.txt", "no line"),
         ("/loop?again=1", "dead", "redirect-loop: it leads back to", "robots.txt", "no line"),
@@ -201,7 +201,13 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
             "credentials",
             "user name or password",
         ),
-        ("/nobody", "unknown", "no fetched page links to it", "seen before", "not met yet"),
+        (
+            "/nobody",
+            "unknown",
+            "no fetched page links to it",
+            "seen before",
+            "no page has linked to its canonical form",
+        ),
         (
             "http://127.0.0.3:PORT/private/x",
             "done",

@@ -70,7 +70,7 @@ def test_the_only_crawl_that_kept_pages_is_searched(room: Path) -> None:
     crawl(room, "--text", "--name", "d", "-o", "others.jsonl")
     code, _, err = gossamer(room, "find", "slow")
     assert code == 2
-    assert "which crawl? there are c, d: give --crawl NAME" in err
+    assert "several crawls exist: c, d; give --crawl NAME" in err
 
 
 def test_whole_pages_have_headings_and_dates(room: Path) -> None:

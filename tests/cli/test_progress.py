@@ -145,12 +145,12 @@ def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
     os.kill(shown.process.pid, signal.SIGINT)
     assert shown.end() == 11
     assert "test_ctrl_c_at_a_terminal0/out.jsonl" in shown.text.replace("\r\n", "").replace(" ", "")
-    assert "a second signal stops at once" in shown.text
-    assert "nothing is lost. Go on with: gossamer crawl" in shown.text
+    assert "a second signal stops immediately" in shown.text
+    assert "nothing is lost. Continue with: gossamer crawl" in shown.text
     again = Terminal(words(web, tmp_path, delay=0.5))
     again.until(" pages/s")
     os.kill(again.process.pid, signal.SIGINT)
-    again.until("a second signal stops at once")
+    again.until("a second signal stops immediately")
     with contextlib.suppress(ProcessLookupError):
         os.kill(again.process.pid, signal.SIGINT)
     assert again.end() in (11, 13)  # the first may have been enough
@@ -248,7 +248,7 @@ def test_a_host_that_gives_nothing_is_named() -> None:
     silent = live()
     silent.silent = "gone.example", "connect"
     line = (
-        "no page yet: gone.example gives connect: see whether the server is up; it is retried after the waits of "
+        "no page yet: gone.example gives connect: check whether the server is up; it is retried after the waits of "
         "--retries, and Ctrl-C keeps it for later"
     )
     assert f"waits      {line}" in plain(silent, 300)

@@ -81,7 +81,7 @@ def test_a_keyword_is_named_as_in_the_list(folder: Path) -> None:
     assert out.count("not checked") == 2
     code, _, err = gossamer(folder, "ranks", "history", "tea pot")
     assert code == 2
-    assert "gossamer ranks positions lists them" in err
+    assert "gossamer ranks positions lists all keywords" in err
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ import pytest
 from cli.command_line import gossamer
 
 BAD = {
-    "no folder": (("-o", "nowhere/x.jsonl"), 2, "there is no folder"),
-    "attempts": (("--attempts", "nowhere/x.csv"), 2, "there is no folder"),
-    "graph": (("--graph", "nowhere/x.csv"), 2, "there is no folder"),
-    "pages": (("--pages", "nowhere/x.csv"), 2, "there is no folder"),
-    "WARC": (("-o", "nowhere/x.warc.gz"), 2, "there is no folder"),
-    "folder of WARC": (("-o", "nowhere/x:warc"), 2, "there is no folder"),
-    "objects": (("-o", "objects:nowhere/x"), 2, "there is no folder"),
-    "a file": (("-o", "objects:out.jsonl"), 2, "is a file, and gossamer writes a folder"),
-    "device": (("-o", "/dev/null:csv"), 2, "is no plain file"),
+    "no folder": (("-o", "nowhere/x.jsonl"), 2, "does not exist; create it first"),
+    "attempts": (("--attempts", "nowhere/x.csv"), 2, "does not exist; create it first"),
+    "graph": (("--graph", "nowhere/x.csv"), 2, "does not exist; create it first"),
+    "pages": (("--pages", "nowhere/x.csv"), 2, "does not exist; create it first"),
+    "WARC": (("-o", "nowhere/x.warc.gz"), 2, "does not exist; create it first"),
+    "folder of WARC": (("-o", "nowhere/x:warc"), 2, "does not exist; create it first"),
+    "objects": (("-o", "objects:nowhere/x"), 2, "does not exist; create it first"),
+    "a file": (("-o", "objects:out.jsonl"), 2, "is a file, but gossamer writes a folder"),
+    "device": (("-o", "/dev/null:csv"), 2, "is not a regular file"),
     "name": (("-o", "n" * 260 + ".csv"), 20, "cannot write"),
     "cache": (("--cache", "/dev/null/x"), 4, "the cache folder"),
 }
@@ -64,7 +64,7 @@ def test_what_a_crawl_reads_is_not_written_over(room: Path, web: str, words: lis
     before = {path: path.read_bytes() for path in room.rglob("*.*") if path.is_file()}
     code, _, err = gossamer(room, "crawl", *words, "--limit", "1")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is what this crawl reads" in err
+    assert "is an input of this crawl" in err
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -109,7 +109,7 @@ def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_r
         )[0]
         == 0
     )
-    said = gossamer(room, "resume", "c")[2].partition("go on with: gossamer ")[2]
+    said = gossamer(room, "resume", "c")[2].partition("continue with: gossamer ")[2]
     code, out, err = gossamer(room, *shlex.split(said), "--delay", "0", "--json")
     assert (code, json.loads(out)["state"]) == (0, "finished"), err
     rows = [json.loads(line)["url"] for line in (room / "a b.jsonl").read_text().splitlines()]

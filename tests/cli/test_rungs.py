@@ -110,4 +110,4 @@ def test_a_wall_is_climbed_and_remembered(
     assert not any(browser for _, path, browser in wall.asked if path != "/robots.txt")
     assert run(["host", "rung", host, "auto"]) == 0
     assert run(["host", "rung", host, "staircase"]) == 2
-    assert "there is no rung 'staircase'" in capsys.readouterr().err
+    assert "unknown rung 'staircase'" in capsys.readouterr().err

@@ -23,7 +23,7 @@ def test_a_terminal_that_closes(room: Path, web: str) -> None:
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=15)
     assert process.returncode == 11
-    assert "Go on with" in err
+    assert "Continue with" in err
 
 
 def test_nohup(room: Path, web: str) -> None:
@@ -106,7 +106,7 @@ def test_ctrl_c_once_names_the_line_that_does_not_end(room: Path, web: str) -> N
     assert process.stderr is not None
     line = process.stderr.readline()
     assert re.fullmatch(
-        r"gossamer: \S*shop.py:[67] in p is still at work; a second signal stops at once, and nothing is lost\n",
+        r"gossamer: \S*shop.py:[67] in p is still running; a second signal stops immediately, and nothing is lost\n",
         line,
     )
     process.send_signal(signal.SIGINT)

@@ -45,7 +45,8 @@ def test_a_crawl_of_a_fleet_without_workers_is_stopped_and_named_as_it_was_submi
     desk.do(submitted)
     _, _, err = desk("stop", "one")
     assert (
-        "no worker of the fleet is at work. Go on with: gossamer submit https://a.example/ --name one" in err
+        "no worker of the fleet is at work. Continue with: gossamer submit https://a.example/ --name one"
+        in err
     )
     assert "gossamer submit" in desk("resume", "one")[2]
 

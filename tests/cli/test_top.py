@@ -39,7 +39,7 @@ def test_its_keys(web: Web, tmp_path: Path, columns: int) -> None:
     top.type("p")
     top.shows(r"shop: paused")
     top.shows(r"shop +paused")
-    crawl.shows("waits +the crawl is paused; go on with")
+    crawl.shows("waits +the crawl is paused; continue with")
     top.type("p")
     top.shows("shop: it goes on")
     top.resize(columns + 10)

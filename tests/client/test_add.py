@@ -66,7 +66,7 @@ def test_what_is_wrong_is_an_exception(shop: str, data: Path) -> None:
         gossamer.add("nope", shop, data=data)
     with pytest.raises(UnknownOption, match="did you mean priority"):
         gossamer.add("teas", shop, priorty=3, data=data)  # type: ignore[call-arg]
-    with pytest.raises(UsageError, match="begins a crawl of its own"):
+    with pytest.raises(UsageError, match="needs its own crawl"):
         gossamer.add("teas", gossamer.Site("s", seeds=[shop]), data=data)
     with pytest.raises(UsageError, match="no crawl was made in"):
         gossamer.add("teas", shop, data=data / "elsewhere")

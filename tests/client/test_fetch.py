@@ -45,7 +45,7 @@ def test_an_unresolvable_host_raises() -> None:
     with pytest.raises(FetchFailed, match="check the host's name") as failed:
         gossamer.fetch("http://nothing.invalid/")
     assert failed.value.reason == "dns"
-    with pytest.raises(CrawlFailed, match="no page came"):
+    with pytest.raises(CrawlFailed, match="no page was received"):
         list(gossamer.crawl("http://nothing.invalid/", retries="", delay=0))
 
 

@@ -85,7 +85,9 @@ def test_lists_generators_and_requests(shop: str) -> None:
         assert sorted(page.title for page in gossamer.crawl(target, depth=0, **QUICK)) == ["Tea 1", "Tea 2"]
 
 
-@pytest.mark.parametrize(("target", "says"), [([], "empty"), ([3], "3 is no URL"), (3, "3 is no target")])
+@pytest.mark.parametrize(
+    ("target", "says"), [([], "empty"), ([3], "3 is not a URL"), (3, "3 is not a target")]
+)
 def test_what_is_no_target(target: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         list(gossamer.crawl(target))

@@ -68,8 +68,8 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 11
-    assert "Go on with: gossamer crawl" in err
-    assert "*** stands for a secret" in err
+    assert "Continue with: gossamer crawl" in err
+    assert "replace *** with the secret" in err
     rest = [err, out]
     for verb in (
         ["resume", "c"],

@@ -101,7 +101,7 @@ def test_the_command_says_what_to_run(room: Room) -> None:
     room.crawl()
     code, out, _ = gossamer(room.folder, "add", "c", f"{room.web}/p/7")
     assert code == 0
-    assert f"c: 1 URL added; the crawl is stopped: go on with gossamer crawl {room.web}/ --name c" in out
+    assert f"c: 1 URL added; the crawl is stopped: continue with gossamer crawl {room.web}/ --name c" in out
 
 
 def test_ids_pass_redirects_and_retries_and_reach_dead_letters(room: Room) -> None:
@@ -161,7 +161,7 @@ def test_known_urls_are_visited_again_by_choice(room: Room) -> None:
     [
         (("add", "nope", "http://a.example/"), "no crawl is named 'nope'; there are: c"),
         (("add", "c"), "no URL given"),
-        (("add", "c", "nothing here"), "is no URL, file or folder"),
+        (("add", "c", "nothing here"), "is not a URL, file or folder"),
         (("add", "c", "http://a.example/", "--carry", "{"), "is not JSON"),
         (("add", "c", "http://a.example/", "--use", "item"), "has no such page function"),
         (("add", "c", "http://a.example/", "http://b.example/", "--key", "k"), "names one request"),
@@ -182,7 +182,7 @@ def test_a_cancelled_crawl_takes_nothing(room: Room) -> None:
     gossamer(room.folder, "cancel", "c")
     code, _, err = gossamer(room.folder, "add", "c", f"{room.web}/p/77")
     assert code == 2
-    assert "is cancelled, so its queue is dropped: begin it anew with --fresh" in err
+    assert "is cancelled, so its queue is dropped: start it over with --fresh" in err
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_a_paused_crawl_keeps_added_urls(room: Room, running: subprocess.Popen[s
     gossamer(room.folder, "pause", "c")
     code, out, _ = gossamer(room.folder, "add", "c", f"{room.web}/p/urgent", "--priority", "9")
     assert code == 0
-    assert "the crawl is paused: go on with gossamer resume c" in out
+    assert "the crawl is paused: continue with gossamer resume c" in out
     gossamer(room.folder, "resume", "c")
     until("the urgent page", lambda: "/p/urgent" in Shelf.asked)
 
@@ -387,7 +387,7 @@ def test_a_csv_of_an_earlier_version_keeps_its_header_and_the_loss_is_said_once(
     gossamer(room.folder, "add", "d", f"{room.web}/p/8", f"{room.web}/p/9", "--id", "10")
     code, _, err = gossamer(room.folder, *words)
     assert code == 0
-    assert err.count("old.csv was begun without the columns id, added_at") == 1
+    assert err.count("old.csv was created without the columns id, added_at") == 1
     rows = _csv(room.folder / "old.csv")
     assert sorted(row["url"].rpartition("/")[2] for row in rows) == ["7", "8", "9"]
     assert not rows[0].keys() & {"id", "added_at"}

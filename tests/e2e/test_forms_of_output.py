@@ -145,12 +145,12 @@ def test_mistakes_in_outputs_are_named(room: Path, web: str) -> None:
         "a.parquet?columns=title": "columns can be chosen for",
         "-{day}.csv": "there is no name {day}; there are {date}, {crawl}, {site}",
         "-:xlsx": "write - or -:csv",
-        "no/a.json": "there is no folder",
+        "no/a.json": "does not exist; create it first",
     }.items():
         code, _, err = gossamer(room, "crawl", "books.py", "-o", output)
         assert (code, reason in err) == (2, True), (output, err)
     (room / "mine.json").write_text("{}")
-    assert "no array that gossamer wrote" in crawl(room, "-o", "mine.json", code=2)
+    assert "not an array that gossamer wrote" in crawl(room, "-o", "mine.json", code=2)
     (room / "mine.xlsx").write_bytes(b"mine")
     assert "rows cannot be added to it" in crawl(room, "-o", "mine.xlsx", code=2)
     assert (room / "mine.xlsx").read_bytes() == b"mine"
@@ -264,4 +264,4 @@ def test_names_in_outputs(room: Path, web: str) -> None:
     assert code == 0, err
     assert (room / f"both-{day}.jsonl").exists(), "a new pass has a new date"
     code, _, err = gossamer(room, "crawl", f"{web}/0", "-o", "{site}.jsonl")
-    assert (code, "there is none" in err) == (2, True)
+    assert (code, "no site file" in err) == (2, True)

@@ -139,7 +139,7 @@ async def twenty_hosts(tmp_path: Path) -> list[str]:
     addresses = by_address(hits)
     assert len(addresses) == 3
     assert summary.adds_up()
-    assert (summary.pages, summary.retried, summary.dead) == (80, 0, 0), "a turn refused is no attempt"
+    assert (summary.pages, summary.retried, summary.dead) == (80, 0, 0), "a turn refused is not an attempt"
     close: list[str] = []
     for mine in addresses.values():
         close += too_close(mine, 0.1)

@@ -196,7 +196,7 @@ async def test_typed_seeds_are_allowed_for_themselves_alone() -> None:
     await resolver.close()
     named = Resolver(names=["inner.example", "localhost"], lookup=stub(["10.0.0.7"]))
     assert isinstance(await named.resolve("inner.example"), Refused), (
-        "a name is no address: it could be led anywhere"
+        "a name is not an address: it could be led anywhere"
     )
     assert isinstance(await named.resolve("localhost"), Refused), "localhost is this machine or nothing"
 

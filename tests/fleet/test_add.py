@@ -81,7 +81,9 @@ def test_a_stopped_crawl_stays_stopped_and_names_its_command(fleet: Fleet, web: 
     until("pages", lambda: len(Shelf.asked) > 4)
     fleet.run("stop", name)
     fleet.ended(name)
-    assert f"the crawl is stopped: go on with gossamer submit {web}/" in fleet.run("add", name, f"{web}/p/x")
+    assert f"the crawl is stopped: continue with gossamer submit {web}/" in fleet.run(
+        "add", name, f"{web}/p/x"
+    )
 
 
 def test_an_add_that_is_killed_and_repeated_adds_each_url_once(fleet: Fleet, web: str) -> None:

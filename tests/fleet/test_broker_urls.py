@@ -73,7 +73,7 @@ def test_a_list_of_brokers_may_have_urls_with_several_hosts(monkeypatch: pytest.
         (["kafka://h"], "the scheme must be one of"),
         (["nonsense"], "the scheme must be one of"),
         (["redis+sentinel://h:1"], "the name of the service"),
-        (["valkey://joe:geheim@h:99999"], "no HOST:PORT"),
+        (["valkey://joe:geheim@h:99999"], "not a HOST:PORT"),
         (["valkey://joe:geheim@h?tlss=yes"], "there is no parameter 'tlss'"),
         (["amqp://joe:geheim@h:x"], "of a password as %2F"),
         (["amqp://jo e:ge/heim@h"], "of a password as %2F"),

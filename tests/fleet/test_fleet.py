@@ -185,7 +185,7 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
 
     until("both refuse", lambda: all(refusals().values()))
     found = refusals()
-    assert "site shop: there is no file of it" in found["lacks"]
+    assert "site shop: its file is missing" in found["lacks"]
     assert "the fleet runs" in found["other"]
     told = fleet.json("status", name)["refusals"]
     assert {who.partition("@")[0]: why for who, why in told.items()} == found
@@ -212,7 +212,7 @@ def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web:
         words, env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True
     ) as waiting:
         assert waiting.stderr is not None
-        said = next(line for line in waiting.stderr if "no work is done by w@" in line)
+        said = next(line for line in waiting.stderr if "worker w@" in line)
         assert f"{tmp_path}/file" in said
         fleet.run("cancel", "shut")
         waiting.communicate()
@@ -220,9 +220,9 @@ def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web:
 
 def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> None:
     seed = web.plan.seeds()[0]
-    assert "give a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
+    assert "use a folder" in fleet.run("submit", seed, "-o", "out.jsonl", code=2)
     assert "no worker is named" in fleet.run("workers", "stop", "nobody", code=2)
-    assert "--sites nowhere: there is no such folder" in fleet.run("worker", "--sites", "nowhere", code=4)
+    assert "--sites nowhere: this folder does not exist" in fleet.run("worker", "--sites", "nowhere", code=4)
     fleet.brokers = ["valkey://127.0.0.1:1/0"]
     assert "no broker can be used; tried valkey://127.0.0.1:1/0" in fleet.run("worker", code=8)
     fleet.brokers = ["redis+cluster://127.0.0.1:1"]

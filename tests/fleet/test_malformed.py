@@ -205,6 +205,6 @@ def test_a_worker_that_nobody_asked_to_end_ends_with_an_error(fleet: Fleet) -> N
     )
     worker = fleet.worker(before=("env", f"PYTHONPATH={fleet.folder}:{SRC}"))
     assert worker.process.wait(60) == 1
-    (line,) = [line for line in worker.said().splitlines() if "ended though nobody asked it to" in line]
-    assert "ended though nobody asked it to: LookupError: " in line
+    (line,) = [line for line in worker.said().splitlines() if "ended unexpectedly" in line]
+    assert "ended unexpectedly: LookupError: " in line
     assert "geheim" not in line

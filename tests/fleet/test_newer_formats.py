@@ -63,7 +63,7 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
         )
         assert "submitted with settings.rockets, which this worker does not know" in said["words"]
         assert "needs rockets, which this gossamer does not know" in said["request"]
-        assert "a message of format 2 was left alone; this worker knows 1" in worker.said()
+        assert "a message of format 2 was ignored; this worker reads format 1" in worker.said()
         found = {w["name"]: (w["state"], w["version"]) for w in fleet.json("workers", "list")}
         assert found["future@h"] == ("unread", "unknown")
         assert fleet.ended("plain")["state"] == "finished"

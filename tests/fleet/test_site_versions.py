@@ -63,10 +63,10 @@ def told(fleet: Fleet, name: str, worker: Worker) -> None:
     """All places say that a worker lacks the shop, and that nobody serves it."""
     (lack,) = lacked(fleet, worker.name)
     assert (lack["crawl"], lack["site"]) == (name, "shop")
-    assert "there is no file of it" in lack["why"]
-    assert f"does no work for site shop of {name}: there is no file" in fleet.run("workers", "list")
+    assert "its file is missing" in lack["why"]
+    assert f"does no work for site shop of {name}: its file is missing" in fleet.run("workers", "list")
     assert (
-        f"crawl {name}: this worker does no work for some of its sites: site shop: there is no"
+        f"crawl {name}: this worker does no work for some of its sites: site shop: its file is"
         in worker.said()
     )
     advice = "none: 1 worker serves lane http, but lacks the fleet's files of shop"

@@ -84,7 +84,7 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     (line,) = err.splitlines()
     assert f"list {long}: " in line
     assert " URLs added" in line
-    assert f"Go on with: gossamer submit {long} --name c" in line
+    assert f"Continue with: gossamer submit {long} --name c" in line
     status = fleet.json("status", "c")
     assert 0 < status["found"] < URLS
     assert status["broken_off"] == [f"list {long}"]

@@ -41,7 +41,7 @@ async def test_no_claim_of_a_host_once_its_bytes_are_reached(bed: Beds) -> None:
     assert await b.claim() == []
     n = await b.counts()
     assert n["skip:budget"] == 5, (
-        "4 that were queued, and the one that was to be retried; the sitemap is no page"
+        "4 that were queued, and the one that was to be retried; the sitemap is not a page"
     )
     assert (n["open"], n["infra"]) == (2, 0), "what is out"
     assert await b.adds_up()

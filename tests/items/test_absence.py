@@ -303,7 +303,7 @@ def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -
             0,
             0,
         )
-        assert "refused every product" in err
+        assert "refused all rows of product" in err
         with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base:
             base.execute("DROP TRIGGER t")
             base.execute(
@@ -381,7 +381,7 @@ def test_held_rows_are_stored_where_the_run_is_as_usual() -> None:
     assert "price is in 0%" in judge([one], none, EXPECTED).rejected[0][1]
     same = [row("1", ("price",), title="Closed"), row("2", ("price",), title="Closed")]
     assert [reason for _, reason in judge(same, good, EXPECTED).rejected] == [
-        "not-an-item: 2 items say the same, without price"
+        "not-an-item: 2 items are equal except for the missing values of price"
     ] * 2
 
 

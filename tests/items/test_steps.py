@@ -134,7 +134,7 @@ def test_a_step_is_a_callable_and_item_a_class() -> None:
         Site("s", steps=(1,))
     with pytest.raises(ConfigError, match="'clean' is not installed"):
         Site("s", steps=("clean",))
-    with pytest.raises(ConfigError, match="no class of items"):
+    with pytest.raises(ConfigError, match="not a class of items"):
         Site("s").page(item="Pot")
 
 

@@ -167,7 +167,7 @@ def test_marks_of_annotated_types_are_understood() -> None:
 
 
 def test_a_key_or_ignored_field_that_is_none_is_said() -> None:
-    with pytest.raises(TypeError, match="ignore 'views' is no field"):
+    with pytest.raises(TypeError, match="ignore 'views' is not a field"):
 
         class Odd(Item, ignore="views"):
             a: int

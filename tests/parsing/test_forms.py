@@ -88,7 +88,7 @@ def test_it_is_filled_in_at_the_places_of_its_fields() -> None:
         ({"usr": "u"}, None, "has no field 'usr': it has token, user, password, stay, c, s, go"),
         ({"s": "z"}, None, "no choice 'z': it has a, b"),
         ({"c": ["3"]}, None, "no choice '3': it has 1, 2"),
-        ({"user": True}, None, "is no checkbox"),
+        ({"user": True}, None, "is not a checkbox"),
         ({"password": 7}, None, "is a int"),
         ({}, "Buy", "has no button 'Buy': it has go, go"),
     ],

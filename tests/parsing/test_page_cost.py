@@ -24,7 +24,7 @@ def script(body: bytes) -> bytes:
 
 
 FAMILIES: dict[str, Callable[[int], bytes]] = {
-    "objects that are no JSON": lambda n: script(b"var a={b:1};" * n),
+    "objects that are not JSON": lambda n: script(b"var a={b:1};" * n),
     "objects that end too early": lambda n: script(b'var abc={"b":c};' * n),
     "escaped quotes behind a quote": lambda n: script(b'x="' + b'\\"' * n),
     "escaped apostrophes": lambda n: script(b"x={a:'" + b"\\'" * n),

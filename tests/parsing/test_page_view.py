@@ -58,7 +58,7 @@ def test_json_paths(path: str | None, want: Any) -> None:
 
 @pytest.mark.parametrize("path", ["items[0", "items[a]", "items..id", "a b[", "items[1:2]", "a]", "'a'", "."])
 def test_what_is_no_path_is_said(path: str) -> None:
-    with pytest.raises(ValueError, match="no path into JSON"):
+    with pytest.raises(ValueError, match="not a path into JSON"):
         view("{}", "application/json").json(path)
 
 
@@ -132,7 +132,7 @@ def test_follow_a_selector() -> None:
     with pytest.raises(ValueError, match=r"CSS selector 'two\[html'"):
         list(page.follow("two[html"))
     for what in (page.css("li"), "h3", page.css("h3")[0]):
-        with pytest.raises(ValueError, match="is no link: select the <a> in it"):
+        with pytest.raises(ValueError, match="is not a link: select the <a> in it"):
             list(page.follow(what))
 
 
@@ -177,7 +177,7 @@ def test_a_request_hands_on_where_it_came_from() -> None:
 def test_what_no_request_can_be() -> None:
     page = view("")
     for url in ("mailto:a@b", "javascript:1", "http://[", "ftp://example.com/"):
-        with pytest.raises(ValueError, match="no http"):
+        with pytest.raises(ValueError, match="not an http"):
             page.request(url)
     page.request("x", carry="y" * (MAX_CARRY_BYTES - 2))
     with pytest.raises(ValueError, match="4096"):

@@ -18,7 +18,7 @@ SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
 ENCODED_ALIKE = "RFC 9309 2.2.2: octets outside ASCII and their %XX are equal, and %XX of an unreserved octet is that octet"
 INDEX_FILE = "RFC 9309 2.2.2 compares octets: that index.html stands for its folder is Google's own"
-OTHER_RECORDS = "RFC 9309 2.2.4: a record that is no rule does not end a group, so `*` and the agent below share its rules"
+OTHER_RECORDS = "RFC 9309 2.2.4: a record that is not a rule does not end a group, so `*` and the agent below share its rules"
 END_OF_PATTERN = "RFC 9309 2.2.3: `$` at the end is the end of the match; the character itself is written %24"
 NO_TOKEN = "RFC 9309 2.2.1: a product token holds no blank; robots-google wants `Foo Bar` to match no group"
 DIFFERENT = {

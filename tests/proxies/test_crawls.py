@@ -179,13 +179,13 @@ async def test_a_site_that_wants_proxies_goes_nowhere_without(tmp_path: Path) ->
         shop.write_text(
             f'from gossamer import Site\nsite = Site("shop", seeds=["http://127.0.0.1:{site.port}/"], proxies="residential")\n'
         )
-        with pytest.raises(NoProxyLeft, match="site shop wants proxies"):
+        with pytest.raises(NoProxyLeft, match="site shop requires proxies"):
             await crawl(job([str(shop)], tmp_path))
         path = tmp_path / "list.txt"
         path.write_text("127.0.8.1:1 provider=acme\n")
         for wish, why in (
             ("provider=acne", "no provider 'acne' .did you mean acme"),
-            ("residential", "none in the lists that is type residential"),
+            ("residential", "the lists contain no proxy that is type residential"),
         ):
             shop.write_text(
                 f'from gossamer import Site\nsite = Site("shop", seeds=["http://127.0.0.1:{site.port}/"], proxies="{wish}")\n'

@@ -1,4 +1,4 @@
-"""Outputs that an earlier gossamer began go on with its types, and nothing that is the same counts as
+"""Outputs that an earlier gossamer began continue with its types, and nothing that is the same counts as
 changed."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_any_items_read_back_one_a_line(datas: list[dict[str, Any]]) -> None:
     for row, line in zip(datas, data.split(b"\n"), strict=False):
 
         def refuse(word: str) -> None:
-            raise AssertionError(f"{word} is no JSON")
+            raise AssertionError(f"{word} is not JSON")
 
         read = json.loads(line, parse_float=Decimal, parse_constant=refuse)["value"]
         assert same(read, expected(row))

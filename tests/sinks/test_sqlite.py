@@ -246,13 +246,13 @@ def test_overwrite_begins_a_new_file_and_append_keeps_it(tmp_path: Path) -> None
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         Sqlite(str(tmp_path / "none" / "a.sqlite"), COLUMNS).prepare()
-    with pytest.raises(UsageError, match="no plain file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         Sqlite(str(tmp_path), COLUMNS).prepare()
     text = tmp_path / "text.sqlite"
     text.write_text("no database, but long enough to be taken for one" * 40)
-    with pytest.raises(SinkError, match="is no SQLite database"):
+    with pytest.raises(SinkError, match="is not an SQLite database"):
         Sqlite(str(text), COLUMNS).prepare()
 
 

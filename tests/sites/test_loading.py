@@ -64,7 +64,7 @@ BROKEN = [
     ("import no_such_module", "a.py:2", "no_such_module"),
     ("def f():\n    return 1 / 0\nf()", "a.py:3", "ZeroDivisionError"),
     ("site = Site('a', host=['x'])", "a.py:2", "did you mean hosts="),
-    ("site = Site('a')\n@site.page('(')\ndef f(page): ...", "a.py:3", "no regular expression"),
+    ("site = Site('a')\n@site.page('(')\ndef f(page): ...", "a.py:3", "not a regular expression"),
     ("class Book(Item, key='isbn'):\n    upc: str", "a.py:2", "isbn"),
     ("raise SystemExit(3)", "a.py:2", "SystemExit"),
     ("import _broken", "a.py:2", "_broken.py"),

@@ -23,14 +23,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"hosts": ["https://a.example"]}, "give the host alone"),
     ({"hosts": ["a.example/shop"]}, "give the host alone"),
     ({"hosts": ["u@a.example"]}, "give the host alone"),
-    ({"hosts": ["a b"]}, "is no host"),
-    ({"hosts": [""]}, "is no host"),
-    ({"seeds": ["a.example"]}, "is no http(s) URL"),
-    ({"seeds": ["ftp://a.example/"]}, "is no http(s) URL"),
-    ({"paths": ["("]}, "no regular expression"),
-    ({"follow": ["["]}, "no regular expression"),
+    ({"hosts": ["a b"]}, "is not a host"),
+    ({"hosts": [""]}, "is not a host"),
+    ({"seeds": ["a.example"]}, "is not an http(s) URL"),
+    ({"seeds": ["ftp://a.example/"]}, "is not an http(s) URL"),
+    ({"paths": ["("]}, "not a regular expression"),
+    ({"follow": ["["]}, "not a regular expression"),
     ({"follow": 5}, "follow=5"),
-    ({"hosts": ["a.*.example"]}, "is no host"),
+    ({"hosts": ["a.*.example"]}, "is not a host"),
     ({"hosts": ["*"]}, "default = Site"),
     ({"hosts": [5]}, "5 is none"),
     ({"paths": [b"/a"]}, "write it as text"),
@@ -51,8 +51,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"retries": [-5]}, "it is a time"),
     ({"robots": "perhaps"}, "true or false"),
     ({"headers": {"X": "a\r\nHost: b"}}, "a text of one line"),
-    ({"headers": {"X Y": "a"}}, "no header that a site may set"),
-    ({"headers": {"Content-Length": "9"}}, "no header that a site may set"),
+    ({"headers": {"X Y": "a"}}, "not a header that a site may set"),
+    ({"headers": {"Content-Length": "9"}}, "not a header that a site may set"),
     ({"headers": {"X": 1}}, "a text of one line"),
     ({"args": ["q"]}, "args=['q']"),
 ]
@@ -84,7 +84,7 @@ def test_bad_names(name: Any) -> None:
 
 def test_bad_patterns_and_twice_named_functions() -> None:
     site = Site("shop")
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         site.page("(")
 
     @site.page("/a")

@@ -71,8 +71,8 @@ def test_certificates_are_files(tmp_path: Path) -> None:
     [
         ("http://h", UsageError, "redis, rediss, valkey"),
         ("h:6379", UsageError, "redis://"),
-        ("redis://h:99999", ConfigError, "no HOST:PORT"),
-        ("redis://h:port", ConfigError, "no HOST:PORT"),
+        ("redis://h:99999", ConfigError, "not a HOST:PORT"),
+        ("redis://h:port", ConfigError, "not a HOST:PORT"),
         ("redis://h/main", ConfigError, "is not a number"),
         ("redis://a,b", ConfigError, "redis+sentinel://"),
         ("redis://h?foo=1", ConfigError, "no parameter 'foo'"),

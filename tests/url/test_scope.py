@@ -130,7 +130,7 @@ def test_credentials_length_and_traps() -> None:
 
 def test_explain_takes_what_a_person_types() -> None:
     scope = Scope.of(["https://e.com/"])
-    assert scope.explain("no url", 1) == [("form", "filter", "is no URL")]
+    assert scope.explain("no url", 1) == [("form", "filter", "is not a URL")]
     assert {verdict for _, verdict, _ in scope.explain("HTTPS://E.com:443/a#b", 1)} == {"pass"}
 
 
@@ -162,7 +162,7 @@ def test_the_order_of_redirects_does_not_matter() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(UsageError, match="page, prefix, host, domain, any"):
         Scope.of([], "site")
-    with pytest.raises(UsageError, match=r"--exclude '\[' is no regular expression"):
+    with pytest.raises(UsageError, match=r"--exclude '\[' is not a regular expression"):
         Scope.of([], exclude=["["])
 
 

@@ -178,7 +178,7 @@ class Conn(asyncio.Protocol):
             self.task = asyncio.get_running_loop().create_task(running)
 
     def over(self, number: int, what: tuple[int, int, str], at: int, close: bool) -> None:
-        """The answer is out: write it down, close, or go on with what has come in the meantime."""
+        """The answer is out: write it down, close, or continue with what has come in the meantime."""
         assert self.host is not None
         self.host.record.end(number, *what, at)
         self.current, self.busy, self.since = 0, False, at

@@ -143,7 +143,7 @@ async def test_the_last_try_does_not_rest(visit: Visit) -> None:
     assert (await visit(nets, retries=())).result.rung == "impersonated"
     got = await visit({"plain": 429, "impersonated": GOODS}, retries=())
     assert (got.result.rung, got.verdict.reason, got.verdict.after) == ("plain", "rate-limited", 0.0), (
-        "it is no haste that helps"
+        "it is not a haste that helps"
     )
 
 

@@ -190,7 +190,7 @@ async def test_cookies_that_change_with_each_answer_need_no_new_log_in(tmp_path:
         )
         assert (ran.code, ran.summary["pages"], ran.summary["dead"]) == (0, 60, 0), ran
         assert (club.logins, club.locked) == ({"ann": 1}, set())
-        assert ("is asked one at a time" in ran.err) >= (at_once > 2)
+        assert ("gets one request at a time" in ran.err) >= (at_once > 2)
 
 
 async def test_who_is_logged_in_has_one_proxy_until_that_is_out(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ BAD = [
     ),
     (
         "Login('{url}login', {{'user': 'ann'}}), ladder='unlocker'",
-        "got on the rung plain, impersonated or browser",
+        "one of the rungs plain, impersonated and browser",
     ),
     ("'joe'", "it is a Login"),
 ]

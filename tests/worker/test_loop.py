@@ -197,7 +197,7 @@ async def test_a_surprise_leaves_its_claim_to_expire_and_goes_on(road: Make, sto
     assert [(claim.request.url, str(error)) for claim, error in table.surprises] == [(URLS[3], "a bug")]
     assert net.asked.count(URLS[3]) == 2
     assert sorted(rows(table.path)) == sorted([SEED, *URLS])
-    assert (await table.counts()).get("retried", 0) == 0, "a bug of ours is no attempt"
+    assert (await table.counts()).get("retried", 0) == 0, "a bug of ours is not an attempt"
 
 
 async def test_what_is_no_page_s_fault_ends_the_worker(road: Make) -> None:

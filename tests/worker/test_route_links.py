@@ -63,7 +63,7 @@ def test_a_site_says_or_shows_that_it_has_routes(kind: str, options: dict[str, o
 def test_few_routes_among_other_links_are_not_followed() -> None:
     others = "".join(f"<a href=/{n}>{n}</a>" for n in range(5))
     assert choose(ROUTES + others)[:2] == ("", ["#/a", "#/b"])
-    assert choose("<a href=#/a>a</a>")[0] == "", "one is no router"
+    assert choose("<a href=#/a>a</a>")[0] == "", "one is not a router"
     abroad = "".join(f"<a href=https://example.org/{n}>{n}</a>" for n in range(5))
     assert choose(ROUTES + abroad)[0] == "routes"
 

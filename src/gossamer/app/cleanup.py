@@ -176,14 +176,14 @@ async def clean(
     for name in what or ():
         if name not in parts:
             raise UsageError(
-                f"--what {name!r}: there is no such part{nearest(name, parts)}; there are {', '.join(parts)}"
+                f"--what {name!r}: unknown part{nearest(name, parts)}; the parts are {', '.join(parts)}"
             )
     if crawl is not None:
         await Crawls(store).need(crawl)
     wanted = what or (list(parts) if crawl is None else ["crawls"])
     if crawl is not None and (foreign := [name for name in wanted if name not in OF_A_CRAWL]):
         raise UsageError(
-            f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}"
+            f"--what {foreign[0]} does not belong to a single crawl; with --crawl, --what can be {' or '.join(OF_A_CRAWL)}"
         )
     scene = CleanupScene(
         settings, store, Cleaner(store, await CrawlStatistics(store).now(), dry=dry), crawl, what is not None

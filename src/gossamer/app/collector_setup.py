@@ -277,7 +277,7 @@ class CollectorSetup:
 
     def _unlock(self) -> UnlockerCollector:
         if self._unlocker is None:
-            raise ConfigError("there is no unlocker here")
+            raise ConfigError("this process has no unlocker")
         made = self._unlocker(lambda host: self._needs(host).unlocker, self._alone)
         for one in self._sites:
             try:
@@ -297,7 +297,7 @@ def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
     for where, mode, ladder in named:
         if mode == "routes" and BROWSER not in ladder:
             raise ConfigError(
-                f"{where}: only the browser rung shows the routes of a page apart: --ladder plain,browser"
+                f"{where}: only the browser rung fetches routes as separate pages: use --ladder plain,browser"
             )
 
 
@@ -325,12 +325,12 @@ def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tu
     )
     if not rungs:
         raise ConfigError(
-            f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser"
+            f"site {site}: session: a log-in needs one of the rungs plain, impersonated and browser in the ladder"
         )
     if disguised and rungs == (PLAIN, BROWSER):
         raise ConfigError(
-            f"site {site}: session: the browser is disguised in this crawl, its rung plain is "
-            "not: ladder=['impersonated', 'browser']"
+            f"site {site}: session: the browser is disguised in this crawl, but the plain rung is "
+            "not: use ladder=['impersonated', 'browser']"
         )
     return rungs
 
@@ -360,7 +360,7 @@ def sessions(
         if BROWSER in ladder and not drivable(names):
             told = ", ".join(names)
             raise ConfigError(
-                f"{where}: the browser rung is Chromium, which is none of {told}: add chrome or edge"
+                f"{where}: the browser rung uses Chromium, which cannot imitate {told}: add chrome or edge"
             )
     domain = lru_cache(10_000)(urls.registered_domain)
 

@@ -41,7 +41,7 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
         try:
             record = await Crawls(store).need(crawl)
             if record.state not in ENDED:
-                raise UsageError(f"{crawl} is {record.state}: what it did not meet yet is not gone")
+                raise UsageError(f"{crawl} is {record.state}: items that it has not seen yet are not gone")
             given = [JobOutput(spec) for spec in record.outputs]
             job = Job(targets=list(note.sites), settings=settings, name=crawl, outputs=given)
             setup, _ = prepare(job, None)
@@ -49,12 +49,12 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
             complete = [site.name for site in sites if site.site.complete]
             if not complete:
                 raise ConfigError(
-                    f"no site of {crawl} says complete=True: no run says that it sees all items"
+                    f"no site of {crawl} has complete=True, so no run is known to see all items"
                 )
             tables = [table for table in make_outputs(setup, sites)[1] if isinstance(table, HistorySink)]
             if not tables:
                 raise ConfigError(
-                    f"{crawl} has no output that keeps one row an item (SQLite, PostgreSQL, MongoDB)"
+                    f"{crawl} has no output with one row per item (SQLite, PostgreSQL, MongoDB)"
                 )
             now, run = format_time(await store_time(store)), f"{crawl}@{record.started_at}"
             found = {}

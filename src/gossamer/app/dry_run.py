@@ -169,4 +169,4 @@ def _check_function(sites: list[LoadedSite], use: str | None) -> None:
     names = [one.name for site in sites for one in site.site.functions]
     if use is not None and use not in names:
         known = f"the page functions are {', '.join(names)}" if names else "name a site file with --site FILE"
-        raise UsageError(f"--use {use}: there is no such page function; {known}")
+        raise UsageError(f"--use {use}: unknown page function; {known}")

@@ -139,7 +139,7 @@ def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:
 
 def _report(name: str, line: str) -> None:
     print(
-        f"gossamer: {name}: {line}; such links are skipped as filter, such pages are parse errors",
+        f"gossamer: {name}: {line}; such links are skipped (filter), and such pages are parse errors",
         file=sys.stderr,
     )
 

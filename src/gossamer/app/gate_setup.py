@@ -157,7 +157,7 @@ class RunJudge:
         first = await FleetCrawls(self._store).turn(crawl, "running", STATES[action], reason)
         self._pending = None
         if first:
-            go_on = f"; mend the site file, then: gossamer resume {crawl}" if action == "pause" else ""
+            go_on = f"; repair the site file, then run: gossamer resume {crawl}" if action == "pause" else ""
             self._say(f"{STATES[action]}: {reason}{go_on}")
             # Some processes check the state only after a user has resumed the crawl. This empty part pauses
             # them too.
@@ -284,13 +284,13 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
     unseen, stored = history.missing(seen.site, seen.run, seen.at)
     why = seen.doubt
     if not why and too_many(unseen, stored, seen.share):
-        why = f"that is more than {seen.share:.0%} of the {stored} that are stored"
+        why = f"that is more than {seen.share:.0%} of the {stored} stored items"
     if not unseen:
         return
     if not why:
         history.unseen(seen.site, seen.run, seen.at)
         return
-    said = f"{unseen} stored items were not met, and are not marked as gone: {why}"
+    said = f"{unseen} stored items were not seen, but are not marked as gone: {why}"
     _say(crawl, f"{seen.site}: {said}; where they are gone: gossamer items {crawl} --confirm-gone")
 
 
@@ -317,7 +317,7 @@ async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], e
         by_site = Counter(row.data["_site"] for row, _ in verdict.rejected)  # type: ignore[index] # an item's row is a dict
         await _set_counts(store, setup.crawl, {f"q|{name}|h": n for name, n in by_site.items()})
         for reason, n in Counter(reason for _, reason in verdict.rejected).most_common(MAX_REASONS):
-            _say(setup.crawl, f"{n} items stay as they were stored: {reason}; what came is in {path}")
+            _say(setup.crawl, f"{n} items stay as they were stored: {reason}; the new values are in {path}")
     await held.clear()
 
 

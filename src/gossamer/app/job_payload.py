@@ -202,30 +202,30 @@ def check_shareable(specs: list[str]) -> None:
     for spec in specs:
         if spec == "-" or spec.startswith("-:"):
             raise UsageError(
-                f"-o {spec}: the workers of a fleet have no common standard output: give a folder, as -o out/"
+                f"-o {spec}: the workers of a fleet share no standard output: use a folder, for example -o out/"
             )
         if kind := kind_of(spec):
             if bare_secret(spec):
                 raise UsageError(
-                    f"-o {mask(spec)}: a secret does not travel: write ${{env:NAME}} or ${{file:PATH}} for it"
+                    f"-o {mask(spec)}: secrets are not sent to workers: write ${{env:NAME}} or ${{file:PATH}} instead"
                 )
             if needs_journal(spec) and "journal" not in parse_sink_url(spec).given:
                 raise UsageError(
-                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all "
-                    "workers reach, as ?journal=/shared/out"
+                    f"-o {mask(spec)}: rows for {kind} go through a journal: name a folder that all "
+                    "workers reach, for example ?journal=/shared/out"
                 )
             continue
         path, form = folder_of(spec)
         if path is None:
             raise UsageError(
-                f"-o {spec}: a single file cannot be written by many machines: give a folder that "
+                f"-o {spec}: several machines cannot write one file: use a folder that "
                 "all workers reach, "
-                f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
+                f"for example -o {_stem(spec)}/ or {_stem(spec)}/:csv; each worker then writes its own parts"
             )
         if form in ("sqlite", "xlsx"):
             raise UsageError(
-                f"-o {spec}: {'SQLite' if form == 'sqlite' else 'Excel'} has one writer: "
-                "give a folder of JSON lines, CSV or Parquet, as -o out/"
+                f"-o {spec}: {'SQLite' if form == 'sqlite' else 'Excel'} allows only one writer: "
+                "use a folder of JSON lines, CSV or Parquet, for example -o out/"
             )
 
 
@@ -289,7 +289,7 @@ def make_output_folders(setup: Setup) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"{folder} cannot be made here for the crawl's output: {error.strerror}"
+                f"{folder} cannot be created on this machine for the crawl's output: {error.strerror}"
             ) from None
 
 

@@ -209,7 +209,7 @@ class SiteAccounts:
         """Limits the host to one request at a time. Each response changes the cookies. Of two concurrent
         requests, one would therefore send old cookies and be logged out."""
         if await self._logins.alone(host):
-            told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
+            told = f"{self.site}: each response changes the cookies, so {host} gets one request at a time"
             print(f"gossamer: site {told}", file=sys.stderr)
 
     def _names(self, only: str) -> Sequence[str]:
@@ -332,4 +332,4 @@ def _member(seat: Seat) -> AccountIdentity:
 
 
 def _later(seconds: float) -> Failure:
-    return Failure("login", "its accounts are busy", time.time(), 0.0, sent=False, later=seconds)
+    return Failure("login", "its accounts are in use", time.time(), 0.0, sent=False, later=seconds)

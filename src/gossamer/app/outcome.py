@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
-    "connect": "see whether the server is up",
+    "connect": "check whether the server is up",
     "tls": (
         "see whether the certificate is right (http:// where the host has none), or name its "
         "authority with -s ca_file=FILE"
@@ -30,7 +30,7 @@ RETRYABLE = {
     "rate-limited": "go slower with --delay",
     "blocked": "go slower with --delay",
     "proxy": "see gossamer doctor, or give other proxies",
-    "robots-unreachable": "see whether the server is up and its robots.txt can be read",
+    "robots-unreachable": "check whether the server is up and its robots.txt can be read",
 }
 """Errors that may disappear if the crawl is run again later, each with advice."""
 
@@ -59,12 +59,14 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     if bad := missed_gates(job, summary):
         return GateNotMet(f"the gate is not met: {'; '.join(bad)}")
     if summary.refused_kinds:
-        return SinkError(f"the output refused every {', every '.join(summary.refused_kinds)}")
+        return SinkError(f"the output refused all rows of {', '.join(summary.refused_kinds)}")
     worth = {name: count for name, count in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:
         most = max(worth, key=worth.__getitem__)
         counts = ", ".join(f"{name} {count}" for name, count in worth.items())
-        return CrawlFailed(f"no page came ({counts}): {RETRYABLE[most]}, then run it again with fresh=True")
+        return CrawlFailed(
+            f"no page was received ({counts}): {RETRYABLE[most]}, then run it again with fresh=True"
+        )
     why = came_to_nothing(summary) if summary.state == "finished" else ""
     return NothingFound(why) if why else None
 
@@ -77,14 +79,14 @@ def came_to_nothing(summary: Summary) -> str:
         return (
             "nothing was fetched: robots.txt does not allow "
             f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
-            f"the line that decides: gossamer explain URL"
+            f"gossamer explain URL shows the rule"
         )
     parse = summary.errors.get("parse", 0)
     if parse and parse >= summary.pages and not summary.items:
         return (
-            "nothing came of it: the site file cannot parse "
+            "no items were found: the site file cannot parse "
             f"{'the page' if parse == 1 else f'any of {parse} pages'}"
         )
     if summary.rejected and not summary.items:
-        return f"nothing came of it: all {summary.rejected} items were rejected"
+        return f"no items were stored: all {summary.rejected} items were rejected"
     return ""

@@ -31,7 +31,9 @@ def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
             outputs.append(msgspec.structs.replace(one, spec=fill(one.spec, values)))
             continue
         if not sites:
-            raise UsageError(f"-o {one.spec}: {{site}} is the name of a site file's site, and there is none")
+            raise UsageError(
+                f"-o {one.spec}: {{site}} is the name of a site file's site, but the crawl has no site file"
+            )
         for site in one.sites or sites:
             spec = fill(one.spec, {**values, "site": site})
             outputs.append(msgspec.structs.replace(one, spec=spec, sites=(site,)))

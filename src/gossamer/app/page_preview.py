@@ -208,7 +208,7 @@ def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]
     except PatternTimeout as error:
         return "", str(error)
     if function is None and request.use is not None:
-        return "", f"site {site.name} has no page function {request.use!r}: its page will not be read"
+        return "", f"site {site.name} has no page function {request.use!r}: its page will not be parsed"
     return ("" if function is None else function.name), ""
 
 
@@ -258,7 +258,9 @@ def _unfollowed(
             return _skipped(link.url, NOT_SELECTED, "no pattern of follow= matches it")
         if link.url in grown:
             return _skipped(
-                link.url, "trap", "the page links to segments of its own path, which grows endlessly"
+                link.url,
+                "trap",
+                "the page links to segments of its own path, so paths would grow without end",
             )
         return None
 

@@ -99,14 +99,14 @@ def refuse_inputs_as_outputs(path: str, targets: Sequence[str]) -> None:
     for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
         inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
         if inside or os.path.samefile(path, target):
-            raise UsageError(f"-o {path} is what this crawl reads: name another file")
+            raise UsageError(f"-o {path} is an input of this crawl: name another file")
 
 
 def check_output(path: str, parts: bool) -> None:
     """Raises an error if it is certain that an output cannot be written."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise UsageError(f"{path}: there is no folder {folder}; make it first")
+        raise UsageError(f"{path}: the folder {folder} does not exist; create it first")
     there = path
     try:
         mode = os.stat(path).st_mode
@@ -115,8 +115,8 @@ def check_output(path: str, parts: bool) -> None:
     except OSError as error:
         raise SinkError(f"cannot write {path}: {error.strerror}") from error
     if mode and parts and not stat.S_ISDIR(mode):
-        raise UsageError(f"{path} is a file, and gossamer writes a folder of parts: give another name")
+        raise UsageError(f"{path} is a file, but gossamer writes a folder of parts here: use another name")
     if mode and not parts and not stat.S_ISREG(mode):
-        raise UsageError(f"{path} is no plain file: name a file, or use - for the standard output")
+        raise UsageError(f"{path} is not a regular file: name a file, or use - for standard output")
     if not os.access(there, os.W_OK):
         raise SinkError(f"cannot write {path}: Permission denied")

@@ -211,7 +211,7 @@ async def why_no_room(store: Store, crawl: str) -> str:
     for bucket in range(store.buckets):
         pipe.llen(f"{keys.tag(bucket)}{crawl}:o")
     if sum(await store.guard(pipe.execute())) > MAX_OUTBOX_URLS:
-        return f"more than {MAX_OUTBOX_URLS:,} URLs are on their way to the cold store"
+        return f"more than {MAX_OUTBOX_URLS:,} URLs wait to be moved to the cold store"
     used = await store.guard(fullest_share(store))
     return f"the store uses {used:.0%} of its maxmemory" if used > MAX_MEMORY_SHARE else ""
 

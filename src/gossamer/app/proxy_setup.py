@@ -51,13 +51,13 @@ def read_proxy_lists(settings: Settings) -> ProxyFiles:
         except OSError as error:
             raise ConfigError(f"--proxies {path}: {error.strerror}") from None
         except ValueError:
-            raise ConfigError(f"--proxies {path} is no text in UTF-8") from None
+            raise ConfigError(f"--proxies {path} is not UTF-8 text") from None
         found |= {one.id: one for one in proxies}
         bad += [(path, one.line, one.reason) for one in aside]
     if settings.proxies and not found:
         path, line, reason = bad[0] if bad else (settings.proxies[0], 0, "")
         raise NoProxyLeft(
-            f"no proxy left: there is none in {path}" + (f" (line {line}: {reason})" if bad else "")
+            f"no proxy left: {path} contains none" + (f" (line {line}: {reason})" if bad else "")
         )
     return ProxyFiles(list(found.values()), bad)
 
@@ -77,7 +77,7 @@ def make_proxies(
         return None
     if not settings.proxies:
         raise NoProxyLeft(
-            f"no proxy left: site {next(iter(wishes))} wants proxies: name a list of them with --proxies FILE"
+            f"no proxy left: site {next(iter(wishes))} requires proxies: name a list with --proxies FILE"
         )
     found = read_proxy_lists(settings).proxies
     for name, wish in wishes.items():
@@ -101,12 +101,14 @@ def check_proxies_suit(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
     providers = sorted({one.provider for one in found} - {""})
     for provider in wish.providers:
         if provider not in providers:
-            there = f"; there are {', '.join(providers)}" if providers else "; the lists name none"
+            there = (
+                f"; their providers are {', '.join(providers)}" if providers else "; they name no providers"
+            )
             raise ConfigError(
-                f"site {name}: proxies: no provider {provider!r}{nearest(provider, providers)}{there}"
+                f"site {name}: proxies: the lists have no provider {provider!r}{nearest(provider, providers)}{there}"
             )
     if not any(wish.suits(one) for one in found):
-        raise ConfigError(f"site {name}: proxies: there is none in the lists that is {wish}")
+        raise ConfigError(f"site {name}: proxies: the lists contain no proxy that is {wish}")
 
 
 class ProxyCheck:

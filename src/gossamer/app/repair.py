@@ -192,7 +192,7 @@ def _crawls(data: Path, crawl: str | None) -> list[CrawlFile]:
         return found
     if not (named := [one for one in found if one.name == crawl]):
         raise ConfigError(
-            f"{data / crawl} has no {NAME}: an older gossamer wrote it; begin again with --fresh and -O"
+            f"{data / crawl} has no {NAME}: an older gossamer wrote it; start over with --fresh and -O"
         )
     return named
 

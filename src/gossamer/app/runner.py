@@ -195,7 +195,7 @@ class DataFolder:
                 return None
         return ConfigError(
             f"{self.folder} was removed while the crawl ran: put it back and run the same command "
-            "again, or begin anew with --fresh"
+            "again, or start over with --fresh"
         )
 
     async def until_lost(self) -> str:

@@ -111,7 +111,7 @@ async def wait_for_end(
                 if (look := look + 1) % CHECKS_PER_MESSAGE_READ == 0:
                     refused = await Refusals(store).of(crawl)
                     for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
-                        say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
+                        say(f"{crawl}: worker {worker} does not work on it: {refused[worker]}")
                     told = refused
                 summary = await CrawlStatistics(store).summary(crawl)
             except (Away, StoreFull) as error:

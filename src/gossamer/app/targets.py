@@ -117,7 +117,7 @@ def _path(text: str) -> Target | None:
         return Target("list", str(Path(text)))
     if os.path.exists(text):
         raise UsageError(
-            f"{text} is no plain file: send what it holds to stdin, as in gossamer crawl - < {text}"
+            f"{text} is not a regular file: send what it holds to stdin, as in gossamer crawl - < {text}"
         )
     return None
 
@@ -133,7 +133,7 @@ def _bare(text: str) -> Target:
     # a mail address contains an @ too
     if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):
         return Target("url", _url(f"https://{text}", text))
-    raise UsageError(f"{shorten(text)!r} is no URL, file or folder; write a URL as https://example.com/")
+    raise UsageError(f"{shorten(text)!r} is not a URL, file or folder; write a URL as https://example.com/")
 
 
 def shorten(text: str) -> str:
@@ -144,7 +144,7 @@ def shorten(text: str) -> str:
 def _url(text: str, given: str) -> str:
     found = urls.parse(text.strip())
     if found is None or not found.startswith(("http://", "https://")):
-        raise UsageError(f"{shorten(given)!r} is no http(s) URL")
+        raise UsageError(f"{shorten(given)!r} is not an http(s) URL")
     return seed_with_route(found)
 
 
@@ -194,7 +194,7 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
             )
         return Request(_url(text, text))
     except UnicodeDecodeError:
-        reason = "is no text in UTF-8"
+        reason = "is not UTF-8 text"
     except (msgspec.MsgspecError, UsageError, ValueError) as error:
         reason = str(error)
     return Rejected(source, number, line[:500].decode("utf-8", "replace"), reason)

@@ -187,7 +187,7 @@ def refuse_state(record: Record) -> None:
     """Raises UsageError or InUse if the state of a crawl does not allow URLs to be added."""
     if record.state in ("cancelled", "cancelling"):
         raise UsageError(
-            f"crawl {record.name} is {record.state}, so its queue is dropped: begin it anew with --fresh"
+            f"crawl {record.name} is {record.state}, so its queue is dropped: start it over with --fresh"
         )
     if record.state == REMOVING:
         raise InUse(f"crawl {record.name} is being removed by gossamer clean")

@@ -476,7 +476,7 @@ class CrawlWorker:
             error, GossamerError
         ):  # the code that ends the run reports expected errors
             print(
-                f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
+                f"gossamer: a bug occurred at {claim.request.url}; the URL is tried again, see {path}",
                 file=sys.stderr,
             )
 

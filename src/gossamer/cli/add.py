@@ -40,7 +40,7 @@ Carry = Annotated[str | None, Option("--carry", metavar="JSON", help="A value fo
 Key = Annotated[
     str | None, Option("--key", metavar="KEY", help="Identifies the one request in place of its URL.")
 ]
-Again = Annotated[bool, Option("--again", help="Visit URLs again that the crawl knows.")]
+Again = Annotated[bool, Option("--again", help="Visit URLs again even if the crawl knows them.")]
 AsSeeds = Annotated[
     bool, Option("--as-seeds", help="Take them outside of the scope, too; their hosts join it.")
 ]
@@ -149,14 +149,14 @@ def then(result: Added, record: Any) -> str:
     from gossamer.cli.steering import continue_command
 
     if result.state == "paused":
-        return f"the crawl is paused: go on with gossamer resume {record.name}"
+        return f"the crawl is paused: continue with gossamer resume {record.name}"
     if result.running:
         who = "the fleet" if record.fleet else "the running crawl"
         return f"{who} fetches {'it' if result.added == 1 else 'them'}" if result.added else f"{who} goes on"
     if not result.added and result.state == "finished":
         return "the crawl is finished"
     limit = f" ({record.reason}: give a larger one)" if result.state == "limited" else ""
-    return f"the crawl is {result.state}{limit}: go on with {continue_command(record)}"
+    return f"the crawl is {result.state}{limit}: continue with {continue_command(record)}"
 
 
 def _report(result: Added, quiet: bool) -> None:

@@ -86,7 +86,7 @@ IgnoreRobots = Annotated[bool, Option("--ignore-robots", help="Visit what robots
 Setting = Annotated[
     list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
 ]
-Fresh = Annotated[bool, Option("--fresh", help="Begin anew instead of continuing an interrupted audit.")]
+Fresh = Annotated[bool, Option("--fresh", help="Start over instead of continuing an interrupted audit.")]
 ListChecks = Annotated[bool, Option("--checks", help="List all checks.")]
 
 
@@ -207,7 +207,7 @@ def run_audit(url: str, options: AuditOptions) -> AuditSummary:
     try:
         return run(url, options, remark)
     except KeyboardInterrupt:
-        remark("stopped: what was found is kept, and the same command continues the audit")
+        remark("stopped: the results so far are kept, and the same command continues the audit")
         raise
 
 

@@ -448,14 +448,14 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
         return 30
     if summary.refused_kinds:
         remark(
-            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in "
+            f"the output refused all rows of {', '.join(summary.refused_kinds)}: refused.jsonl in "
             "the crawl's folder has rows and reasons"
         )
         return 20
     worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
-        remark(f"no page came ({format_counts(worth)}): {most}, then run it again with --fresh")
+        remark(f"no page was received ({format_counts(worth)}): {most}, then run it again with --fresh")
         return 9
     if summary.state == "finished" and (why := came_to_nothing(summary)):
         remark(why)

@@ -194,7 +194,7 @@ def waits(live: Live, responses: Responses) -> list[Part]:
     s = live.summary
     found: list[Part] = []
     if s.state == "paused":
-        found.append(("magenta", f"the crawl is paused; go on with: gossamer resume {s.crawl}"))
+        found.append(("magenta", f"the crawl is paused; continue with: gossamer resume {s.crawl}"))
     if live.limit is not None and s.pages >= live.limit and live.in_flight:
         found.append(("magenta", f"--limit {live.limit} is reached; visits in flight end"))
     if live.retries.urls:
@@ -217,7 +217,7 @@ def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
         return []
     until = f"for {format_duration(first.next)}"
     if first.state == "paused":
-        return [f"{first.host} is paused; go on with: gossamer host resume {first.host}"]
+        return [f"{first.host} is paused; continue with: gossamer host resume {first.host}"]
     if first.state == "open":
         return [f"{first.host} failed too often: no requests {until} (its circuit breaker is open)"]
     if first.state == "closed":

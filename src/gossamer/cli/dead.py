@@ -109,7 +109,7 @@ def filters(host: str | None, reason: str | None, since: str | None) -> dict[str
     from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:
-        raise UsageError(f"--reason {reason!r}: there is no such reason{nearest(reason, ERRORS)}")
+        raise UsageError(f"--reason {reason!r}: unknown reason{nearest(reason, ERRORS)}")
     try:
         return {
             "host": only_of(host),

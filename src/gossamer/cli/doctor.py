@@ -194,7 +194,7 @@ Answer = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    Option("--workers", metavar="N", help="Worker processes (default: as many as are useful here)."),
+    Option("--workers", metavar="N", help="Worker processes (default: as many as make the crawl faster)."),
 ]
 Repair = Annotated[bool, Option("--repair", help="Repair the store; rebuild lost crawls from their outputs.")]
 DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: only show what would be done.")]
@@ -465,7 +465,7 @@ async def malformed(store: Store) -> list[Finding]:
         return []
     newest, now = await messages.newest(), await WorkerRecords(store).now()
     late = any(isinstance(one.get("at"), float | int) and now - one["at"] < 86400 for one in newest)
-    body = f"; its body begins with {ascii(newest[0].get('body'))[:120]}" if newest else ""
+    body = f"; its body starts with {ascii(newest[0].get('body'))[:120]}" if newest else ""
     advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"
     return [Finding("queue", "warn" if late else "ok", malformed_text(count, newest) + body, advice)]
 

@@ -171,7 +171,7 @@ def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Meant = Annotated[
     str | None,
-    Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host)."),
+    Option("--crawl", metavar="CRAWL", help="Its name (default: the newest crawl with this host)."),
 ]
 Depth = Annotated[
     int | None, Option("--depth", metavar="N", help="Assume this distance from a seed, in links.", least=0)
@@ -403,11 +403,11 @@ class Explainer:
         from gossamer.config.redaction import mask
 
         if place.state == "unknown":
-            return GateVerdict("seen before", "pass", "its canonical form was not met yet")
+            return GateVerdict("seen before", "pass", "no page has linked to its canonical form yet")
         first = place.request.url if place.request is not None else attempts[-1]["url"] if attempts else url
         if first not in (url, mask(url)):
             return GateVerdict(
-                "seen before", "duplicate", f"met first as {first}; both have one canonical form"
+                "seen before", "duplicate", f"first found as {first}, which has the same canonical form"
             )
         return GateVerdict(
             "seen before", "known", "it was accepted; further links to it are counted as duplicate"
@@ -438,7 +438,9 @@ class Explainer:
             )
         if held is None or not held.accepted:
             return GateVerdict(
-                "budget", "pass", "a seed's host has no cap" if held else "the host was not met yet"
+                "budget",
+                "pass",
+                "a seed's host has no cap" if held else "the crawl has not met this host yet",
             )
         return GateVerdict("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
@@ -501,7 +503,7 @@ class Explainer:
             closed = robots_access.CLOSED.get(version, robots_access.CLOSED[robots_access.UNREACHABLE])
             return GateVerdict("robots.txt", closed.skip or closed.error or "robots", closed.detail)
         if version == robots_access.OPEN:
-            return GateVerdict("robots.txt", "pass", "the host has none, or allows all")
+            return GateVerdict("robots.txt", "pass", "the host has no robots.txt, or it allows everything")
         kept = await Frontier(self.store, self.name).rules(
             bucket_of(host, self.store.buckets), host, scheme[4:] or "h"
         )

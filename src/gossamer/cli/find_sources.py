@@ -170,7 +170,7 @@ def find_crawls(
         folder = Path(name)
         if folder.parent != Path() or (folder / "crawl.json").exists():
             if not folder.is_dir():
-                raise UsageError(f"--crawl {name}: there is no such folder of a crawl")
+                raise UsageError(f"--crawl {name}: no crawl has such a folder")
             data = str(folder.absolute().parent)
             local = msgspec.structs.replace(settings_of(data), store=None)
             found[data, folder.name] = FoundCrawl(folder.name, local)
@@ -212,7 +212,7 @@ def _only_crawl(data: Path) -> str:
         raise UsageError(f"no crawl in {data} kept pages that can be searched: crawl with --text")
     if len(names) > 1:
         raise UsageError(
-            f"which crawl? there are {', '.join(names)}: give --crawl NAME, or --crawl '*' for all"
+            f"several crawls exist: {', '.join(names)}; give --crawl NAME, or --crawl '*' for all"
         )
     return names[0]
 

@@ -133,7 +133,7 @@ class ForegroundCrawl:
         self._rejected(summary)
         self._empty(summary)
         if self.signals or summary.state == "stopped":
-            remark(f"stopped; nothing is lost. Go on with: {self.again}")
+            remark(f"stopped; nothing is lost. Continue with: {self.again}")
         return summary, bool(self.signals)
 
     async def _run(self) -> Summary:
@@ -257,15 +257,17 @@ class ForegroundCrawl:
             return
         code = frame.f_code
         remark(
-            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second "
-            "signal stops at once, and nothing is lost"
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still running; a second "
+            "signal stops immediately, and nothing is lost"
         )
 
     def _signal(self) -> None:
         """Handles a signal in the event loop."""
         self._met += 1
         if self._met == 1:
-            remark("stopping: visits in flight end within 10 s; a second signal stops at once", self.quiet)
+            remark(
+                "stopping: visits in flight end within 10 s; a second signal stops immediately", self.quiet
+            )
             if self._stop is not None:
                 self._stop.set()
         elif self._task is not None:
@@ -274,5 +276,5 @@ class ForegroundCrawl:
     def _gone(self) -> None:
         if self._shown is not None:
             self._shown.close()
-        remark(f"stopped at once; nothing is lost. Go on with: {self.again}")
+        remark(f"stopped immediately; nothing is lost. Continue with: {self.again}")
         os._exit(FORCED)

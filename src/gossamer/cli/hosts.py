@@ -67,7 +67,7 @@ def pause(
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
     settings, name = read_settings(data, store, setting), parse_authority(host)
-    until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {name}"
+    until = f" for {how_long}" if how_long else f"; continue with: gossamer host resume {name}"
     asyncio.run(_do(settings, name, "pause", wait))
     return print_change(
         {"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json

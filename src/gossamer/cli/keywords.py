@@ -93,7 +93,7 @@ Store = Annotated[
 Setting = Annotated[
     list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
 ]
-Fresh = Annotated[bool, Option("--fresh", help="Begin a new run, even if an earlier one was interrupted.")]
+Fresh = Annotated[bool, Option("--fresh", help="Start a new run, even if an earlier run was interrupted.")]
 Rejected = Annotated[
     str | None, Option("--rejected", metavar="FILE", help="Where bad lines go (default LIST.rejected.jsonl).")
 ]
@@ -202,12 +202,12 @@ def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordLis
         for one in found.rejected[:MAX_SHOWN_REJECTED]:
             remark(f"{one.source} line {one.line}: {one.text!r}: {one.reason}")
         remark(
-            f"{len(found.rejected):,} lines are no keywords and are kept in {path}; {len(found.keywords):,} are counted"
+            f"{len(found.rejected):,} lines are not keywords and are kept in {path}; {len(found.keywords):,} are counted"
         )
     if found.repeated:
         remark(f"{format_number(found.repeated, 'repeated keyword')}, counted once")
     if sources and not found.keywords:
-        raise UsageError(f"--list {', '.join(sources)[:200]}: there is no keyword in it")
+        raise UsageError(f"--list {', '.join(sources)[:200]}: it contains no keywords")
     return found
 
 
@@ -332,7 +332,7 @@ def summary_of(run: KeywordRun) -> str:
     if found.empty:
         parts.append(f"{found.empty:,} pages without a main text")
     if found.unread:
-        parts.append(f"{found.unread:,} lines were no pages")
+        parts.append(f"{found.unread:,} lines did not contain a page")
     if run.crawled and run.crawled != "finished":
         parts.append(f"the crawl is {run.crawled}")
     return f"run {run.id}: {', '.join(parts)}; sites: {', '.join(found.sites[:5])}"

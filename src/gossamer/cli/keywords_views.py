@@ -131,7 +131,9 @@ def overlap(run: Run = None, folder: Folder = None, as_csv: AsCsv = False, as_js
     with _opened(folder, run) as (_, tables):
         found = tables.overlap()
     if not found:
-        raise UsageError("the run has one site: count two or more, as in `gossamer keywords URL URL`")
+        raise UsageError(
+            "the run has only one site: count at least two, for example with `gossamer keywords URL URL`"
+        )
     if as_json:
         return _put_objects(found)
     rows = [
@@ -233,7 +235,9 @@ def export(output: Outputs = None, run: Run = None, folder: Folder = None, as_js
     from gossamer.uses.keywords.run import FOLDER
 
     if not output:
-        raise UsageError("where to? give -o FILE.sqlite, postgresql://..., FILE.xlsx, FILE.csv or a folder/")
+        raise UsageError(
+            "no output given: use -o with FILE.sqlite, postgresql://..., FILE.xlsx, FILE.csv or a folder/"
+        )
     for one in output:
         register_in(one)
         check_output(one)

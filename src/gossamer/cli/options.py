@@ -51,7 +51,7 @@ class Argument:
         self.metavar, self.help = metavar, help
 
 
-HIDDEN = " (*** stands for a secret that is not shown: write it there)"
+HIDDEN = " (replace *** with the secret, which is not shown)"
 _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
@@ -75,9 +75,7 @@ def refuse_masked(words: list[str]) -> None:
     secret itself."""
     for word in words:
         if _STARS.search(word):
-            raise UsageError(
-                f"{word!r}: *** stands for a secret that a message does not show: write the secret itself"
-            )
+            raise UsageError(f"{word!r}: messages show *** instead of a secret: write the secret itself")
 
 
 def make_command(name: str, call: Callable[..., int]) -> click.Command:
@@ -212,7 +210,7 @@ def hosts_of(text: str) -> list[str]:
     if not text.endswith(".py") or "://" in text:
         return [parse_authority(text)]
     if not os.path.isfile(text):
-        raise UsageError(f"there is no site file {text}; a host of such a name is written https://{text}")
+        raise UsageError(f"there is no site file {text}; for a host with this name, write https://{text}")
     from gossamer.sites import load_all
     from gossamer.sites.host_rules import hosts_of_site
 
@@ -244,6 +242,6 @@ async def only_crawl(store: Store, name: str | None) -> str:
     names = await Crawls(store).names()
     if len(names) != 1:
         raise UsageError(
-            f"which crawl? there are {', '.join(names)}: name one" if names else "there is no crawl yet"
+            f"several crawls exist: {', '.join(names)}; name one" if names else "there is no crawl yet"
         )
     return names[0]

@@ -134,7 +134,7 @@ def read_list(sources: list[str], rejected: str | None) -> TargetList:
     if bad:
         remark(f"{len(bad):,} rules of targets are wrong and do not apply; the targets are watched")
     if not found.targets:
-        raise UsageError(f"{', '.join(sources)[:200]}: there is no target in it")
+        raise UsageError(f"{', '.join(sources)[:200]}: it contains no targets")
     return found
 
 
@@ -284,7 +284,7 @@ def run(
     try:
         done = run_prices(found.targets, options, remark, events.extend)
     except KeyboardInterrupt:
-        remark("stopped: what was found is recorded, and the same command continues the run")
+        remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
     _print_run(done, events, as_json)
     return 0

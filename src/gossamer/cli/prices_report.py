@@ -191,7 +191,7 @@ def _chosen(base: History, shop: str | None, tag: str | None, product: str | Non
     if chosen == ALL:
         return chosen
     if shop and shop not in {one.shop for one in base.shops()}:
-        raise UsageError(f"--shop {shop}: no such shop; gossamer prices shops lists them")
+        raise UsageError(f"--shop {shop}: unknown shop; gossamer prices shops lists all shops")
     if not chosen.any_target(base.database):
         given = " ".join(
             f"--{name} {value}" for name, value in zip(chosen._fields, chosen, strict=True) if value

@@ -161,7 +161,7 @@ def shops(
     with opened(history) as base:
         if accept is not None:
             if accept not in {one.shop for one in base.shops()}:
-                raise UsageError(f"--accept {accept}: no such shop; gossamer prices shops lists them")
+                raise UsageError(f"--accept {accept}: unknown shop; gossamer prices shops lists all shops")
             print(f"{accept}: {format_number(base.accept(accept), 'held value')} taken over")
             return 0
         rows = [

@@ -333,7 +333,7 @@ def folder_of(data: Path, crawl: str | None) -> Path:
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
         raise UsageError(
-            f"which crawl? there are {names}: name one" if found else f"there is no crawl in {data} yet"
+            f"several crawls exist: {names}; name one" if found else f"there is no crawl in {data} yet"
         )
     return found[0]
 
@@ -379,7 +379,7 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
             return
     if (folder / NAME).exists():
         if why := why_incomplete(folder):
-            remark(f"{folder.name}: not all rows are here: {why}")
+            remark(f"{folder.name}: some rows are missing: {why}")
         rows = kept_rows(folder)
         yield from (row if natural else to_json_values(row) for row in rows if sign in row)
         return

@@ -130,7 +130,7 @@ def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str 
             remark(f"{one.source} line {one.line}: {one.reason}")
         remark(f"{len(found.rejected):,} bad lines are in {path}; the other {len(found.keywords):,} are used")
     if not found.keywords:
-        raise UsageError(f"{', '.join(sources)[:200]}: there is no keyword in it")
+        raise UsageError(f"{', '.join(sources)[:200]}: it contains no keywords")
     return found
 
 
@@ -338,7 +338,7 @@ def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json:
     try:
         done = run_ranks(keywords, options, remark, events.extend)
     except KeyboardInterrupt:
-        remark("stopped: what was fetched is recorded, and the same command continues the run")
+        remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
     if as_json:
         put_json({**msgspec.to_builtins(done), "changes": [msgspec.to_builtins(one) for one in events]})

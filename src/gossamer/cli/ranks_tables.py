@@ -131,7 +131,7 @@ def history_of(
             if one.keyword == " ".join(keyword.split())
         }
         if not searches:
-            raise UsageError(f"{keyword!r}: no such keyword; gossamer ranks positions lists them")
+            raise UsageError(f"{keyword!r}: unknown keyword; gossamer ranks positions lists all keywords")
         followed = base.followed(searches)
         for name, search in searches.items():
             where = f"{search.engine} {search.place}"

@@ -124,7 +124,7 @@ def make_run(
     )
     paths = site or known.sites
     if not paths:
-        raise UsageError("which site? name its file with --site FILE")
+        raise UsageError("name the site file with --site FILE")
     sites = load_all(paths, arguments_of(argument))
     if not sites:
         raise UsageError(f"--site {paths[0]}: there is no such site file or folder")
@@ -208,7 +208,7 @@ def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
         raise UsageError(
-            f"which crawl? these kept pages: {names}"
+            f"several crawls kept pages: {names}; name one"
             if found
             else f"no crawl in {data} kept pages: name them with --archive PATH"
         )
@@ -228,7 +228,9 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
     copies = [local_copy(one, folder) for one in archives if one not in gone]
     found = [one for one in copies if not _is_empty(one)]  # a worker of a fleet may have stored no page
     if not found:
-        raise UsageError(f"{', '.join(archives)}: there is no stored page; name pages with --archive PATH")
+        raise UsageError(
+            f"{', '.join(archives)}: no stored pages were found; name a path with --archive PATH"
+        )
     return found
 
 

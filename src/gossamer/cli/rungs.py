@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Rung = Annotated[
     str,
     Argument(
-        metavar="RUNG", help="plain, impersonated, ..., or auto: learned, what was learned is forgotten."
+        metavar="RUNG", help="plain, impersonated, ..., or auto: forget what was learned, and learn again."
     ),
 ]
 
@@ -44,7 +44,7 @@ def rung(
     from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):
-        raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
+        raise UsageError(f"unknown rung {name!r}; use {', '.join(RUNGS)}, or auto")
     known = parse_authority(host)
     asyncio.run(_fix(read_settings(data, store, setting), known, "" if name == "auto" else name))
     said = "learned again" if name == "auto" else f"by {name} alone"

@@ -232,7 +232,9 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
             )
         run = by_hand(schedule, now, now + MANUAL_RUN_S)
         if await schedules.turn(None, name, None, run) != 1:
-            raise UsageError(f"{name} was just begun or removed by somebody else: see gossamer schedule list")
+            raise UsageError(
+                f"{name} was started or removed by another user at this moment: see gossamer schedule list"
+            )
         return schedule, run
 
 

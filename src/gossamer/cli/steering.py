@@ -104,7 +104,7 @@ def priority(
     try:
         pattern = compile_(match) if match is not None else None
     except re.error as error:
-        raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
+        raise UsageError(f"--match {match!r} is not a regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
         raise UsageError(f"a priority must be between -1000000 and 1000000, not {n}")
     return asyncio.run(_priority(settings, crawl, n, hosts, pattern, dry_run, as_json))
@@ -197,7 +197,7 @@ async def _pause(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]
     if record.state == "paused":
         return "it is paused already", 0
     if record.state == "running" and await _turned(crawls, record, "paused", "by gossamer pause"):
-        return f"paused; go on with: gossamer resume {record.name}", 0
+        return f"paused; continue with: gossamer resume {record.name}", 0
     return f"it is {(await crawls.need(record.name)).state}: too late to pause", 0
 
 
@@ -207,12 +207,12 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives:
         return f"it is {(await crawls.state(record.name))[0]} already", 0
     if record.state in ("finished", "cancelled"):
-        return f"it is {record.state}; begin anew with: {continue_command(record)} --fresh", 0
+        return f"it is {record.state}; start over with: {continue_command(record)} --fresh", 0
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
     if record.fleet:
-        return f"it is {record.state}; go on with: {continue_command(record)}", 0
-    return f"no process runs it; go on with: {continue_command(record)}", 0
+        return f"it is {record.state}; continue with: {continue_command(record)}", 0
+    return f"no process runs it; continue with: {continue_command(record)}", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -225,7 +225,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if record.state in ("running", "paused", "stopping"):
         died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
-        return f"stopped; {died}. Go on with: {continue_command(record)}", 0
+        return f"stopped; {died}. Continue with: {continue_command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
 
 
@@ -246,7 +246,7 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     while await has_active_producer(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
         await asyncio.sleep(0.2)
     dropped = await drop_queue(crawls.store, record.name)
-    return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
+    return f"cancelled; {dropped} URLs that waited are dropped, fetched pages stay", 0
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:

@@ -85,7 +85,7 @@ class Submission:
         try:
             await submit(self.job, self._say, self._begun)
         except CrawlEnded as error:
-            remark(f"{error}. Begin anew with: {self._again} --fresh")
+            remark(f"{error}. Start over with: {self._again} --fresh")
             if self.json and not self.waits:
                 put_json(await read_summary(self.job.settings, self.name))
             if not self.waits:
@@ -144,9 +144,9 @@ class Submission:
             remark(f"stopped waiting; {self.name} goes on on the fleet. Wait again with: {self._again}")
         elif self.name:
             added = "; ".join(self._last) or "nothing of its lists was added yet"
-            remark(f"stopped; {added}; {self.name} stays on the fleet. Go on with: {self._again}")
+            remark(f"stopped; {added}; {self.name} stays on the fleet. Continue with: {self._again}")
         else:
-            remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
+            remark(f"stopped before the crawl began; nothing is lost. Continue with: {self._again}")
         if self.json and self.name:
             with contextlib.suppress(GossamerError, TimeoutError):
                 put_json(
@@ -157,5 +157,5 @@ class Submission:
     def _forced(self) -> None:
         from gossamer.cli.printing import remark
 
-        remark(f"stopped at once; nothing is lost. Go on with: {self._again}")
+        remark(f"stopped immediately; nothing is lost. Continue with: {self._again}")
         os._exit(FORCED)

@@ -301,7 +301,7 @@ def exit_code(trial: Trial) -> int:
 
     worth = [name for name in trial.summary.errors if name in RETRYABLE]
     if trial.page is None and worth:
-        remark(f"no page came ({worth[0]}): {RETRYABLE[worth[0]]}")
+        remark(f"no page was received ({worth[0]}): {RETRYABLE[worth[0]]}")
         return 9
     if trial.disallowed is not None:
         remark(f"robots.txt disallows {trial.disallowed.url}: {trial.disallowed.text()}")

@@ -64,7 +64,7 @@ def worker(
         raise ConfigError("a worker needs the fleet's store: --store valkey://HOST, or GOSSAMER_STORE")
     if not Path(settings.sites).is_dir():
         raise ConfigError(
-            f"--sites {settings.sites}: there is no such folder: name the one in which the site files lie"
+            f"--sites {settings.sites}: this folder does not exist: name the folder with the site files"
         )
     if processes != "auto" and not (processes.isdigit() and 1 <= int(processes) <= 256):
         raise UsageError(f"--processes {processes}: a number from 1 to 256, or auto")

@@ -42,7 +42,7 @@ async def add_to_crawl(crawl: str, targets: Sequence[Target], options: dict[str,
     wanted = AddOptions(**given)
     names, made = read_targets(targets)
     if made.sites:
-        raise UsageError("a Site begins a crawl of its own: add takes URLs and lists of URLs")
+        raise UsageError("a Site needs its own crawl: add takes only URLs and lists of URLs")
     with script_targets(made):
         read = added_targets(names)
         check_options(wanted, read)

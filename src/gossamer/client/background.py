@@ -101,5 +101,5 @@ def _as_error(error: BaseException) -> BaseException:
     if isinstance(error, asyncio.CancelledError):
         from gossamer.errors import CrawlStopped
 
-        return CrawlStopped("the crawl was stopped before its visits had ended: run it again to continue")
+        return CrawlStopped("the crawl was stopped before its visits ended: run it again to continue")
     return error

@@ -46,7 +46,7 @@ def read_targets(targets: Iterable[Target]) -> tuple[list[str], ScriptTargets]:
 
 def _lines(urls: object) -> list[bytes]:
     if isinstance(urls, bytes | Mapping) or not isinstance(urls, Iterable):
-        raise UsageError(f"{urls!r} is no target: give a URL, a path, a Site, or a list of URLs")
+        raise UsageError(f"{urls!r} is not a target: give a URL, a path, a Site, or a list of URLs")
     return [_line(one) for one in urls]
 
 
@@ -58,7 +58,7 @@ def _line(url: object) -> bytes:
         return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
     if isinstance(url, Mapping):
         return msgspec.json.encode(dict(url))
-    raise UsageError(f"{url!r} is no URL: a list contains URLs, requests, and mappings with a url")
+    raise UsageError(f"{url!r} is not a URL: a list contains URLs, requests, and mappings with a url")
 
 
 _SEED_FIELDS = (

@@ -222,7 +222,7 @@ ABOUT: dict[str, SettingSpec] = {
     ),
     "rate": SettingSpec(value_parsers.rate, "number", "most requests a second of the whole crawl"),
     "lane": SettingSpec(
-        value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"
+        value_parsers.lane, "string", "the lane of workers that serve hosts for which no site sets a lane"
     ),
     "region": SettingSpec(
         value_parsers.label,
@@ -349,7 +349,7 @@ ABOUT: dict[str, SettingSpec] = {
     "duplicates": SettingSpec(
         value_parsers.duplicates,
         "string",
-        "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
+        "mark pages with the same text: off, exact, or near (also nearly the same text); ?most=N: maximum number of groups kept",
     ),
     "timeout": SettingSpec(
         value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"
@@ -423,7 +423,7 @@ ABOUT: dict[str, SettingSpec] = {
     "alerts": SettingSpec(
         value_parsers.texts,
         _LIST,
-        "who is told of alerts: https://HOST/PATH, slack+https://..., mailto:ADDRESS?smtp=smtp://HOST, "
+        "receivers of alerts: https://HOST/PATH, slack+https://..., mailto:ADDRESS?smtp=smtp://HOST, "
         "command:PROGRAM (docs/alerts.md)",
     ),
     "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
@@ -490,8 +490,8 @@ def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[G
     if len(given) > 1:
         kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError
         raise kind(
-            f"{given['delay']} and {given['host_rate']}: delay and host_rate say the same, the time between two "
-            "requests to a host: give one of them"
+            f"{given['delay']} and {given['host_rate']}: delay and host_rate both set the time between two "
+            "requests to a host: give only one of them"
         )
     for name in ("delay", "host_rate") if given else ():
         values.pop(name, None)
@@ -540,7 +540,7 @@ def _of_file(folder: Path) -> list[GivenSetting]:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}") from error
     return [GivenSetting(str(path), name, value) for name, value in found.items()]
 
 

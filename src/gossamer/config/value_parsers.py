@@ -155,7 +155,7 @@ def media_types(values: Any) -> tuple[str, ...]:
         if not isinstance(one, str) or not re.fullmatch(
             r"[a-z0-9][a-z0-9.+-]*/(?:\*|[a-z0-9][a-z0-9.+-]*)", one
         ):
-            raise ValueError(f"{one!r} is no media type: write application/pdf or image/*")
+            raise ValueError(f"{one!r} is not a media type: write application/pdf or image/*")
     return tuple(sorted(set(several)))
 
 
@@ -267,7 +267,7 @@ def delay(value: object) -> tuple[float, float]:
     low, dash, high = scalar(value).partition("-")
     span = (seconds(low), seconds(high if dash else low))
     if span[0] > span[1]:
-        raise ValueError("the first of a range is the smaller one, as in 5-10")
+        raise ValueError("the first number of a range must be the smaller one, for example 5-10")
     return span
 
 
@@ -329,7 +329,7 @@ def patterns(value: object) -> tuple[str, ...]:
         try:
             re.compile(scalar(pattern))
         except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     return tuple(map(str, found))
 
 
@@ -381,7 +381,7 @@ def reference(value: object) -> str:
     such as the secret itself."""
     text = scalar(value).strip()
     if not re.fullmatch(r"\$\{(?:env|file):[^}]+\}", text):
-        raise ValueError("a secret does not belong here: write ${env:NAME} or ${file:PATH}")
+        raise ValueError("do not write a secret here: write ${env:NAME} or ${file:PATH}")
     return text
 
 
@@ -459,7 +459,7 @@ def headers(value: Any) -> dict[str, str]:
     found = dict(value or {})
     for name, text in found.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:
-            raise ValueError(f"{name!r} is no header that a site may set")
+            raise ValueError(f"{name!r} is not a header that a site may set")
         if not isinstance(text, str) or not text.isprintable():
             raise ValueError(f"the value of {name} is a text of one line")
     return found

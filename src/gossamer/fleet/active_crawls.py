@@ -184,7 +184,9 @@ class ActiveCrawls:
             await self._refuse(task.name, str(error))
             return
         except Exception:
-            log.exception("crawl %s: a bug was met; it is tried again in %d s", task.name, RETRY_INTERVAL_S)
+            log.exception(
+                "crawl %s: a bug occurred; the worker tries again in %d s", task.name, RETRY_INTERVAL_S
+            )
             await self._leave(task.name)
             self._shy[task.name] = time.monotonic() + RETRY_INTERVAL_S
             return

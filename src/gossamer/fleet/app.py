@@ -300,7 +300,7 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
     _Now.code = 0
     if not asked:
         said, _Now.code = _unasked(error)
-        print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
+        print(f"gossamer: worker {_Now.name} ended unexpectedly: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
         sender.exitcode = _Now.code  # the exit code if the command `celery` started the worker
 
@@ -317,7 +317,7 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in OWN_LIMITS:
         return f"{said}: raise the limit, then start it again", ResourceError.exit_code
     if isinstance(error, OSError | OperationalError):
-        return f"{said}: see whether its broker answers, then start it again", 8
+        return f"{said}: check whether its broker answers, then start it again", 8
     return f"{said}: a bug; start it again", 1
 
 

@@ -239,7 +239,7 @@ def slot_fault(message: Any) -> str:
         return "its body is not the JSON of a task"
     if version != VERSION or isinstance(version, bool):
         return (
-            f"a message of format {version!r:.40} was left alone; this worker knows {VERSION}: "
+            f"a message of format {version!r:.40} was ignored; this worker reads format {VERSION}: "
             "run the same gossamer everywhere"
         )
     match words:

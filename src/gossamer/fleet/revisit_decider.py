@@ -69,7 +69,7 @@ class RevisitDeciders:
         if isinstance(error, GossamerError):
             log.warning("crawl %s: known pages are not visited again by this process: %s", crawl, error)
         else:
-            log.error("crawl %s: a bug was met by the revisit loop", crawl, exc_info=error)
+            log.error("crawl %s: a bug in the revisit loop", crawl, exc_info=error)
 
     async def _lead(self, setup: Setup) -> None:
         """Takes the lead of a crawl if no other process holds the lead. Then runs the crawl's loop until an

@@ -57,7 +57,7 @@ class MissingSites:
             self._of[crawl] = dict(lacks)
         if "" in lacks:
             if known != lacks:
-                log.warning("crawl %s: this worker does no work for it: %s", crawl, lacks[""])
+                log.warning("crawl %s: this worker does not work on it: %s", crawl, lacks[""])
         elif lacks and crawl not in self._logged:
             self._logged.add(crawl)
             each = "; ".join(f"site {site}: {why}" for site, why in sorted(lacks.items()))
@@ -145,7 +145,7 @@ class SiteVersions:
         for name, version in force.items():
             if (site := found.get(name)) is None:
                 lacks[name] = "; ".join(faults) or (
-                    f"there is no file of it in {self._sites}: put it there, as it is on the other machines"
+                    f"its file is missing in {self._sites}: copy it there from another machine"
                 )
             elif site.version == version:
                 ours[name] = version
@@ -154,7 +154,7 @@ class SiteVersions:
             else:
                 lacks[name] = (
                     f"the file here is version {site.version}, the fleet runs {version}: "
-                    f"bring {self._sites} to that version, or submit the crawl again with this one"
+                    f"update {self._sites} to that version, or submit the crawl again with this one"
                 )
         return ours, edits, lacks
 

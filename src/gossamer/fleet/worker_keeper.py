@@ -102,7 +102,7 @@ class WorkerKeeper:
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
             except* Exception:  # continues, because without a keeper nobody fills the slots
-                log.exception("the keeper met a bug and begins anew")
+                log.exception("the keeper failed because of a bug, and starts again")
                 await self._rest(1)
 
     async def _until_it_breaks(self) -> None:
@@ -148,7 +148,7 @@ class WorkerKeeper:
             self._stop()
         elif order == "drain" and self.me.state == "running":
             self.me.state = "draining"
-            log.info("told to drain: no more slices begin here")
+            log.info("ordered to drain: this worker starts no more slices")
             self._drain()
 
     async def _lead(self, store: Store) -> None:

@@ -114,7 +114,7 @@ ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States of a crawl that has work left or in progress. In the state `ending`, a fleet closes the crawl's
 outputs."""
-SUBMITTING = "it is being submitted; if that ended early, submit it again"
+SUBMITTING = "it is being submitted; if the submission was interrupted, submit it again"
 """The reason shown for a submitted crawl that is still paused because its URLs have not been added yet."""
 REMOVING = "removing"
 """The state of a crawl that is being removed. A crawl in this state cannot be started."""

@@ -248,12 +248,13 @@ def parse(text: str) -> QualityGate:
     if words[1:2] == ["if"]:
         if words[0] not in ACTIONS:
             raise _wrong(
-                text, f"{words[0]!r} is no action{nearest(words[0], ACTIONS)}; there are {', '.join(ACTIONS)}"
+                text,
+                f"{words[0]!r} is not an action{nearest(words[0], ACTIONS)}; there are {', '.join(ACTIONS)}",
             )
         action, words = words[0], words[2:]
     test, rest = _either(text, words, 0, 0, names)
     if rest != len(words):
-        raise _wrong(text, f"{words[rest]!r} is one too many")
+        raise _wrong(text, f"{words[rest]!r} is unexpected")
     odd = [name for name in names if name.partition(".")[0] not in LATELY]
     if action and odd and len(odd) < len(names):
         raise _wrong(
@@ -353,11 +354,11 @@ def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> 
     name, mark, number = words[at : at + 3]
     names.append(name)
     if name not in NAMES and not name.startswith(("coverage.", "drift.")):
-        raise _wrong(text, f"there is no number {name!r}{nearest(name, (*NAMES, 'coverage.FIELD'))}")
+        raise _wrong(text, f"unknown measurement {name!r}{nearest(name, (*NAMES, 'coverage.FIELD'))}")
     if mark not in _COMPARE:
         raise _wrong(text, f"after {name} comes one of {' '.join(_COMPARE)}")
     if not number[0].isdigit():
-        raise _wrong(text, f"{number!r} is no number")
+        raise _wrong(text, f"{number!r} is not a number")
     bound = float(number.rstrip("%")) / (100 if number.endswith("%") else 1)
     group = name.partition(".")[0]
     if bound > 1 and group in LATELY and group != "yield":

@@ -141,7 +141,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
             if now < usual_here.get(field, 0.0) - COVERAGE_FALL:
                 reason = f"{field} is in {now:.0%} of this run's items, and was in {usual_here[field]:.0%}"
         if not reason and (count := alike[_left(row, expected)]) > 1:
-            reason = f"{count} items say the same, without {', '.join(row.lacks)}"
+            reason = f"{count} items are equal except for the missing values of {', '.join(row.lacks)}"
         if reason:
             verdict.rejected.append((row, f"not-an-item: {reason}"))
         else:

@@ -45,7 +45,7 @@ class _ItemMeta(msgspec.StructMeta):
             if word not in fields:
                 what = "key" if word == key else "ignore"
                 raise TypeError(
-                    f"{name}: {what} {word!r} is no field of it; its fields are {', '.join(fields)}"
+                    f"{name}: {what} {word!r} is not a field of it; its fields are {', '.join(fields)}"
                 )
         type.__setattr__(cls, "item_key", key or getattr(cls, "item_key", None))
         type.__setattr__(cls, "item_ignore", ignored or getattr(cls, "item_ignore", ()))
@@ -83,7 +83,7 @@ class Fresh:
             moment = moment if isinstance(moment, datetime) else datetime.combine(moment, time())
             at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         except (TypeError, ValueError, OverflowError):
-            return "it is no date (ISO 8601)"
+            return "it is not a date (ISO 8601)"
         if now > 0 and at < now - self.age:
             return f"it is older than {self.said}"
         return "it lies in the future" if 0 < now < at - MAX_AHEAD_S else None

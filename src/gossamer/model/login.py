@@ -191,7 +191,7 @@ def is_below(target: str, sign: str) -> bool:
 def _url(text: str) -> str:
     found = urls.parse(text)
     if found is None or not found.startswith(urls.WEB):
-        raise ValueError(f"{text!r} is no http(s) URL")
+        raise ValueError(f"{text!r} is not an http(s) URL")
     if "@" in split(found)[1]:
         raise ValueError("no user and password belong into the URL of a log-in")
     return found.partition("#")[0]

@@ -132,14 +132,16 @@ def country(text: Any) -> str:
     """
     found = str(text).lower()
     if not isinstance(text, str) or not _COUNTRY.fullmatch(found):
-        raise ValueError(f"{text!r} is no country of two letters, such as de")
+        raise ValueError(f"{text!r} is not a country of two letters, such as de")
     return found
 
 
 def provider(text: Any) -> str:
     """Parses a provider's name. Raises ValueError."""
     if not isinstance(text, str) or not _LABEL.fullmatch(text):
-        raise ValueError(f"{text!r} is no name of a provider: letters, digits, '.', '_' and '-', at most 40")
+        raise ValueError(
+            f"{text!r} is not a name of a provider: letters, digits, '.', '_' and '-', at most 40"
+        )
     return text
 
 

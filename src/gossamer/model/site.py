@@ -321,7 +321,7 @@ class Site:
             raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
         if item is not None and not items.is_class(item):
             raise ConfigError(
-                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a "
+                f"site {self.name}: item={item!r} is not a class of items: an Item, a dataclass or a "
                 "pydantic model"
             )
 
@@ -477,7 +477,7 @@ def _host(host: str) -> str:
         raise ValueError("for every host without a site name the variable: default = Site(...)")
     parsed = None if "*" in bare else urls.parse(f"http://{bare}/")
     if parsed is None:
-        raise ValueError(f"{host!r} is no host")
+        raise ValueError(f"{host!r} is not a host")
     return host[: len(host) - len(bare)] + urls.host(parsed)
 
 
@@ -488,7 +488,7 @@ def _seeds(seeds: Any) -> tuple[str, ...]:
 def _seed(seed: str) -> str:
     parsed = urls.parse(seed)
     if parsed is None or not parsed.startswith(("http://", "https://")):
-        raise ValueError(f"{seed!r} is no http(s) URL")
+        raise ValueError(f"{seed!r} is not an http(s) URL")
     return routes.seed_with_route(parsed)
 
 
@@ -511,7 +511,7 @@ def _pattern(text: Any) -> patterns.Searcher:
     try:
         return patterns.compile_(text)
     except (re.error, TypeError, RecursionError, OverflowError) as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
 
 
 def _follow(follow: Follow) -> Any:

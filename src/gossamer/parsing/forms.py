@@ -171,7 +171,7 @@ class Form:
         resolved = self._document.base.resolve(action) if action else self._document.url
         if resolved is None:
             raise FormError(
-                f"the form at {self._document.url} leads to what is no http(s) URL: {action[:80]!r}"
+                f"the form at {self._document.url} leads to a URL that is not http(s): {action[:80]!r}"
             )
         return resolved.partition("#")[0]
 
@@ -304,7 +304,7 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
     options = [_option(one) for box in own if box.tag == "select" for one in box.select("option")]
     if isinstance(value, bool):
         if not boxes:
-            raise FormError(f"the field {name!r} is no checkbox: give it a text")
+            raise FormError(f"the field {name!r} is not a checkbox: give it a text")
         return [_choice(boxes[0])] if value else []
     several = list(value) if isinstance(value, list | tuple) else [value]
     if bad := [one for one in several if not isinstance(one, str)]:

@@ -218,7 +218,7 @@ def link_target(one: Any) -> tuple[str | None, bool]:
         and "src" not in attributes
         and getattr(node, "tag", "a") not in ("a", "area", "link")
     ):
-        raise ValueError(f"<{node.tag}> is no link: select the <a> in it")
+        raise ValueError(f"<{node.tag}> is not a link: select the <a> in it")
     relations = attributes.get("rel") or ()
     words = relations.split() if isinstance(relations, str) else relations
     return attributes.get("href") or attributes.get("src"), any(word.lower() == "nofollow" for word in words)

@@ -248,7 +248,7 @@ class PageView:
         except RecursionError:
             raise ValueError("the JSON is nested too deep") from None
         except ValueError as error:
-            raise ValueError(f"{'the page' if text is None else 'the text'} is no JSON: {error}") from None
+            raise ValueError(f"{'the page' if text is None else 'the text'} is not JSON: {error}") from None
         return found if path is None else pick(found, path)
 
     def price(self, query: str) -> Decimal | None:
@@ -260,7 +260,7 @@ class PageView:
         URL."""
         resolved = self.document.base.resolve(url)
         if resolved is None:
-            raise ValueError(f"{url!r} is no http(s) URL")
+            raise ValueError(f"{url!r} is not an http(s) URL")
         return resolved
 
     def count(self, name: str, n: int = 1) -> None:

@@ -64,7 +64,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
         match = _STEP.match(text, at)
         if match is None:
             raise ValueError(
-                f"{path!r} is no path into JSON: write it as data.items[0].name, items[*].id or a['b.c']"
+                f"{path!r} is not a path into JSON: write it as data.items[0].name, items[*].id or a['b.c']"
             )
         index, *names = match.groups()
         steps.append(

@@ -88,7 +88,7 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
     if fixed is not None:
         return "fixed by hand"
     if held.doublings:
-        return "it asked to slow down"
+        return "the host asked to slow down"
     if held.mean and abs(delay - min(max(2 * held.mean, MIN_DELAY_S), MAX_DELAY_S)) <= ROUNDING_S:
         return "learned from its response times"
     return "set by --delay or site"

@@ -25,7 +25,7 @@ CLOSED = {
     ),
     NO_NAME: Drop(error="dns", detail="the host has no address"),
     PRIVATE: Drop(skip="private", detail="the host's address is private: allow it with --allow-private"),
-    TOO_SLOW: Drop(skip="budget", detail="its robots.txt asks for a Crawl-delay of more than 300 s"),
+    TOO_SLOW: Drop(skip="budget", detail="its robots.txt has a Crawl-delay of more than 300 s"),
 }
 
 

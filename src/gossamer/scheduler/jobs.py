@@ -56,7 +56,7 @@ def check(schedule: Schedule) -> Cron:
     sites = site_files.load_all(job.targets, job.args)
     if with_site_rules(job, sites).settings.revisit is not None:
         if not repeats_crawl(schedule.task):
-            raise UsageError("a site file says revisit: give the schedule --revisit, too")
+            raise UsageError("a site file sets revisit: give the schedule --revisit, too")
         endless = True
     if endless and job.settings.time_limit is None:
         raise UsageError(

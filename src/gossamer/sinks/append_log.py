@@ -312,7 +312,7 @@ def unknown_to_store(path: str, owner: str) -> SinkError:
     return SinkError(
         f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "
         "another one is used. "
-        f"Run {REPAIR} {name} to go on, or begin again with --fresh (appends), -O (overwrites) or another -o"
+        f"Run {REPAIR} {name} to go on, or start over with --fresh (appends), -O (overwrites) or another -o"
     )
 
 

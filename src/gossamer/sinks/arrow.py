@@ -231,7 +231,7 @@ def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column])
         table = pa.ipc.open_stream(data).read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise SinkError(f"{journal} is damaged ({error}): start anew with --fresh") from error
+        raise SinkError(f"{journal} is damaged ({error}): start over with --fresh") from error
     if table.schema == schema:
         return table
     return _read(encode([refit_row(columns, row) for row in table.to_pylist()]), columns)

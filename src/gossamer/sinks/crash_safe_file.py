@@ -134,8 +134,8 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
         raise SinkError(f"{path} holds rows from before this crawl, which would be cut: give another -o")
     if size > committed == mark.end:
         raise SinkError(
-            f"{path} has grown by {size - committed} bytes since the crawl ended, by somebody else: "
-            f"cut it back to {committed} bytes or give another -o"
+            f"{path} has grown by {size - committed} bytes since the crawl ended, because another program wrote to it: "
+            f"truncate it to {committed} bytes, or give another -o"
         )
     if mark.owner != owner or mark.end is not None:
         write_mark(fd, Mark(owner, mark.base))
@@ -172,7 +172,7 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
 def changed_error(path: str, committed: int) -> SinkError:
     """Returns the error for a file whose committed rows were changed by another program."""
     return SinkError(
-        f"{path} was changed by somebody else before byte {committed}: put back what was there, "
+        f"{path} was changed by another program before byte {committed}: restore the file, "
         f"run {REPAIR}, or give another -o"
     )
 
@@ -247,9 +247,9 @@ class ExactFile:
         Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
-            raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
+            raise UsageError(f"{self.path}: the folder {folder} does not exist; create it first")
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            raise UsageError(f"{self.path} is no plain file: name a file, or use - for the standard output")
+            raise UsageError(f"{self.path} is not a regular file: name a file, or use - for standard output")
         with self._locked(create=True) as fd:
             if self._overwrite:
                 os.ftruncate(fd, 0)
@@ -337,7 +337,7 @@ class ExactFile:
         except FileNotFoundError as error:
             if create:
                 raise sink_error(self.path, error) from error
-            raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
+            raise SinkError(f"{self.path} is gone: put it back, or start over with --fresh") from error
         except OSError as error:
             raise sink_error(self.path, error) from error
 
@@ -367,8 +367,8 @@ class ExactFile:
         size = seen.st_size
         if not stat.S_ISREG(seen.st_mode) or size < committed:
             raise SinkError(
-                f"{self.path} has {size} bytes where {committed} were written: somebody cut or replaced it; "
-                f"put it back, run {REPAIR}, or start anew with --fresh"
+                f"{self.path} has {size} bytes where {committed} were written, so another program cut or replaced it; "
+                f"put it back, run {REPAIR}, or start over with --fresh"
             )
         check_owner(self.path, fd, self._owner, committed, size)
         if self._log is not None:

@@ -163,8 +163,8 @@ class Csv:
         if not self._has_warned:
             self._has_warned = True
             print(
-                f"gossamer: {self._file.path} was begun without the columns {', '.join(lost)}, so these values "
-                "are left out there; if the same crawl is run with a new file (-o), that file gets all rows with them",
+                f"gossamer: {self._file.path} was created without the columns {', '.join(lost)}, so these values "
+                "are left out there; if the same crawl is run with a new file (-o), the new file gets all rows with these columns",
                 file=sys.stderr,
             )
 

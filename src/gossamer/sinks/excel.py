@@ -57,7 +57,9 @@ class Excel:
     def prepare(self) -> int:
         """See `interfaces.FileSink`. Raises UsageError if the file exists and may not be overwritten."""
         if not os.path.isdir(os.path.dirname(self._path)):
-            raise UsageError(f"{self._path}: there is no folder {os.path.dirname(self._path)}; make it first")
+            raise UsageError(
+                f"{self._path}: the folder {os.path.dirname(self._path)} does not exist; create it first"
+            )
         if os.path.exists(self._path) and not self._overwrite:
             raise UsageError(f"{self._path} exists, and rows cannot be added to it: overwrite it with -O")
         return self._journal.prepare()
@@ -101,7 +103,7 @@ class Excel:
             book.add_worksheet("item")
         if cut:
             print(
-                f"gossamer: {self._path}: {cut} texts are cut, an Excel cell holds {MAX_CHARS} characters",
+                f"gossamer: {self._path}: {cut} texts are cut, because an Excel cell holds at most {MAX_CHARS} characters",
                 file=sys.stderr,
             )
 

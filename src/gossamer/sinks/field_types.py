@@ -266,7 +266,7 @@ def parse_day(value: Any) -> date:
     """Converts a value to a date. Raises ValueError."""
     if isinstance(value, date):
         if isinstance(value, datetime):
-            raise ValueError("a moment is not a date")
+            raise ValueError("a time is not a date")
         return value
     return date.fromisoformat(value)
 

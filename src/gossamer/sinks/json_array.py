@@ -35,7 +35,7 @@ class JsonArray:
         anything else."""
         if not self._overwrite and not self._reopen() and os.path.getsize(self._file.path):
             raise UsageError(
-                f"{self._file.path} is no array that gossamer wrote: give another file with -o, or overwrite "
+                f"{self._file.path} is not an array that gossamer wrote: give another file with -o, or overwrite "
                 "it with -O"
             )
         return self._file.prepare()

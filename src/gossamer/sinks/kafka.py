@@ -75,7 +75,7 @@ class KafkaTopic:
                 + _MAX_HEAD_BYTES
             )
             if size > self._most:
-                why = f"a message may have {self._most} bytes (max.message.bytes of the topic)"
+                why = f"a message may have at most {self._most} bytes (max.message.bytes of the topic)"
                 self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), why)
             else:
                 fit.append(line)

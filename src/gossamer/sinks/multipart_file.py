@@ -82,10 +82,10 @@ class PartFiles:
         DiskFull."""
         outer = os.path.dirname(self.path)
         if not os.path.isdir(outer):
-            raise UsageError(f"{self.path}: there is no folder {outer}; make it first")
+            raise UsageError(f"{self.path}: the folder {outer} does not exist; create it first")
         if self._folder and os.path.exists(self.path) and not os.path.isdir(self.path):
             raise UsageError(
-                f"{self.path} is a file, and gossamer writes a folder of parts: give another name"
+                f"{self.path} is a file, but gossamer writes a folder of parts here: use another name"
             )
         try:
             os.makedirs(self.place, exist_ok=True)

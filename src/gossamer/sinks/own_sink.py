@@ -121,5 +121,5 @@ def own_sink(at: SinkUrl, folder: str) -> OwnSink:
     except ValueError as error:
         raise ConfigError(f"-o {at.where}: {error}") from None
     if not callable(made):
-        raise ConfigError(f"-o {at.where}: {named} is no class")
+        raise ConfigError(f"-o {at.where}: {named} is not a class")
     return OwnSink(at.where, lambda: made(at.url), Path(folder).absolute())

@@ -108,10 +108,10 @@ class Parquet:
         Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
-            raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
+            raise UsageError(f"{self.path}: the folder {parent} does not exist; create it first")
         if os.path.exists(self.path) and not os.path.isdir(self.path):
             raise UsageError(
-                f"{self.path} is a file, and gossamer writes a folder of parts: give another name"
+                f"{self.path} is a file, but gossamer writes a folder of parts here: use another name"
             )
         try:
             os.makedirs(self.path, exist_ok=True)
@@ -257,7 +257,7 @@ class Parquet:
         for start, end in parts:
             if start < committed < end and _size(self._journal(start)) < committed - start:
                 raise SinkError(
-                    f"{self.path} holds rows that the store does not know: start anew with --fresh"
+                    f"{self.path} holds rows that the store does not know: start over with --fresh"
                 )
         for start, end in parts:
             if end > committed:
@@ -275,7 +275,7 @@ class Parquet:
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
                 f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, "
-                "or start anew with --fresh"
+                "or start over with --fresh"
             )
         return opened
 
@@ -327,7 +327,7 @@ class Parquet:
             finally:
                 os.close(folder)
         except FileNotFoundError as error:
-            raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
+            raise SinkError(f"{self.path} is gone: put it back, or start over with --fresh") from error
         except OSError as error:
             raise sink_error(self.path, error) from error
 

@@ -366,9 +366,9 @@ class Sqlite:
         first deletes an existing file. Returns 0. Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
-            raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
+            raise UsageError(f"{self.path}: the folder {folder} does not exist; create it first")
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            raise UsageError(f"{self.path} is no plain file")
+            raise UsageError(f"{self.path} is not a regular file")
         with self._mapped():
             if self._overwrite:
                 self.close()
@@ -628,7 +628,7 @@ def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
 
 
 def _foreign(path: str, kind: str) -> str:
-    return f"{path} has a table {kind} that is not gossamer's, its _key is no primary key: give another file, or overwrite it with -O"
+    return f"{path} has a table {kind} that is not gossamer's, its _key is not a primary key: give another file, or overwrite it with -O"
 
 
 def _name(kind: str) -> str:
@@ -656,5 +656,5 @@ def _failure(path: str, error: sqlite3.Error | OSError) -> GossamerError:
     if code == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in (28, 122):
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
     if code == sqlite3.SQLITE_NOTADB:
-        return SinkError(f"{path} is no SQLite database: give another file, or overwrite it with -O")
+        return SinkError(f"{path} is not an SQLite database: give another file, or overwrite it with -O")
     return SinkError(f"cannot write {path}: {error}")

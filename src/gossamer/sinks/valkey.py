@@ -95,7 +95,7 @@ class ValkeyConnection:
                 raise SinkAway(f"{self.where} does not take rows: {error}") from error
             if "WRONGTYPE" in str(error):
                 raise SinkError(
-                    f"{self.where}: a key of that name holds something else: name another"
+                    f"{self.where}: a key with this name has another type: choose another name"
                 ) from error
             raise BatchRefused(str(error)) from error
         except (redis.RedisError, ValueError) as error:

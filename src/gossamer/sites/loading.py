@@ -212,7 +212,7 @@ def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
 
 def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
     if path.suffix != ".py":
-        raise ConfigError(f"{path} is no Python file")
+        raise ConfigError(f"{path} is not a Python file")
     try:
         source = path.read_bytes() if source is None else source
     except OSError as error:

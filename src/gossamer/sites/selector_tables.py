@@ -33,7 +33,7 @@ def table_sites(path: Path, table: Any, seeds: Any) -> list[Site]:
     all hosts. A seed belongs to the site of its host. Raises ConfigError for an invalid table."""
     if not isinstance(table, Mapping) or not table:
         raise ConfigError(
-            f"{path}: selectors is no table: write selectors = {{'shop.example': {{'name': 'h1'}}}}"
+            f"{path}: selectors is not a table: write selectors = {{'shop.example': {{'name': 'h1'}}}}"
         )
     for host, fields in table.items():
         _check_host(f"{path}: selectors", host, fields)
@@ -82,7 +82,7 @@ def _site(host: str, fields: Mapping[str, Any], cls: type[Item]) -> Site:
 
 def _check_host(where: str, host: Any, fields: Any) -> None:
     if not isinstance(host, str):
-        raise ConfigError(f"{where}: {host!r} is no host")
+        raise ConfigError(f"{where}: {host!r} is not a host")
     if not isinstance(fields, Mapping) or not fields.keys() - {FOLLOW, PAGES}:
         raise ConfigError(f"{where}: {host} needs a table of fields, such as {{'name': 'h1'}}")
     for name, query in fields.items():
@@ -95,7 +95,9 @@ def _check(where: str, name: Any, query: Any) -> None:
         raise ConfigError(f"{where}: the name of a field has letters, digits and '_'")
     one = query[0] if isinstance(query, list | tuple) and len(query) == 1 else query
     if not isinstance(one, str) or (name in (FOLLOW, PAGES) and one is not query):
-        raise ConfigError(f"{where}: {query!r} is no selector: write 'h1' for the first text, ['li'] for all")
+        raise ConfigError(
+            f"{where}: {query!r} is not a selector: write 'h1' for the first text, ['li'] for all"
+        )
     if name == PAGES:
         return
     try:

@@ -197,7 +197,7 @@ def _places(kind: str, hosts: str) -> tuple[HostPort, ...]:
         found = _HOST.match(one)
         port = int(found["port"] or usual) if found else 0
         if found is None or not 0 < port < 65536:
-            raise _Wrong(kind, f"{mask(one)!r} is no HOST:PORT" if one else "a host is missing")
+            raise _Wrong(kind, f"{mask(one)!r} is not a HOST:PORT" if one else "a host is missing")
         places.append(HostPort(unquote(found["six"] or found["name"]), port))
     if kind == "server" and len(places) > 1:
         raise _Wrong("sentinel", "several hosts are only for Sentinels, or for a Cluster (redis+cluster://)")

@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
                     return
                 self._replies.append(reply)
         except hiredis.ProtocolError as error:
-            waiter.set_exception(Lost(f"{self._dialling.where} is no Valkey server: {error}"))
+            waiter.set_exception(Lost(f"{self._dialling.where} is not a Valkey server: {error}"))
             return
         waiter.set_result(self._replies)
 

@@ -75,11 +75,11 @@ class Sentinels:
                         # the next search begins with this Sentinel
                         self._clients = {place: self._clients.pop(place), **self._clients}
                         return [(0, SLOTS - 1, master)]
-                    tried.append(f"{place} (names {master}, which is no master yet)")
+                    tried.append(f"{place} (names {master}, which is not a master yet)")
             except (RedisError, OSError, GossamerError) as error:
                 if "unknown command" in str(error):
                     raise StoreError(
-                        f"the store at {address.shown}: {place} is no Sentinel: write redis://{place}"
+                        f"the store at {address.shown}: {place} is not a Sentinel: write redis://{place}"
                     ) from error
                 tried.append(f"{place} ({_why(error, address)})")
         if strangers == len(self._clients):
@@ -125,7 +125,7 @@ class Nodes:
             except (RedisError, OSError) as error:
                 if "cluster support disabled" in str(error):
                     raise StoreError(
-                        f"the store at {address.shown} is no Cluster: write redis://{place}"
+                        f"the store at {address.shown} is not a Cluster: write redis://{place}"
                     ) from error
                 if "unknown command" in str(error):
                     hint = f"{place} is a Sentinel: write redis+sentinel://{place}/SERVICE"

@@ -167,7 +167,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """
         found = urls.parse(url)
         if found is None:
-            return [("form", "filter", "is no URL")]
+            return [("form", "filter", "is not a URL")]
         found = seed_with_route(found)
         return [
             (gate, reason or "pass", rule)
@@ -302,5 +302,5 @@ def _patterns(option: str, texts: Iterable[str]) -> tuple[patterns.Searcher, ...
         try:
             found.append(patterns.compile_(pattern))
         except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{option} {pattern!r} is no regular expression: {error}") from error
+            raise UsageError(f"{option} {pattern!r} is not a regular expression: {error}") from error
     return tuple(found)

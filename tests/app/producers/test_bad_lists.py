@@ -99,10 +99,10 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
     n = await fed(job([target], tmp_path))
     assert (n["added"], n["found"]) == (3, 3)
     bad = rows(tmp_path / "data" / "c" / "rejected.jsonl")
-    assert [(one["line"], one["reason"][:26]) for one in bad] == [
+    assert [(one["line"], one["reason"][:27]) for one in bad] == [
         (2, "is a line of a MiB or more"),
         (4, "is a line of a MiB or more"),
-        (5, "'bad' is no http(s) URL"),
+        (5, "'bad' is not an http(s) URL"),
         (7, "is a line of a MiB or more"),
     ]
 

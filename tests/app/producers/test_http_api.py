@@ -158,8 +158,8 @@ def test_watching_adds_what_is_new(room: Path, web: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("api:ftp://x.example/", "no http"),
-        ("api:", "no http"),
+        ("api:ftp://x.example/", "not an http"),
+        ("api:", "not an http"),
         ("api:https://x.example/ row=a", "did you mean rows="),
         ("api:https://x.example/ rows", "there is no option"),
         ("api:https://x.example/ header=abc", "write header="),

@@ -61,7 +61,7 @@ async def test_it_is_crawled_and_finishes(tmp_path: Path) -> None:
 async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=2, pages=30)) as web:
         path = listed(
-            tmp_path / "list.txt", [web.plan.seeds()[0]] + ["# a remark of some length that is no URL"] * 5
+            tmp_path / "list.txt", [web.plan.seeds()[0]] + ["# a remark of some length that is not a URL"] * 5
         )
         summary = await crawl(job([str(path)], tmp_path))
         hosts = {row["url"].split("/")[2] for row in rows(tmp_path / "out.jsonl")}

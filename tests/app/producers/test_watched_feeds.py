@@ -208,7 +208,7 @@ class Answers:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (None, "gave no answer"),
+        (None, "did not answer"),
         (404, "answered 404"),
         (304, ""),
         (200, "contains no sitemap or feed entries"),

@@ -253,7 +253,7 @@ def test_a_table_of_attempts_has_each_once(place: Path) -> None:
         (["export", "leaves", "out.jsonl"], "the crawl itself writes"),
         (["export", "leaves", "x.warc.gz"], "whole pages"),
         (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"),
-        (["export", "leaves", "none/x.csv"], "make it first"),
+        (["export", "leaves", "none/x.csv"], "create it first"),
     ],
 )
 def test_what_is_off_is_told_in_one_line(
@@ -297,7 +297,7 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path, form: str) -> None:
     end = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
     os.write(end, b'{"_key": "a"}\n' * 9000 if form == "jsonl" else b"_key,b\n1,2\n" * 5000)
     try:
-        with pytest.raises(ConfigError, match="is no plain file"):
+        with pytest.raises(ConfigError, match="is not a regular file"):
             next(rows_of(f"{tmp_path / 'pipe'}:{form}"))
     finally:
         os.close(end)

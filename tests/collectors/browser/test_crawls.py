@@ -81,7 +81,7 @@ def test_a_page_that_scripts_fill_is_climbed_for(shop: Stage, capsys: pytest.Cap
     again = crawl(shop, "browser", "again", "--cache", "kept")
     assert {one["rung"] for one in again if not one["url"].endswith("robots.txt")} == {"browser"}
     assert "/app" not in shop.paths(), "what the browser made is kept"
-    assert "/" in shop.paths(), "what came to the plain rung is no answer to a browser"
+    assert "/" in shop.paths(), "what came to the plain rung is not an answer to a browser"
 
 
 def test_beside_the_impersonated_rung_it_does_not_name_us(shop: Stage) -> None:

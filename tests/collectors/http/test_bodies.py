@@ -63,7 +63,7 @@ async def test_chunked_until_close_and_empty_bodies() -> None:
     )
     page = good(await get(chunked))
     assert page.body == b"hello!"
-    assert page.header("late") is None, "trailers are no headers"
+    assert page.header("late") is None, "trailers are not headers"
     assert page.header("content-encoding") is None
     assert good(await get(answer(b"to the end", length=False), end=True)).body == b"to the end"
     for status in (204, 304):

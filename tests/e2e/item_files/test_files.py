@@ -336,7 +336,7 @@ async def test_what_cannot_be_meant_is_told_before_anything_is_fetched(web: Web,
     taken = SITE.replace("class Maker(", "class Reference(").replace("Maker", "Reference")
     with pytest.raises(ConfigError, match="may not be called Reference"):
         await crawl(job(web, tmp_path, "out.jsonl", site=taken))
-    with pytest.raises(ConfigError, match=r"shop.py:\d+: .*'pdf' is no media type: write application/pdf"):
+    with pytest.raises(ConfigError, match=r"shop.py:\d+: .*'pdf' is not a media type: write application/pdf"):
         await crawl(job(web, tmp_path, site=SITE.replace('"application/pdf"', '"pdf"')))
     assert not web.asked
 

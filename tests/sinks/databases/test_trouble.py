@@ -109,7 +109,7 @@ def test_a_wrong_password_of_valkey_and_a_key_that_is_something_else(tmp_path: P
             client.set("page", "x")
             sink = opened(found.spec, tmp_path)
             sink.prepare()
-            with pytest.raises(SinkError, match="holds something else"):
+            with pytest.raises(SinkError, match="has another type"):
                 sink.upsert([page(1)])
             client.config_set("maxmemory", "1")
             with pytest.raises(SinkAway, match="maxmemory"):
@@ -238,8 +238,8 @@ def test_what_a_fleet_can_share() -> None:
         ["postgresql://joe:${env:PW}@h/db", "kafka://h/t?journal=/shared/out", "valkey://h/0?hash=x"]
     )
     for spec, says in (
-        ("postgresql://joe:x@h/db", "a secret does not travel"),
-        ("kafka://h/t", "as [?]journal=/shared/out"),
+        ("postgresql://joe:x@h/db", "secrets are not sent to workers"),
+        ("kafka://h/t", "for example [?]journal=/shared/out"),
     ):
         with pytest.raises(UsageError, match=says):
             check_shareable([spec])

@@ -119,7 +119,7 @@ def test_structured_data() -> None:
     )
     assert len(facts.structured_errors) == 1
     assert facts.structured_gaps == ["Event: location"]
-    assert facts.structured_bad == ["Event: startDate 'May' is no date"]
+    assert facts.structured_bad == ["Event: startDate 'May' is not a date"]
     assert list(missing_properties({"@type": "https://schema.org/Recipe", "name": "a", "image": "b"})) == []
     assert list(wrong_values({"price": 5, "url": "/a", "startDate": "2026-05-01T10:00+02:00"})) == []
 

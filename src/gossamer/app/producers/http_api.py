@@ -146,11 +146,11 @@ class ApiUrls:
                 headers |= self.headers
             got = await self._collector.collect(Request(url, headers=headers), headers)
             if not isinstance(got, Page):
-                return f"gave no answer ({got.reason})"
+                return f"did not answer ({got.reason})"
             if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
                 return got
             if (target := urls.parse(location, url)) is None or not target.startswith(urls.WEB):
-                return "redirected to no http(s) URL"
+                return "redirected to a URL that is not http(s)"
             url = target
         return "redirected too often"
 

@@ -63,7 +63,9 @@ class KafkaUrls:
             ) from error
         if self.topic not in topics:
             known = ", ".join(sorted(topics)[:5]) or "none"
-            raise ConfigError(f"the Kafka broker {self.brokers} has no topic {self.topic}; it has {known}")
+            raise ConfigError(
+                f"the Kafka broker {self.brokers} has no topic {self.topic}; its topics are {known}"
+            )
         self._consumer.subscribe([self.topic])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:

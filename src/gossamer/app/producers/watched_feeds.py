@@ -89,7 +89,7 @@ class WatchedFeed:
         known = self._known.get(url, WatchedSitemap())
         page = await self._asked(url, known)
         if page is None or page.status not in (200, 304):
-            self._trouble = f"{url} {'gave no answer' if page is None else f'answered {page.status}'}"
+            self._trouble = f"{url} {'did not answer' if page is None else f'answered {page.status}'}"
             self._unread.add(url)
             return
         if page.status == 200:

@@ -103,7 +103,7 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
     if not given and mark != "~" and wanted[:1] in _MARKS:
         raise UsageError(
             f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and "
-            "~; put such a value in double quotes"
+            "~; put a value like this in double quotes"
         )
     if not given and ((wanted in ("", "null") and mark[0] in "<>") or (not wanted and mark == "~")):
         raise UsageError(f"--where {text!r}: {mark} needs a value after it")

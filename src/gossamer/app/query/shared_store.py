@@ -61,7 +61,7 @@ class SharedCrawl:
         if self._wanted is None:
             names = await crawls.names()
             if len(names) != 1:
-                raise UsageError(f"which crawl? there are {', '.join(names) or 'none'}: name one")
+                raise UsageError(f"name a crawl; the fleet has {', '.join(names) or 'none'}")
             self.name = names[0]
         record = await crawls.need(self.name)
         raw = await FleetCrawls(store).job(self.name)

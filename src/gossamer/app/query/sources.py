@@ -60,7 +60,7 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
             f"{mask(path)}: rows in this output cannot be read back; crawl with a second -o that can be read"
         )
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
-        raise ConfigError(f"{path} is no plain file: it cannot be read again")
+        raise ConfigError(f"{path} is not a regular file: it cannot be read again")
     try:
         for row in reader(Path(path)):
             yield (

@@ -255,8 +255,8 @@ class UnlockerCollector:
         text = {
             "crawl": "the credits of this crawl are spent",
             "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
-            "open": f"it failed; no calls are made for {wait:.0f} s",
-            BANNED: f"it banned us; no calls are made for {wait:.0f} s",
+            "open": f"it failed; no calls for {wait:.0f} s",
+            BANNED: f"it banned this client; no calls for {wait:.0f} s",
         }.get(why)
         if text and why != "crawl" and time.monotonic() - self._said_at > CREDIT_CHECK_INTERVAL_S:
             self._said_at = time.monotonic()

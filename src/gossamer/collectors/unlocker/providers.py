@@ -109,7 +109,7 @@ def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
         name, _, query = text.partition("?")
         if name not in (*PROVIDERS, *SEARCH_PROVIDERS):
             raise ValueError(
-                f"there is no such provider{nearest(name, (*PROVIDERS, *SEARCH_PROVIDERS))}; there are "
+                f"unknown provider{nearest(name, (*PROVIDERS, *SEARCH_PROVIDERS))}; there are "
                 f"{', '.join((*PROVIDERS, *SEARCH_PROVIDERS))}, or the URL of another"
             )
         if shape:

@@ -113,4 +113,4 @@ def undecided(candidates: Sequence[PriceCandidate]) -> str:
         for one in candidates[:5]
         if one.role in (PriceRole.PRICE, PriceRole.RANGE_END)
     )
-    return f"the page shows several prices, and nothing says which one is meant: {shown}"
+    return f"the page shows several prices, and does not show which one is meant: {shown}"

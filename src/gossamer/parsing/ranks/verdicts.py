@@ -44,7 +44,7 @@ def verdict(
     if likely:
         return (
             "layout_unknown",
-            f"{likely} links look like results, but the data file does not know their place",
+            f"{likely} links look like results, but the data file has no rule for their place",
         )
     if any(tree.select_one(css) is not None for css in engine.walls.get("no_results", ())):
         return "no_results", "the engine found nothing"
@@ -54,7 +54,7 @@ def verdict(
         return "soft_block", "the page shows no text"
     if not is_whole:
         return "layout_unknown", "the page ends before its first result"
-    return "layout_unknown", "no result was found on the page, and no notice that there is none"
+    return "layout_unknown", "the page contains neither results nor a notice that there are none"
 
 
 def _of_results(

@@ -115,7 +115,7 @@ class AuditDatabase:
                 raise ConfigError(f"{self.path}: a newer version of gossamer wrote it: use that version")
             names = {name for (name,) in self._base.execute("SELECT name FROM sqlite_master")}
             if names and "audits" not in names:
-                raise ConfigError(f"{self.path} is no database of audits: give another --database")
+                raise ConfigError(f"{self.path} is not a database of audits: give another --database")
             self._base.executescript(f"{_AUDITS}{_SITE} PRAGMA user_version={VERSION};")
         except (sqlite3.Error, OSError) as error:
             raise self._error(error) from error

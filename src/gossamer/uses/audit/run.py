@@ -80,7 +80,7 @@ def start_url(text: str) -> str:
     """
     url = gossamer.url.parse(text if "://" in text else f"https://{text}")
     if url is None or not url.startswith(("http://", "https://")) or not host_of(url):
-        raise UsageError(f"{text!r} is no address of a site: write it as https://example.com/")
+        raise UsageError(f"{text!r} is not an address of a site: write it as https://example.com/")
     return url.partition("#")[0]
 
 

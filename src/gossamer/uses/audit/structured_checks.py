@@ -118,4 +118,4 @@ def wrong_values(node: dict[str, Any]) -> Iterator[str]:
         }[kind]
         if not is_right:
             owner = next(iter(_types(node)), "an object")
-            yield f"{owner}: {name} {text[:60]!r} is no {kind}"
+            yield f"{owner}: {name} {text[:60]!r} is not a {kind}"

@@ -48,7 +48,7 @@ def language_fault(code: str, *, hreflang: bool = False) -> str:
     parts = code.split("-")
     languages, regions, scripts = _codes()
     if not all(part.isascii() and part.isalnum() and len(part) <= 8 for part in parts):
-        return "it is no language code"
+        return "it is not a language code"
     if len(parts[0]) == 2 or hreflang:
         if parts[0].lower() not in languages:
             return f"there is no language {parts[0]!r}"
@@ -60,7 +60,7 @@ def language_fault(code: str, *, hreflang: bool = False) -> str:
         if len(part) == 4 and part.isalpha() and part.title() not in scripts:
             return f"there is no script {part!r}"
         if hreflang and len(part) not in (2, 3, 4):
-            return f"{part!r} is no region"
+            return f"{part!r} is not a region"
     return ""
 
 
@@ -228,7 +228,7 @@ CHECKS: Final = (
         id="canonical-invalid",
         group="indexability",
         severity=ERROR,
-        title="Canonical URLs that are no address of the web",
+        title="Canonical URLs that are not web addresses",
         fix="Write the https address of the page. Often the address of a file or of the build machine was left.",
         test=canonical_invalid,
         over="html",

@@ -156,7 +156,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Sites without a sitemap",
         fix="Write a sitemap (gossamer audit exports one with -o sitemap.xml), and name it in robots.txt.",
-        sql="SELECT origin || '/sitemap.xml', '', 'robots.txt names none, and there is none here' FROM robots_files "
+        sql="SELECT origin || '/sitemap.xml', '', 'robots.txt names no sitemap, and /sitemap.xml does not exist' FROM robots_files "
         "WHERE NOT EXISTS (SELECT 1 FROM sitemaps)",
         needs="requests",
         thing="hosts",
