@@ -43,12 +43,12 @@ PARKED = {
         "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
     ),
 }
-"""The reasons why a URL is parked, by whether its host exceeds a page budget."""
+"""Maps whether a host is over its page budget to the reason why the host's URLs are parked."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict`: one of `OPEN`, or the reason for which the URL is skipped. `rule`:
-    the rule that led to the verdict."""
+    """The verdict of one gate. `verdict`: a word of `OPEN`, which lets the URL pass, or the reason for which
+    the URL is skipped. `rule`: the rule that led to the verdict."""
 
     gate: str
     verdict: str
@@ -148,8 +148,9 @@ def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """If the last response was skipped, returns the verdict that caused this, otherwise an empty list. Such
-    verdicts need a response, because they depend on its content type or redirect target."""
+    """Returns the verdict that skipped the last response, or an empty list if that response was not skipped.
+    Only a response can have such a verdict, because the verdict depends on the content type or the redirect
+    target."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -254,8 +255,8 @@ async def explain_url(
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """Returns the name of the crawl to report on. If no crawl is given, this is the last started crawl that
-    has URLs on the URL's host."""
+    """Returns the name of the crawl to report on. If no crawl is given, the newest crawl that has URLs on the
+    URL's host is returned."""
     from gossamer import url as urls
     from gossamer.frontier.stats import CrawlStatistics
 
@@ -280,8 +281,8 @@ class Explainer:
         self._sites: list[LoadedSite] = []
 
     async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
-        """Returns the gates' verdicts on a URL, the URL's state, and its attempts. `depth` is its distance
-        from a seed. `page` is a page that links to the URL."""
+        """Returns the gates' verdicts on a URL, the URL's state, and its attempts. `depth` is the URL's
+        distance from a seed. `page` is a page that links to the URL."""
         import msgspec
 
         from gossamer import url as urls
@@ -334,8 +335,8 @@ class Explainer:
         }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
-        """Returns the verdicts of the filters that need only the URL. The crawl applies them when it adds new
-        URLs."""
+        """Returns the verdicts of the filters that need only the URL. The crawl applies these filters when it
+        adds new URLs."""
         from gossamer.app.enqueuer import url_filters
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare

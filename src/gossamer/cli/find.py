@@ -70,7 +70,7 @@ class ShownPart(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """The number of results before the part."""
+        """The number of results on the pages before this page of results."""
         return (self.page - 1) * self.limit
 
 
@@ -118,7 +118,7 @@ def find(
 def _sources(
     settings: Settings, crawls: list[str], archive: str | None, pairs: list[str] | None
 ) -> list[AbstractContextManager[RecordSource | ArchiveSource]]:
-    """Returns the sources that are searched, not opened yet. Raises UsageError."""
+    """Returns the sources to search. The caller opens them. Raises UsageError."""
     from gossamer.cli.find_sources import find_crawls, opened_archive, opened_source
 
     if archive is not None:
@@ -136,8 +136,8 @@ def _updated_indexes(
     no_update: bool,
     stack: contextlib.ExitStack,
 ) -> dict[str, SearchIndex]:
-    """Opens and updates the index of each source. Among several, a crawl without text is left out with a remark.
-    Raises UsageError if none is left."""
+    """Opens and updates the index of each source. If there are several sources, a crawl without text is left
+    out, and a remark names the crawl. Raises UsageError if no source has text."""
     from gossamer.cli.printing import remark
     from gossamer.uses.search.index import SearchIndex
 

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 
 class FoundCrawl(NamedTuple):
-    """A crawl to search, and the settings that reach it. `name`: None for the only crawl of a store."""
+    """A crawl to search, and the settings with which its store can be opened. `name`: the crawl's name, or
+    None if the crawl is the only one in its store."""
 
     name: str | None
     settings: Settings
 
 
 class RecordSource:
-    """A source for the search index that reads the page records of a crawl. `signature` changes when rows are added.
-    It is None if changes cannot be detected, for example in a database."""
+    """A source for the search index that reads the page records of a crawl. `signature` changes when rows are
+    added. `signature` is None if changes cannot be detected, for example in a database."""
 
     kind = "records"
 
@@ -92,7 +93,7 @@ class ArchiveSource:
             remark(line)
 
     def close(self) -> None:
-        """Closes the files. The pages can be read until then."""
+        """Closes the files. Afterwards, pages can no longer be read."""
         if self._opened is not None:
             self._opened.shut()
 
@@ -133,7 +134,7 @@ def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage |
 @contextlib.contextmanager
 def opened_source(found: FoundCrawl) -> Iterator[RecordSource | ArchiveSource]:
     """Opens the stored pages of a crawl. Whole pages are preferred, because they have headings and dates. If
-    there are none, the page records are opened. Raises UsageError."""
+    the crawl stored no whole pages, its page records are opened. Raises UsageError."""
     from gossamer.cli.query import opened_crawl
     from gossamer.cli.reparse import stored_page_paths
 

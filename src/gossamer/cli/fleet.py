@@ -154,8 +154,8 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
 
 def time_ago(moment: float, now: float) -> str:
-    """Formats how long ago a time was. 0 means that the worker's record could not be read, and becomes
-    '-'."""
+    """Formats how long ago a time was. Returns '-' for the time 0, which means that the worker's record could
+    not be read."""
     from gossamer.cli.printing import format_duration
 
     return format_duration(now - moment if moment else None)
@@ -175,7 +175,7 @@ def drain(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Let a worker finish its claims and start nothing new. It stays until it is stopped."""
+    """Let a worker finish its claims and start nothing new. The process runs until you stop it."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", as_json, quiet))
 
 
@@ -186,7 +186,7 @@ def stop(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Stop a worker gracefully within 10 s. It keeps no leases."""
+    """Stop a worker gracefully within 10 s. The worker returns its unfinished URLs."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", as_json, quiet))
 
 

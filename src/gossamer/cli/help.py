@@ -74,7 +74,7 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """The click context of every command. It formats help with `HelpFormatter`."""
+    """The click context of every command, which formats help with `HelpFormatter`."""
 
     formatter_class = HelpFormatter
 

@@ -92,8 +92,8 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the
-    minimum."""
+    """Fix the delay of a host, or of all hosts of a site file, in all crawls. The delay is never shorter than
+    the host's Crawl-delay."""
     from gossamer.config.value_parsers import host_rate, seconds
 
     try:
@@ -231,8 +231,9 @@ def format_breaker(view: HostView) -> str:
 
 
 def to_plain_values(view: HostView) -> dict[str, Any]:
-    """Converts a host's state to plain values for JSON. The breaker's state replaces its stored form. Times
-    are in seconds: `since` is the time that has passed, `until` is the time that is left."""
+    """Converts a host's state to plain values for JSON. The state of the circuit breaker is decoded from its
+    stored form. Times are in seconds: `since` is the time that has passed, `until` is the time that is
+    left."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker
@@ -281,8 +282,8 @@ def format_lane(heap: str) -> str:
 async def _rate(
     settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
 ) -> int | None:
-    """Fixes the delay of hosts and, if given, their number of concurrent requests. Returns the fixed number
-    of concurrent requests of the first host that has one."""
+    """Sets a fixed delay for hosts and, if `per_host` is given, a fixed number of concurrent requests.
+    Returns the fixed number of concurrent requests of the first host that has one."""
     from gossamer.frontier.operator import OperatorCommands
     from gossamer.frontier.stats import CrawlStatistics
 

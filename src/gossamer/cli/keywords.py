@@ -159,7 +159,8 @@ def count(
 
 
 def check_options(outputs: Sequence[str], stem: str, delay: str) -> None:
-    """Checks options before a run begins. Raises UsageError or ConfigError if the run could not use them."""
+    """Checks options before a run begins. Raises UsageError or ConfigError if the run could not use an
+    option."""
     from gossamer.config.redaction import register_in
     from gossamer.uses.keywords.exports import check_output
     from gossamer.uses.keywords.stemming import check_stem

@@ -106,9 +106,11 @@ def gaps(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List what a competitor's pages have and yours do not: keywords of the list, then discovered terms.
+    """List the keywords, and then the discovered terms, that a competitor's pages have and your pages do not
+    have.
 
-    A keyword is also a gap if the share of your pages with it is less than a third of theirs.
+    A keyword that you have is also listed if the share of your pages with the keyword is less than a third of
+    the competitor's share.
     """
     with _opened(folder, run) as (_, tables):
         found = tables.gaps(tables.check_site(mine, "MINE"), tables.check_site(theirs, "THEIRS"), limit)
@@ -153,7 +155,8 @@ def cannibals(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List keywords for which several pages of one site compete: each has the keyword in title and heading."""
+    """List keywords for which several pages of one site compete. Each of these pages has the keyword in its
+    title and in a heading."""
     with _opened(folder, run) as (_, tables):
         found = tables.cannibals(_site(tables, site), limit)
     if as_json:

@@ -12,15 +12,16 @@ from typing import Any, TextIO, cast
 from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Escape sequences that enclose output which the terminal should show in one step. Terminals that do not know
-these sequences ignore them."""
+"""The escape sequences before and after output that the terminal should show in one step. Terminals that do
+not know these sequences ignore them."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 
 class LiveLines:
-    """Lines on the terminal of `file`. From the first `show` to `close`, the standard streams of this process
-    write above them. The cursor stays visible below the lines, so a killed process leaves a usable terminal."""
+    """Lines on the terminal of `file`. From the first `show` to `close`, other output of this process appears
+    above these lines. The cursor stays visible below the lines, so a killed process leaves a usable
+    terminal."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file

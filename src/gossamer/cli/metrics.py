@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 PORT = 9464
 READ_TIMEOUT_S = 9.0
-"""Seconds within which the store must answer. Prometheus waits ten seconds."""
+"""Seconds within which the store must answer. This is less than the ten seconds that Prometheus waits for the
+page."""
 
 
 def metrics(
@@ -82,7 +83,8 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
 
 
 class MetricsPage:
-    """Produces the page of metrics. Concurrent reads run one after another."""
+    """Produces the page of metrics. If several clients request the page at the same time, the store is read
+    for one after the other."""
 
     def __init__(self, store: Store, credits_daily: int | None) -> None:
         from gossamer.observability.snapshot import Observer

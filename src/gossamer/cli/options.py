@@ -79,8 +79,8 @@ def refuse_masked(words: list[str]) -> None:
 
 
 def make_command(name: str, call: Callable[..., int]) -> click.Command:
-    """Builds the command `name`. Its parameters come from the signature of `call`, and its help from the
-    docstring."""
+    """Builds the command `name`. The command's parameters come from the signature of `call`, and its help
+    text from the docstring of `call`."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):
@@ -193,8 +193,7 @@ def parse_pair(text: str) -> GivenSetting:
 
 
 def parse_authority(text: str) -> str:
-    """Returns the host of a typed URL, or a typed host, in the form that the frontier uses. Raises
-    UsageError."""
+    """Returns a host in the form that the frontier uses. The text is a host or a URL. Raises UsageError."""
     from gossamer import url
     from gossamer.model.request import split
 

@@ -1,4 +1,5 @@
-"""`gossamer prices plan` and `gossamer prices run`: computes how long a run takes, and runs it."""
+"""`gossamer prices plan` and `gossamer prices run`: the first command computes how long a price run takes,
+and the second one makes the run."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MAX_BAD_LINES = 5
 def match(history: HistoryUrl = None, as_json: Json = False, quiet: Quiet = False) -> int:
     """Match the offers of different shops: by GTIN, or by brand and model number.
 
-    Pairs with similar names wait for `gossamer prices review`. Decisions made there stay.
+    Pairs with similar names wait for `gossamer prices review`. The decisions of a review are kept.
     """
     from gossamer.cli.printing import hush_remarks, put_json, remark
     from gossamer.uses.prices.match_offers import match_offers
@@ -171,8 +171,8 @@ def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None
 
 
 def _accept(history: History, path: str) -> int:
-    """Stores the decisions in a CSV file. If a line is wrong, none of them is stored. Lines without a
-    decision are ignored."""
+    """Stores the decisions in a CSV file. If a line is wrong, no decision of the file is stored. Lines
+    without a decision are ignored."""
     from gossamer.uses.prices.match_offers import decide
 
     known = {target.key for target in history.targets()}
@@ -204,7 +204,8 @@ def _accept(history: History, path: str) -> int:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """A context that yields a function which waits for a key press on the terminal. Ctrl-C works as usual."""
+    """A context manager whose value is a function. This function waits for a key press on the terminal.
+    Ctrl-C works as usual."""
     import os
     import termios
     import tty

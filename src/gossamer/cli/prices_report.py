@@ -43,7 +43,8 @@ def moves(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List the biggest changes of price, biggest first. A rise by half is as big as the fall that undoes it."""
+    """List the biggest changes of price, biggest first. A rise from 2 to 3 counts as much as a fall from 3 to
+    2."""
     from gossamer.cli.printing import format_number, remark
     from gossamer.uses.prices.report_tables import moves_table
     from gossamer.uses.prices.series import biggest_moves
@@ -151,8 +152,9 @@ def report(
 ) -> int:
     """Write a report as one HTML file: biggest moves with charts, the market, failing and stale targets.
 
-    The file needs no other file, no script and no network, so it can be sent by mail. With another ending, the
-    tables are written without charts: Excel has a sheet for each, CSV and Parquet a file for each.
+    The file needs no other file, no script and no network, so it can be sent by mail. With another file
+    extension, only the tables are written: to one sheet per table in Excel, or to one file per table in CSV
+    and Parquet.
     """
     from gossamer.uses.prices.report import read_report
 
@@ -183,8 +185,8 @@ def report(
 
 
 def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
-    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of
-    them."""
+    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of these
+    options."""
     from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
     chosen = TargetFilter(shop or "", tag or "", product or "")

@@ -40,7 +40,8 @@ def alert(
 ) -> int:
     """Evaluate the rules for what runs found, and send the alerts and events that were not sent yet.
 
-    Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
+    Alerts go to the receivers of the setting `alerts`. The exit code is 9 if a receiver does not accept an
+    alert.
     """
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.after_run import report_changes
@@ -103,7 +104,7 @@ def failing(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """List the targets that fail: since when, in how many runs, and what came back.
+    """List the targets that fail, with the time since when, the number of failed runs, and the last response.
 
     With --csv, the list can be used as the list of targets.
     """
@@ -189,7 +190,7 @@ def _when(seconds: float) -> str:
 
 
 def opened(url: str | None) -> History:
-    """Returns the price history. Raises UsageError if there is none."""
+    """Returns the price history. Raises UsageError if it does not exist."""
     from gossamer.config.redaction import register_in
 
     name = url or HISTORY

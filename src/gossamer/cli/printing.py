@@ -1,4 +1,4 @@
-"""Prints the output of the commands: tables for people, JSON for programs, and remarks on stderr. Output
+"""Prints the output of the commands: tables for people, JSON for programs, and messages on stderr. Output
 works even if a standard stream is closed or full, or if its encoding lacks characters. Control characters
 from crawled pages never reach a terminal.
 """
@@ -19,8 +19,8 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
 def prepare_streams() -> None:
-    """Makes the standard streams usable. Characters that the terminal cannot show are escaped. Write errors
-    on stderr are ignored, so that they never abort a crawl."""
+    """Prepares the standard streams so that printing never fails. Characters that the terminal cannot show
+    are escaped. Write errors on stderr are ignored, so that they never abort a crawl."""
     open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -31,8 +31,8 @@ def prepare_streams() -> None:
 
 
 def open_closed_streams() -> None:
-    """Connects each closed standard stream to the null device. Otherwise the next file that is opened would
-    take the stream's descriptor."""
+    """Connects each closed standard stream to the null device. Without this, the next file that the process
+    opens would get the descriptor of the closed stream."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
@@ -55,8 +55,8 @@ def open_null_device(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def check_texts(words: list[str]) -> list[str]:
-    """Returns the words of a command unchanged. Raises UsageError if a word or the current folder's path
-    cannot be encoded, because such a text cannot be stored."""
+    """Returns the words of a command unchanged. Raises UsageError if a word cannot be encoded, or if the path
+    of the current folder cannot be encoded. Such a text cannot be stored."""
     here = ""
     with contextlib.suppress(OSError):  # the folder may have been deleted; code that needs it reports that
         here = os.getcwd()
@@ -105,8 +105,8 @@ def _plain(value: Any) -> Any:
 
 
 def print_action(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
-    """Reports a completed action. Prints a remark, or with `as_json` an object that contains the facts and
-    the remark."""
+    """Reports a completed action. Prints a line for people or, if `as_json` is set, a JSON object with the
+    facts and this line."""
     if as_json:
         put_json({**facts, "said": line})
     else:
@@ -187,7 +187,7 @@ def put_rows(
 
 
 def is_plain_stderr() -> bool:
-    """Returns whether lines on stderr cannot be redrawn, because it is not a terminal or is a dumb
+    """Returns whether lines on stderr cannot be redrawn, because stderr is not a terminal or is a dumb
     terminal."""
     from gossamer.cli.terminal import is_dumb
 

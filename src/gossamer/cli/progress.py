@@ -49,7 +49,7 @@ class Lines:
         self._told = False
 
     def show(self, live: Live) -> None:
-        """Prints a line if 10 s have passed. Reports once why the crawl has no page yet."""
+        """Prints a line if the last line is at least 10 s old. Reports once why the crawl has no page yet."""
         self.seen = True
         if not self._told and live.silent is not None:
             from gossamer.cli.crawl_view import why_no_page

@@ -239,8 +239,8 @@ def export(
 
 @contextlib.contextmanager
 def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | SharedRows]:
-    """Opens the rows of a crawl. If the settings name a shared store, these are the rows in outputs that any
-    machine can reach. Otherwise they are the rows in the data folder. Raises UsageError."""
+    """Opens the rows of a crawl. If the settings name a shared store, the rows come from the outputs that any
+    machine can reach. Otherwise, the rows come from the data folder. Raises UsageError."""
     if settings.store is None:
         yield LocalRows(folder_of(Path(settings.data), crawl))
         return
@@ -262,7 +262,7 @@ class LocalRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's own files, in the form of -o. An export must not replace them."""
+        """The crawl's own files, in the form of -o. An export must not replace these files."""
         folder = self._folder
         return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
 
@@ -292,12 +292,12 @@ class SharedRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's outputs. An export must not replace them."""
+        """The crawl's outputs. An export must not replace these outputs."""
         return self._shared.outputs
 
     @property
     def archives(self) -> list[str]:
-        """The parts in which the workers stored whole pages."""
+        """The output files in which the workers stored whole pages."""
         return self._shared.archives
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
@@ -350,10 +350,10 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the stored rows of a crawl. They are read from the first readable output, because all outputs
-    contain the same rows. If no output is readable, they are read from the crawl's own folder. If `natural`
-    is true, values have the types of the output instead of JSON types. Raises UsageError or ConfigError if
-    nothing can be read."""
+    """Yields the stored rows of a crawl. The rows are read from the first readable output, because all
+    outputs contain the same rows. If no output is readable, the rows are read from the crawl's own folder. If
+    `natural` is true, values have the types of the output instead of JSON types. Raises UsageError or
+    ConfigError if nothing can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
@@ -450,7 +450,7 @@ def print_rows(
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
-    """Prints the attempts summed up by `by`."""
+    """Prints a summary of the attempts, grouped by the fields in `by`."""
     from gossamer.app.query.reports import report
     from gossamer.cli.printing import format_bytes, format_counts, put_json, put_table
 
