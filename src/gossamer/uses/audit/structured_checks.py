@@ -103,7 +103,7 @@ def wrong_values(node: dict[str, Any]) -> Iterator[str]:
     """Yields the values of a node that have a wrong type.
 
     >>> list(wrong_values({"@type": "Offer", "price": "about 5 EUR"}))
-    ["Offer: price 'about 5 EUR' is no number"]
+    ["Offer: price 'about 5 EUR' is not a number"]
     """
     table = rich_results()["values"]
     for name, value in node.items():
