@@ -216,10 +216,10 @@ def test_faults_of_a_fleet_are_named_by_one_command(
             "--quiet",
         )
         assert reason("site") in ("refused", "no-lane")
-        assert "put it there" in json.dumps(fleet.json("workers", "list"))
+        assert "its file is missing" in json.dumps(fleet.json("workers", "list"))
     record_property("fault", ("no worker lives", "status alone", "no-worker"))
     record_property("fault", ("no worker has the lane", "status lane", "no-lane"))
-    record_property("fault", ("workers lack a site file", "workers list", "put it there"))
+    record_property("fault", ("workers lack a site file", "workers list", "its file is missing"))
 
 
 def test_gates_count_over_the_whole_crawl(tmp_path: Path) -> None:

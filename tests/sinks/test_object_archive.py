@@ -75,7 +75,7 @@ def test_all_is_there_once_though_the_store_is_killed(
     lengths, first = Store(), sink(url, tmp_path / "a", plain)
     crawl(first, lengths, ROWS[:10], size=3)
     store.kill()
-    with pytest.raises(SinkAway, match="takes nothing"):
+    with pytest.raises(SinkAway, match="accepts no uploads"):
         crawl(sink(url, tmp_path / "a", plain, patience=0.3, waiting=4_000), lengths, ROWS)
     store.start()
     crawl(sink(url, tmp_path / "a", plain), lengths, ROWS, size=3)

@@ -50,7 +50,7 @@ def test_one_that_is_down_at_the_beginning_or_the_end_is_waited_for(store: Objec
         ):
             time.sleep(0.05)
         store.kill()
-        assert "takes nothing" in said_so(door)
+        assert "accepts no uploads" in said_so(door)
         store.start()
         out, err = door.communicate(timeout=60)
     assert (door.returncode, json.loads(out)["state"]) == (0, "finished"), err

@@ -292,7 +292,7 @@ def test_rows_longer_than_a_chunk(tmp_path: Path) -> None:
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         folder(tmp_path / "none" / "out").prepare()
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is a file"):

@@ -42,7 +42,7 @@ def reveal_references(one: WrittenValue, env: Mapping[str, str], in_file: bool) 
         return f"${{env:{one.where}}}" if own else value
     bare = _REFERENCE.sub("", str(value))
     if one.name.startswith("unlocker") and bare != str(value):
-        raise ValueError("do not write the key here: write {key}, and name its place in unlocker_key")
+        raise ValueError("do not write the key here: write {key} in its place, and set unlocker_key")
     if (
         one.name in ("store", "broker", "cold")
         and in_file

@@ -100,8 +100,8 @@ class Uploader:
                 left, waits = now, time.monotonic() + self._patience
             elif time.monotonic() > waits:
                 raise SinkAway(
-                    f"{self._away.url} accepts no uploads ({self._problem or 'no answer'}): the rows "
-                    f"wait in {self._folder}"
+                    f"{self._away.url} accepts no uploads ({self._problem or 'no answer'}): what is not "
+                    f"uploaded yet is in {self._folder}"
                 )
 
     def _run(self) -> None:

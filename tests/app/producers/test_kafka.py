@@ -173,7 +173,7 @@ async def test_a_broker_that_is_down_and_a_topic_that_is_not_there(tmp_path: Pat
     with pytest.raises(StoreError, match=r"the Kafka broker 127.0.0.1:1 does not answer"):
         await fed(job(["kafka://127.0.0.1:1/t"], tmp_path / "a"))
     await send(broker, "there", ["https://a.example/"])
-    with pytest.raises(ConfigError, match="has no topic nowhere; it has"):
+    with pytest.raises(ConfigError, match="has no topic nowhere; its topics are"):
         await fed(job([f"kafka://{broker}/nowhere"], tmp_path / "b"))
 
 

@@ -155,4 +155,4 @@ def test_only_what_chromium_can_be_is_worn(
     assert not any(one.mobile for name in drivable(["any", "chrome_android"]) for one in browsers_named(name))
     words = ["crawl", stage.url(), "--quiet", "--ladder", "impersonated,browser", "-s", "browser=firefox"]
     assert run(words) == 4
-    assert "the browser rung is Chromium, which is none of firefox" in capsys.readouterr().err
+    assert "the browser rung uses Chromium, which cannot imitate firefox" in capsys.readouterr().err

@@ -253,9 +253,9 @@ async def until(done: Callable[[], bool]) -> None:
     [
         (["-s", "unlocker=zenrow"], "did you mean zenrows?"),
         (["-s", "unlocker=brightdata"], "zone="),
-        (["-s", f"unlocker_key={KEY}"], "does not belong here"),
+        (["-s", f"unlocker_key={KEY}"], "do not write a secret here"),
         (["-s", "unlocker_key=${env:NOWHERE}"], "no NOWHERE"),
-        (["-s", "unlocker=https://x.example/?u={url}&k=${env:UNLOCK}"], "does not belong here"),
+        (["-s", "unlocker=https://x.example/?u={url}&k=${env:UNLOCK}"], "do not write the key here"),
     ],
 )
 async def test_bad_settings_end_with_one_line(tmp_path: Path, words: list[str], said: str) -> None:

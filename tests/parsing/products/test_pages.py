@@ -109,7 +109,7 @@ def test_cannot_decide_is_an_outcome_with_its_candidates(html: str, reason: str)
     found = page(html).decision
     assert found.price is None
     assert found.is_undecided
-    assert found.reason.endswith(f"nothing says which one is meant: {reason}")
+    assert found.reason.endswith(f"does not show which one is meant: {reason}")
 
 
 @pytest.mark.parametrize(
