@@ -84,8 +84,8 @@ def items(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not
-    see."""
+    """Show the stored items of a crawl. With `--confirm-gone`, mark the items that the last run did not see
+    as gone."""
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
 
@@ -147,7 +147,8 @@ def attempts(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show the requests of a crawl. `--by` sums them up by provider, hour, host, reason, rung or worker."""
+    """Show the requests of a crawl. With `--by`, show totals by provider, hour, host, reason, rung or
+    worker."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.reports import BY
     from gossamer.config.value_parsers import nearest
@@ -239,8 +240,9 @@ def export(
 
 @contextlib.contextmanager
 def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | SharedRows]:
-    """Opens the rows of a crawl. If the settings name a shared store, the rows come from the outputs that any
-    machine can reach. Otherwise, the rows come from the data folder. Raises UsageError."""
+    """Opens the stored rows of a crawl. If the settings name a shared store, and the crawl runs on the fleet
+    or has no local folder, the rows come from outputs that any machine can reach. In all other cases, the
+    rows come from the data folder. Raises UsageError."""
     if settings.store is None:
         yield LocalRows(folder_of(Path(settings.data), crawl))
         return
@@ -255,36 +257,36 @@ def opened_crawl(settings: Settings, crawl: str | None) -> Iterator[LocalRows | 
 
 
 class LocalRows:
-    """Reads the rows of a crawl in this machine's data folder."""
+    """Reads the stored rows of a crawl from this machine's data folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self.name, self.folder = folder, folder.name, str(folder)
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's own files, in the form of -o. An export must not replace these files."""
+        """The crawl's own files, in the syntax of the option `-o`. An export must not replace these files."""
         folder = self._folder
         return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
 
     @property
     def archives(self) -> list[str]:
-        """The outputs that together contain every page that the crawl stored whole."""
+        """The outputs that store the crawl's complete pages, such as WARC files."""
         from gossamer.sites.manifest import NAME, read_manifest
 
         return read_manifest(self._folder).archives if (self._folder / NAME).exists() else []
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
-        """Yields the stored rows."""
+        """Yields the stored rows of one kind (`items`, `attempts` or `pages`)."""
         return stored_rows(self._folder, what, natural)
 
     def why_empty(self, what: str) -> str:
-        """Returns why there are no rows to show."""
+        """Returns a message that explains why no rows are shown."""
         n = sum(1 for _ in self.rows(what))
         return f"none of {n} {what} matches" if n else f"{self.name} has no {what} in {self._folder} yet"
 
 
 class SharedRows:
-    """Reads the rows of a crawl in a shared store."""
+    """Reads the stored rows of a crawl in a shared store."""
 
     def __init__(self, shared: SharedCrawl, settings: Settings) -> None:
         self._shared, self._settings, self.name = shared, settings, shared.name
@@ -297,11 +299,11 @@ class SharedRows:
 
     @property
     def archives(self) -> list[str]:
-        """The output files in which the workers stored whole pages."""
+        """The outputs in which the workers stored complete pages."""
         return self._shared.archives
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
-        """Yields the rows that can be read on this machine."""
+        """Yields the stored rows that this machine can read."""
         from gossamer.cli.printing import remark
 
         if what != "attempts":
@@ -315,7 +317,7 @@ class SharedRows:
         return self._shared.attempts()
 
     def why_empty(self, what: str) -> str:
-        """Returns why there are no rows to show."""
+        """Returns a message that explains why no rows are shown."""
         if n := sum(1 for _ in self.rows(what)):
             return f"none of {n} {what} matches"
         if what == "attempts" and self._settings.keep_attempts is None:
@@ -324,7 +326,8 @@ class SharedRows:
 
 
 def folder_of(data: Path, crawl: str | None) -> Path:
-    """Returns the folder of the given crawl, or of the only crawl in the data folder. Raises UsageError."""
+    """Returns the folder of the given crawl. If no crawl is given, returns the folder of the only crawl in
+    the data folder. Raises UsageError."""
     if crawl is not None:
         if not (data / crawl).is_dir():
             raise UsageError(f"there is no crawl {crawl} in {data}; see gossamer status --data {data}")
@@ -339,8 +342,8 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 
 def sources(folder: Path, *, partial: bool = False) -> list[str]:
-    """Returns the outputs of a crawl, in the notation of `-o`. `partial`: whether to return the outputs that
-    contain only some of the rows or columns. Otherwise the complete outputs are returned."""
+    """Returns the outputs of a crawl, in the syntax of the option `-o`. If `partial` is true, returns the
+    outputs that contain only some of the rows or columns. Otherwise, returns the complete outputs."""
     from gossamer.sites.manifest import NAME, read_manifest
 
     if not (folder / NAME).exists():
@@ -351,9 +354,9 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the stored rows of a crawl. The rows are read from the first readable output, because all
-    outputs contain the same rows. If no output is readable, the rows are read from the crawl's own folder. If
-    `natural` is true, values have the types of the output instead of JSON types. Raises UsageError or
-    ConfigError if nothing can be read."""
+    outputs contain the same rows. If no output can be read, the rows are read from the crawl's own folder.
+    `natural`: whether values keep the types of the output. Otherwise, values are converted to JSON types.
+    Raises UsageError or ConfigError if no rows can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
@@ -392,8 +395,8 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
 def filtered_rows(
     rows: Iterator[dict[str, Any]], stored: LocalRows | SharedRows, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Returns the rows that pass the filters. Raises UsageError if a `--where` test makes no sense for its
-    field, or if no row has the field."""
+    """Checks the `--where` tests and returns the rows. `rows`: the rows that pass the filters. Raises
+    UsageError if a test makes no sense for its field, or if no row has the field."""
     from gossamer.app.query.filters import field_of, why_senseless
     from gossamer.config.value_parsers import nearest
 
@@ -423,9 +426,10 @@ def print_rows(
     empty: Callable[[str], str] | None = None,
     what: str = "items",
 ) -> None:
-    """Prints rows, one per line. A table has the columns `heads` and, unless `only` is set, all other fields
-    of the printed rows. `least`: columns that a narrow terminal leaves out first. `empty`: a function that
-    returns why there are no rows of the kind `what`."""
+    """Prints rows as a table, or as one JSON object per line. The columns of the table are `heads`. Unless
+    `only` is true, the table also has the other fields of the printed rows as columns. `least`: the columns
+    that a narrow terminal leaves out first. `empty`: a function that returns the message for an empty result.
+    `what`: the kind of the rows."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
@@ -480,7 +484,7 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
 
 
 def cell_text(value: Any) -> str | None:
-    """Formats a value for the cell of a table."""
+    """Formats a value for a table cell."""
     import msgspec
 
     if value is None:

@@ -1,4 +1,4 @@
-"""`gossamer ranks plan` and `gossamer ranks run`: computes the cost of a run, and runs it."""
+"""`gossamer ranks plan` and `gossamer ranks run`: compute the cost of a run, and perform the run."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ Layout = Annotated[
 
 
 def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str | None]) -> RankKeywords:
-    """Reads keywords. Reports bad lines and remarks on stderr. Raises UsageError if there is no keyword."""
+    """Reads the keywords of all sources. Reports invalid lines on stderr and writes these lines to a file.
+    Raises UsageError if the sources contain no valid keyword."""
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.targets import write_rejected
     from gossamer.uses.ranks.keywords import read_keywords
@@ -135,12 +136,12 @@ def read_list(sources: list[str], rejected: str | None, defaults: dict[str, str 
 
 
 def defaults_of(*values: str | None) -> dict[str, str | None]:
-    """Returns the defaults of columns: `domain`, `engine`, `country`, `language` and `device`."""
+    """Returns the default values of the columns `domain`, `engine`, `country`, `language` and `device`."""
     return dict(zip(("domain", "engine", "country", "language", "device"), values, strict=True))
 
 
 def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
-    """Returns the depth and strategy of checks. Raises UsageError."""
+    """Builds the `Depth` object for a check from the command-line options. Raises UsageError."""
     from gossamer.uses.ranks.strategy import MAX_DEPTH, STRATEGIES, Depth
 
     if strategy not in STRATEGIES:
@@ -153,7 +154,7 @@ def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
 def crawl_settings(
     provider: str | None, budget: int | None, setting: list[str] | None, **more: object
 ) -> dict[str, Any]:
-    """Converts options of the command line to options of `gossamer.run`."""
+    """Converts command-line options to options of `gossamer.run`."""
     from gossamer.uses.ranks.ways import provider_setting
 
     options = {name: value for name, value in more.items() if value is not None}
@@ -191,9 +192,9 @@ def plan(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Tell how many requests, hours and credits a run needs, before it starts. Makes no request.
+    """Show how many requests, hours and credits a run needs, before it starts. Makes no request.
 
-    Exit code 3 if the credits that are left today do not suffice.
+    Exit code 3 if today's remaining credits are not sufficient.
     """
     import msgspec
 
@@ -227,7 +228,7 @@ def plan(
 
 
 def read_price(text: str) -> float:
-    """Returns an amount of money. Raises UsageError."""
+    """Parses an amount of money. Raises UsageError."""
     try:
         return float(text.replace(",", "."))
     except ValueError:
@@ -235,7 +236,8 @@ def read_price(text: str) -> float:
 
 
 def known_pages(url: str) -> dict[str, int]:
-    """Returns the page of the last position of each search. Returns {} if there is no history yet."""
+    """Returns the number of the result page on which each search last found a domain of the user. Returns {}
+    if the rank history does not exist yet."""
     from gossamer.uses.ranks.history import RankHistory
 
     if "://" not in url and not Path(url).is_file():
@@ -297,10 +299,11 @@ def run(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Fetch the result pages of all keywords, and record where the domains stand.
+    """Fetch the result pages of all keywords, and record the positions of the domains.
 
-    A run that was stopped or killed continues with the same command, and pays for no page twice. A check that
-    failed writes no position. Exit code 9 if every check failed, or if the provider's account has no credit left.
+    If a run is stopped or killed, the same command continues the run and pays for no page twice. A failed
+    check records no position. Exit code 9 if every check failed, or if the provider's account has no credits
+    left.
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.config.redaction import register_in
@@ -351,7 +354,7 @@ def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json:
 
 
 def print_changes(events: Sequence[RankEvent], names: dict[str, str]) -> None:
-    """Prints the changes of a run on stdout. `names`: the keywords by search."""
+    """Prints the changes of a run on stdout. `names`: the keyword of each search."""
     from gossamer.cli.printing import put_table, remark
 
     changes = [one for one in events if one.kind != "first"]

@@ -41,9 +41,10 @@ def alert(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Evaluate the rules for what runs found, and send the alerts and events that were not sent yet.
+    """Evaluate the rules for the results of runs, and send the alerts and events that were not sent yet.
 
-    Alerts go to the receivers of the setting `alerts`. Exit code 9 if one of them does not accept.
+    Alerts are sent to the receivers in the setting `alerts`. Exit code 9 if an alert or an event cannot be
+    sent.
     """
     from gossamer.cli.printing import remark
     from gossamer.uses.ranks.after_run import report_changes
@@ -63,7 +64,8 @@ def rules(
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
-    """Check a file of rules: what each means, to how many keywords it applies, and which can never fire."""
+    """Check a file of rules. For each rule, show the condition, the number of keywords to which the rule
+    applies, and the reason if the rule can never fire."""
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.uses.ranks.after_run import never_fires
     from gossamer.uses.ranks.rules import STATES, read_rules
@@ -107,9 +109,9 @@ def report(
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
-    """Write a report as one HTML file: gains and losses, histories, competitors, features, failed checks.
+    """Write an HTML report with gains and losses, histories, competitors, features and failed checks.
 
-    The file needs no other file, no script and no network, so it can be sent by mail.
+    The report is a single file without scripts or external resources, so it can be sent by email.
     """
     from gossamer.uses.ranks.measures import read_curve
     from gossamer.uses.ranks.report import read_report
@@ -154,7 +156,7 @@ def export(
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
-    """Write the history as CSV, Excel or Parquet. Excel has a sheet for each table."""
+    """Export the rank history to a CSV, Excel or Parquet file. An Excel file has one sheet per table."""
     from gossamer.uses.ranks.export import export as write
 
     after = 0.0 if days is None else time.time() - days * DAY_S
@@ -189,10 +191,10 @@ def import_(
     rejected: Rejected = None,
     as_json: Json = False,
 ) -> int:
-    """Take saved result pages into the history: one run for each day.
+    """Import saved result pages into the rank history. The pages of each day become one run.
 
-    A page belongs to the keyword in its URL (WARC, or `saved from`) or in its search field. Its time is that of the
-    WARC record or of the file.
+    The keyword of a page is read from the page's URL (in the WARC record, or after `saved from`) or from the
+    page's search field. The time of a page is the time of its WARC record or of its file.
     """
     from gossamer.parsing.ranks.page_rules import load
     from gossamer.uses.ranks.history import RankHistory
@@ -241,9 +243,10 @@ def reparse(
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
-    """Parse the kept pages again with the present data file, and correct positions, each with a note.
+    """Parse the stored result pages again with the current data file, and correct the positions. Each
+    corrected position has a note.
 
-    `gossamer ranks run` does so by itself when the data file has changed.
+    `gossamer ranks run` also does this automatically when the data file has changed.
     """
     from gossamer.cli.printing import put_json
     from gossamer.parsing.ranks import result_page

@@ -1,5 +1,5 @@
 """`gossamer ranks positions`, `history`, `competitors`, `features`, `volatility`, `competing` and `failing`:
-show the data of a rank history."""
+print tables from the rank history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Curve = Annotated[
 
 
 def opened(url: str | None) -> RankHistory:
-    """Returns the rank history. Raises UsageError if there is none."""
+    """Opens the rank history. Raises UsageError if the rank history does not exist."""
     from gossamer.config.redaction import register_in
 
     name = url or HISTORY
@@ -49,7 +49,8 @@ def opened(url: str | None) -> RankHistory:
 
 
 def plain(domain: str | None) -> str:
-    """Returns the domain of an option in its canonical form. Raises UsageError."""
+    """Returns the canonical form of the domain in `--domain`, or '' if the option is not given. Raises
+    UsageError."""
     from gossamer.uses.ranks.domains import plain_domain
 
     if domain is None:
@@ -71,9 +72,10 @@ def positions(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List where your domains stand, with the change, the best and the worst position.
+    """List the current, best and worst positions of your domains, and the change in the last N days.
 
-    >20 means: not in the first 20. A search whose last check failed keeps its last known position, with the state.
+    The position >20 means that the domain is not in the first 20 results. If the last check of a search
+    failed, the last known position is shown, together with the state of the check.
     """
     from gossamer.uses.ranks import series
     from gossamer.uses.ranks.domains import shown_domain
@@ -118,7 +120,7 @@ def history_of(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List the positions of a keyword, check by check, with the checks that failed."""
+    """List the results of all checks of a keyword, including failed checks."""
     from gossamer.uses.ranks import series
     from gossamer.uses.ranks.domains import shown_domain
 
@@ -162,9 +164,10 @@ def competitors(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """Compare domains by their share of voice: the share of all clicks on the organic results of your keywords.
+    """Compare domains by share of voice. This is a domain's share of all clicks on the organic results of
+    your keywords.
 
-    Also shows domains that you do not follow. Clicks are estimated with the curve that --ctr names.
+    Domains that you do not follow are also shown. Clicks are estimated with a click curve (`--ctr`).
     """
     from gossamer.uses.ranks import measures, series
     from gossamer.uses.ranks.domains import shown_domain
@@ -199,7 +202,8 @@ def competitors(
 def features(
     days: Month = 30, history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False
 ) -> int:
-    """List the features of page 1 (AI overview, people also ask, ...): on how many pages, and with your domains."""
+    """List the features of first result pages (AI overview, people also ask, ...). For each feature, show the
+    number of pages with the feature, and the number of pages on which the feature contains your domains."""
     from gossamer.uses.ranks import series
 
     with opened(history) as base:
@@ -213,9 +217,11 @@ def features(
 def volatility(
     days: Month = 30, history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False
 ) -> int:
-    """List how much the first ten results moved from run to run: 0 is calm, 1 is all new.
+    """List how much the first ten results changed from run to run. The value 0 means no change, and 1 means
+    that all results are new.
 
-    jaccard counts results that came and went; rbo (rank-biased overlap, p = .9) weighs the top more.
+    The column jaccard counts added and removed results. The column rbo (rank-biased overlap, p = 0.9) gives
+    more weight to changes at the top.
     """
     from gossamer.uses.ranks import series
 
@@ -253,7 +259,8 @@ def competing(
 
 
 def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False) -> int:
-    """List the searches whose last check failed or was skipped, and why. Such a check writes no position."""
+    """List the searches that were never checked, or whose last check failed or was skipped, with the reason.
+    A failed or skipped check records no position."""
     from gossamer.uses.ranks import series
 
     with opened(history) as base:
@@ -271,5 +278,5 @@ def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = F
 
 
 def when(seconds: float) -> str:
-    """Formats a time for display. Returns '' for 0."""
+    """Formats a time in ISO 8601 format (UTC). Returns '' for 0."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""

@@ -28,7 +28,8 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Cap the requests per second of a lane or of the whole fleet. Without arguments, show the caps."""
+    """Cap the requests per second of a lane or of the whole fleet. Without arguments, show the current
+    caps."""
     from gossamer.config import value_parsers
 
     settings = read_settings(data, store, setting)

@@ -1,4 +1,5 @@
-"""`gossamer reparse`: runs a site's functions over the pages that a crawl stored, without fetching."""
+"""`gossamer reparse`: runs a site's page functions on the pages that a crawl stored, without fetching the
+pages again."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def reparse(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run site functions over stored pages and compare the items."""
+    """Run site functions on stored pages, and compare the new items with the earlier items."""
     from gossamer.app.process_tuning import settle_in
     from gossamer.cli.printing import put_json
     from gossamer.sites.site_logs import print_site_logs
@@ -109,7 +110,7 @@ def make_run(
     data: str | None,
     setting: list[str] | None,
 ) -> ReparseRun:
-    """Builds the run from the options of the command. Raises UsageError."""
+    """Builds a reparse run from the command-line options. Raises UsageError."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
@@ -150,9 +151,10 @@ def make_run(
 def old_items_file(
     old: str | None, known: Manifest, folder: Path, sites: Sequence[LoadedSite]
 ) -> Path | None:
-    """Returns the JSON Lines file with the items to compare with. They come from `--old`, otherwise from the
-    crawl's first readable output. Rows in other formats are converted to a file in `folder`. Returns None
-    if there are no items. Raises UsageError or ConfigError."""
+    """Returns the JSON Lines file with the earlier items, with which the new items are compared. The earlier
+    items come from the output in `--old`. Without `--old`, the earlier items come from the first readable
+    output of the crawl. An output in another format is converted to a file in `folder`. Returns None if there
+    are no earlier items. Raises UsageError or ConfigError."""
     from gossamer.app.query.sources import restore_types, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
@@ -192,8 +194,8 @@ def old_items_file(
 
 
 def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
-    """Returns the folder of the given crawl, of the given archive, or of the only crawl that has stored
-    pages. Raises UsageError."""
+    """Returns the folder of the given crawl or the folder for the given archive. If neither is given, returns
+    the folder of the only crawl that has stored pages. Raises UsageError."""
     from gossamer.sites.manifest import NAME, read_manifest
 
     if crawl is not None:
@@ -216,8 +218,8 @@ def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
 
 
 def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
-    """Returns the local paths of the stored pages of all runs. Warns about archives that no longer exist.
-    Raises UsageError if none of the archives exists."""
+    """Returns the local paths of the pages that all runs of a crawl stored. Prints a warning for each archive
+    that no longer exists. Raises UsageError if there are no stored pages."""
     import sys
 
     gone = [one for one in archives if "://" not in one and not Path(one.removeprefix("objects:")).exists()]
@@ -226,7 +228,7 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
     for one in gone:
         print(f"gossamer: {one} is gone, and so are the pages that only it had", file=sys.stderr)
     copies = [local_copy(one, folder) for one in archives if one not in gone]
-    found = [one for one in copies if not _is_empty(one)]  # a worker of a fleet may have stored no page
+    found = [one for one in copies if not _is_empty(one)]  # a fleet worker may not have stored any pages
     if not found:
         raise UsageError(
             f"{', '.join(archives)}: no stored pages were found; name a path with --archive PATH"
@@ -235,8 +237,8 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Returns whether a path contains no stored pages: it is missing, or it is a folder that has neither a WARC nor
-    objects with their list."""
+    """Returns whether a path contains no stored pages. Stored pages are a file, a folder with a WARC file, or
+    a folder with `objects` and a JSON Lines file."""
     if path.is_file():
         return False
     if (path / "objects").is_dir() and any(path.glob("*.jsonl")):
@@ -245,8 +247,8 @@ def _is_empty(path: Path) -> bool:
 
 
 def local_copy(archive: str, folder: Path) -> Path:
-    """Returns the local path of stored pages. Pages in an object store are downloaded to the crawl's folder.
-    Raises UsageError."""
+    """Returns the local path of an archive. An archive in an object store is downloaded to the crawl's
+    folder. Raises UsageError."""
     archive = archive.removeprefix("objects:")
     if "://" not in archive:
         if not Path(archive).exists():
@@ -266,8 +268,9 @@ def local_copy(archive: str, folder: Path) -> Path:
 
 
 def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """Raises UsageError if the output must not be overwritten, because a crawl writes to it or because it
-    contains the items to compare with. Databases are allowed, because they store items by key."""
+    """Raises UsageError if the output must not be written. This is the case if the output stores pages, if a
+    crawl is writing to the output, or if the output contains the earlier items. Databases are allowed,
+    because databases store items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import refuse_if_written
@@ -287,7 +290,8 @@ def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
 
 
 def count_of(text: str | None) -> int:
-    """Returns the number of processes of `--processes`. `auto` means one per CPU core. Raises UsageError."""
+    """Returns the number of processes for the option `--processes`. The value `auto` means one process per
+    CPU core. Raises UsageError."""
     import os
 
     if text in (None, "auto"):
@@ -306,7 +310,8 @@ class ReparseProgress:
         self._quiet, self._dumb, self._next = quiet, is_plain_stderr(), 0.0
 
     def show(self, state: ReparseState, total: int) -> None:
-        """Prints the progress, every 0.2 s on a terminal and every 10 s on a pipe."""
+        """Prints the progress every 0.2 s on a terminal. If stderr is not a terminal, prints the progress
+        every 10 s."""
         import json
         import sys
         import time
@@ -335,7 +340,7 @@ class ReparseProgress:
 
 
 def print_results(told: ReparseResult) -> None:
-    """Prints the results of the run as a table."""
+    """Prints the results of a reparse run as a table."""
     from gossamer.cli.printing import format_counts as pairs
     from gossamer.cli.printing import put_table
 

@@ -1,6 +1,6 @@
 """Reads the attempts log of a running crawl for the progress display. Provides the counts of responses, the
-last URL, and the reasons why URLs wait for a retry. All processes of the crawl write to the log, so it covers
-all of them."""
+last URL, and the reasons why URLs wait for a retry. The log covers all processes of the crawl, because every
+process writes to the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ remembered."""
 
 
 class ResponseLine(msgspec.Struct):
-    """The fields of a line of the attempts log (`model.visit.Attempt`) that this module needs."""
+    """A line of the attempts log (`model.visit.Attempt`). Only the fields that this module uses are
+    decoded."""
 
     ts: str
     url: str
@@ -29,7 +30,8 @@ class ResponseLine(msgspec.Struct):
 
 
 class Responses:
-    """Counts the responses since `began` (seconds since the epoch), which it reads from the log at `path`."""
+    """Counts the responses in the attempts log at `path`. Lines from before `began` (seconds since the epoch)
+    are ignored."""
 
     def __init__(self, path: Path, began: float) -> None:
         self._path = path
@@ -44,7 +46,8 @@ class Responses:
         self.last: ResponseLine | None = None
 
     def update(self) -> None:
-        """Reads the lines that were appended to the log. If the log cannot be read, nothing changes."""
+        """Reads the lines that were appended to the log. If the log cannot be read, the counts stay
+        unchanged."""
         try:
             with self._path.open("rb") as file:
                 size = file.seek(0, 2)
@@ -62,7 +65,7 @@ class Responses:
             self._note(line)
 
     def waiting(self) -> Counter[str]:
-        """Returns the reasons why URLs wait for a retry, each with the number of URLs."""
+        """Returns the number of URLs that wait for a retry, by reason."""
         return Counter(self._waiting.values())
 
     def _note(self, raw: bytes) -> None:
@@ -87,7 +90,7 @@ ORDER = ("200", "2xx", "304", "3xx", "404", "4xx", "5xx")
 
 
 def status_class(status: int) -> str:
-    """Returns the class of a status. 200, 304 and 404 have their own classes.
+    """Returns the class of an HTTP status, such as 2xx. The statuses 200, 304 and 404 have their own classes.
 
     >>> status_class(200), status_class(204), status_class(503)
     ('200', '2xx', '5xx')

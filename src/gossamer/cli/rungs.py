@@ -1,5 +1,5 @@
-"""`gossamer host rung`: fixes the rung that fetches a host's pages. `host show` formats the rungs with the
-functions here."""
+"""`gossamer host rung`: sets a fixed rung that fetches a host's pages. The command `host show` uses functions
+of this module to format rungs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def rung(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the rung that fetches a host's pages, in all crawls whose ladder includes it."""
+    """Fetch a host's pages only with the given rung. This applies to all crawls whose ladder includes the
+    rung."""
     from gossamer.cli.host_change import print_change
     from gossamer.config.value_parsers import RUNGS
 
@@ -64,8 +65,9 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 
 async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
-    """Returns the rungs of a host as `fixed`, `rung`, `why` (the last block) and `paths` (the path classes
-    whose rung differs). Returns {} if nothing is known."""
+    """Returns a dict with the keys `fixed`, `rung`, `paths` and `why`, which describes the rungs of a host.
+    `paths` contains the path classes with a different rung. `why` is the last block. Returns {} if no rungs
+    are known for the host."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import LearnedRungs
 
@@ -84,7 +86,8 @@ async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
 
 
 def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Formats the result of `rungs_of_host` as one labeled row. Returns no row if `known` is empty."""
+    """Formats the result of `rungs_of_host` as a table row with a label. Returns a list with this row, or an
+    empty list if `known` is empty."""
     if not known:
         return []
     said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]

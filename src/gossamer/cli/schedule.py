@@ -1,4 +1,5 @@
-"""`gossamer schedule`: adds, lists, changes and removes scheduled crawls while schedulers run."""
+"""`gossamer schedule`: adds, lists, changes and removes scheduled crawls. The command also works while
+schedulers are running."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns the rows of `schedule list`, and the name of the leading scheduler (None if no scheduler
-    leads)."""
+    """Returns the rows of `schedule list` and the name of the leading scheduler. The name is None if there is
+    no leading scheduler."""
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
@@ -78,8 +79,8 @@ async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float)
 
 
 async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
-    """Returns the state in which a run ended. If no scheduler recorded the end, returns the state of the
-    run's crawl."""
+    """Returns the final state of a run. If no scheduler has recorded the end of the run, returns the state of
+    the run's crawl."""
     from gossamer.frontier.crawls import Crawls
 
     if run.ended is not None:
@@ -115,8 +116,8 @@ KEPT = ("files", "text", "links", "archive", "sitemaps", "priority", "refresh", 
 
 
 def signature() -> inspect.Signature:
-    """Returns the signature of `add`: NAME, CRON, TARGET..., the options about the time of runs, and the
-    options of `crawl`."""
+    """Returns the signature of `add`. The parameters are NAME, CRON, TARGET..., the options that determine
+    the start times, and the options of `crawl`."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
     found = [
         _word("name", Annotated[str, name], inspect.Parameter.empty),
@@ -137,8 +138,8 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def add(**words: Any) -> int:
-    """Add a schedule, or change an existing one. CRON is five fields ("30 4 * * mon-fri") or a word such as
-    @daily."""
+    """Add a schedule, or change an existing schedule. CRON consists of five fields ("30 4 * * mon-fri"), or
+    is a word such as @daily."""
     from gossamer.cli.printing import print_action, remark
     from gossamer.scheduler.jobs import check
 
@@ -160,8 +161,8 @@ def add(**words: Any) -> int:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write
-    them."""
+    """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` is given without
+    `--known`. A scheduler with `--here` can run such a task."""
     from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 
@@ -180,7 +181,8 @@ vars(add)["__signature__"] = signature()
 
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """List schedules with their next due time, their last run and its result."""
+    """List all schedules. For each schedule, show the next due time, the last run and the result of the last
+    run."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     settings = read_settings(data, store, setting)
@@ -218,7 +220,7 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
 def remove(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Remove a schedule. A crawl that it started continues."""
+    """Remove a schedule. Crawls that the schedule has started continue."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
     return _said(name, "removed", as_json)
 
@@ -226,7 +228,7 @@ def remove(
 def pause(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Pause a schedule until it is resumed. A crawl that it started continues."""
+    """Pause a schedule until it is resumed. Crawls that the schedule has started continue."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
     return _said(name, "paused", as_json)
 
@@ -234,7 +236,7 @@ def pause(
 def resume(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """End a pause. Runs that were due during the pause are skipped."""
+    """Resume a paused schedule. Runs that were due during the pause are skipped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "resume"))
     return _said(name, "resumed", as_json)
 
@@ -264,7 +266,7 @@ def run(
 
 
 def schedule_of(words: dict[str, Any]) -> Schedule:
-    """Builds the schedule from the options of the command. Raises UsageError."""
+    """Builds a schedule from the command-line options. Raises UsageError."""
     from gossamer.config import value_parsers
     from gossamer.recrawl.due_times import MISSED, OVERLAP
     from gossamer.state.schedules import Schedule
@@ -300,8 +302,8 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
 
 def task_of(words: dict[str, Any]) -> ScheduledTask:
-    """Builds the task of a schedule from the options of the command. Paths become absolute, because the
-    scheduler may run in another folder. Raises UsageError or ConfigError."""
+    """Builds the task of a schedule from the command-line options. Paths are converted to absolute paths,
+    because the scheduler may run in another folder. Raises UsageError or ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.sinks.item_files import parse_file_store
     from gossamer.state.schedules import ScheduledTask
@@ -341,14 +343,15 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
 
 
 def _path(spec: str) -> str:
-    """Returns an output (in the form of `-o`) with its path made absolute."""
+    """Returns the output (in the syntax of `-o`) with an absolute path."""
     return (
         spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
     )
 
 
 def _own(words: dict[str, Any]) -> list[str]:
-    """Returns the `-s` texts that select the store of the schedules."""
+    """Returns the arguments of `-s` that select the store of the schedules. These are the settings `data` and
+    `store`."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
 
 

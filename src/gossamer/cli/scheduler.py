@@ -1,5 +1,5 @@
-"""`gossamer scheduler`: the process that starts scheduled crawls. This module also runs a single schedule on
-demand."""
+"""`gossamer scheduler`: the process that starts scheduled crawls. The function `run_now` of this module runs
+a single schedule on demand."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def scheduler(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Start scheduled crawls when they are due, until stopped. If several schedulers run, one leads and the
-    others stand by."""
+    """Start scheduled crawls when they are due, until stopped. If several schedulers run, one scheduler leads
+    and the others are on standby."""
     from gossamer.observability.logs import start_logs
 
     settings = read_settings(data, store, setting, log_settings(log_level, log_format))
@@ -102,7 +102,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
 
 
 def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
-    """Returns the function that submits a crawl to the fleet, or None if crawls run in this process."""
+    """Returns the function that submits a crawl to the fleet. Returns None if crawls run in this process."""
     if settings.store is None or here:
         return None
     from gossamer.app.submit import submit
@@ -111,15 +111,15 @@ def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Aw
 
 
 def missed_gates(gates: list[str], summary: Summary) -> list[str]:
-    """Returns the gates of `--fail-on` that a summary does not meet."""
+    """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
     from gossamer.app import gate_setup
 
     return gate_setup.unmet_gates(gate_setup.gates(gates, ()), summary)
 
 
 def stop_event(say: Callable[..., None]) -> asyncio.Event:
-    """Returns an event that the first SIGINT or SIGTERM sets. The process exits with code 13 at the second
-    signal, or 12 s after the first."""
+    """Returns an event that is set at the first SIGINT or SIGTERM. The process exits with code 13 at the
+    second signal, or 12 s after the first signal."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def heard() -> None:
@@ -137,7 +137,7 @@ def stop_event(say: Callable[..., None]) -> asyncio.Event:
 
 
 def logged_events() -> Callable[..., None]:
-    """Returns a function that logs an event of the scheduler."""
+    """Returns a function that writes an event of the scheduler to the log."""
     from gossamer.cli.dead import format_time
     from gossamer.observability.logs import log_event
 
@@ -152,7 +152,7 @@ def logged_events() -> Callable[..., None]:
 
 
 def event_printer(as_json: bool, quiet: bool) -> Callable[..., None]:
-    """Returns a function that prints an event in one line, as text on stderr or as JSON on stdout."""
+    """Returns a function that prints an event as one line. The line is text on stderr or JSON on stdout."""
 
     def say(event: str, **facts: Any) -> None:
         from gossamer.cli.dead import format_time
@@ -181,8 +181,8 @@ def event_printer(as_json: bool, quiet: bool) -> Callable[..., None]:
 
 
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
-    """Runs a schedule now, in the foreground like `gossamer crawl`, or submits it to the fleet. Returns the
-    exit code of `crawl`."""
+    """Runs a schedule now. The crawl runs in the foreground, like `gossamer crawl`, or is submitted to the
+    fleet. Returns the exit code of the crawl or of the submission."""
     from gossamer.cli.crawl import print_end
     from gossamer.cli.foreground_crawl import ForegroundCrawl
     from gossamer.cli.submit import Submission
@@ -212,8 +212,9 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Records a run, so that no second run of the schedule starts. If an earlier manual run was stopped
-    before its end, returns that run so that it continues. Raises UsageError if another run is open."""
+    """Records a manual run, which prevents other runs of the schedule from starting. If an earlier manual run
+    was interrupted, returns the earlier run, so that this run is continued. Raises UsageError if another run
+    is open."""
     from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
@@ -239,8 +240,8 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 
 
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
-    """Returns the job that a run starts now. It is the first crawl, another pass, or the rest of an
-    interrupted pass."""
+    """Returns the job of a run that starts now. A job with `--refresh` is the first crawl, another pass over
+    the known pages, or the rest of an interrupted pass."""
     from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.jobs import start_of
 

@@ -1,5 +1,5 @@
-"""`gossamer sessions`: lists log-ins at sites, and deletes them. `doctor`, `host show` and `explain` format
-log-ins with the functions here."""
+"""`gossamer sessions`: lists and deletes log-ins at sites. The commands `doctor`, `host show` and `explain`
+use functions of this module to format log-ins."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def forget(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried
-    again."""
+    """Delete the log-ins at a site. The next request logs in again, even if the site refused the credentials
+    before."""
     from gossamer.cli.printing import put_json
 
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
@@ -75,7 +75,8 @@ def forget(
 
 
 async def session_values(store: Store, host: str | None = None) -> list[Session]:
-    """Returns the sessions of all accounts, or of the accounts at the sites that a host belongs to."""
+    """Returns the sessions of all accounts. If `host` is given, returns only the sessions at the sites to
+    which the host belongs."""
     from gossamer.model.site import Site as Known
     from gossamer.state.logins import Logins
 
@@ -87,7 +88,7 @@ async def session_values(store: Store, host: str | None = None) -> list[Session]
 
 
 def session_line(one: Session) -> str:
-    """Formats a session in a few words."""
+    """Formats a session as a short line of text."""
     from gossamer.cli.printing import format_duration
 
     since = f" {format_duration(one.since)} ago" if one.since is not None else ""
@@ -96,7 +97,7 @@ def session_line(one: Session) -> str:
 
 
 async def session_findings(settings: Settings, store: Store) -> list[Finding]:
-    """Returns the findings of `doctor` about the session key and about each site's accounts."""
+    """Returns the findings of `doctor` about the session key and about the accounts of all sites."""
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.doctor_findings import Finding
     from gossamer.state.logins import Logins

@@ -1,4 +1,5 @@
-"""`gossamer shell URL`: a Python prompt with a fetched page, for trying selectors and page functions."""
+"""`gossamer shell URL`: opens a Python prompt with a fetched page. Users try selectors and page functions at
+this prompt."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def shell(
     ladder: Ladder = None,
     setting: Setting = None,
 ) -> int:
-    """Fetch and read one page as `try` does, then open a Python prompt with `page`. Lines that come through a
-    pipe are run without a prompt."""
+    """Fetch and read one page as `try` does, then open a Python prompt with `page`. If the input comes from a
+    pipe, run its lines without a prompt."""
     trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:
         print_trial(trial)
@@ -50,8 +51,8 @@ def shell(
 
 
 def forget_values(session: ShellSession) -> None:
-    """Deletes the references that Python keeps to the prompt's last value and last error. If pages still
-    exist when Python exits, the parser library prints warnings about leaks."""
+    """Deletes the references that Python keeps to the last value and the last error at the prompt. If a page
+    still exists when Python exits, the parser library prints warnings about leaks."""
     import builtins
 
     session.names.clear()
@@ -63,7 +64,7 @@ def forget_values(session: ShellSession) -> None:
 
 
 class ShortList(list[Any]):
-    """A list that the prompt shows with one line per entry, at most MAX_SHOWN lines."""
+    """A list that the prompt displays with one entry per line. At most MAX_SHOWN entries are displayed."""
 
     def __repr__(self) -> str:
         lines = [_cut(repr(one)) for one in self[:MAX_SHOWN]]
@@ -77,12 +78,12 @@ def _cut(text: str) -> str:
 
 
 class ShellSession:
-    """The state of a prompt and the functions that a user can call there. `names` is the namespace in which
-    typed lines run."""
+    """The state of a prompt, and the functions that a user can call at the prompt. `names`: the namespace in
+    which the user's code runs."""
 
     def __init__(self, trial: Trial, folder: Path, options: tuple[Any, ...]) -> None:
-        """`folder`: the folder in which `view` saves pages. `options`: the command's site files, headers,
-        arguments, settings and ladder."""
+        """`folder`: the folder in which `view` saves pages. `options`: the site files, headers, site
+        arguments, settings and ladder of the command."""
         self._folder, self._options, self._viewed = folder, options, 0
         self.names: dict[str, Any] = {
             "fetch": self.fetch,
@@ -118,10 +119,11 @@ class ShellSession:
         carry: Any = None,
         **settings: Any,
     ) -> PageView | None:
-        """Fetches another page and assigns it to `page`. Returns the page, or None if none was received.
+        """Fetches another page, assigns the page to `page`, and returns it. Returns None if no page was
+        received.
 
-        `url` may be relative to the current page. `settings` have the names and values of `-s`, for example
-        `timeout="60s"`.
+        `url` may be relative to the current page. `settings` are the same settings as for the option `-s`,
+        for example `timeout="60s"`.
         """
         site, header, argument, setting, usual = self._options
         more = [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -152,8 +154,8 @@ class ShellSession:
         return found
 
     def items(self) -> list[dict[str, Any]]:
-        """Returns the items that the site's function yields for `page`. Loads the site file again, so that an
-        edited function is used at once."""
+        """Returns the items that the site's page function yields for `page`. The site file is loaded again,
+        so changes to the site file take effect immediately."""
         from gossamer.sites.check import Meta, items_of
         from gossamer.sites.loading import load_all, match
 
@@ -182,14 +184,14 @@ class ShellSession:
         return ShortList(found)
 
     def links(self) -> list[str]:
-        """Returns the URLs that the page links to."""
+        """Returns the URLs of all links on the page."""
         from gossamer.parsing.links import links_of
 
         return ShortList(link.url for link in links_of(self.names["page"].document))
 
     def view(self) -> str:
-        """Saves the page's HTML to a file and opens it in a browser if there is one. Returns the file's path.
-        The file is removed when the shell ends."""
+        """Saves the page's HTML to a file and returns the path of the file. Opens the file in a browser if a
+        browser is available. The file is deleted when the shell ends."""
         self._viewed += 1
         page = self._trial.page
         assert page is not None
@@ -202,7 +204,7 @@ class ShellSession:
         return str(path)
 
     def banner(self) -> list[str]:
-        """Returns five lines that explain what can be typed."""
+        """Returns the five lines of help that the prompt displays at its start."""
         page = self.names["page"]
         site = self.names["site"]
         what = (
@@ -218,7 +220,7 @@ class ShellSession:
 
 
 def with_base(body: bytes, url: str) -> bytes:
-    """Adds a `base` element to HTML, so that a copy in a local file still finds its images and style
+    """Adds a `base` element to HTML, so that a local copy of the page can still load its images and style
     sheets."""
     import re
     from html import escape
@@ -234,7 +236,7 @@ def with_base(body: bytes, url: str) -> bytes:
 
 
 def has_display() -> bool:
-    """Returns whether the user of this terminal can open a browser window."""
+    """Returns whether a browser window can be opened for the user of this terminal."""
     import os
     import webbrowser
 
@@ -252,8 +254,8 @@ def has_display() -> bool:
 
 
 def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
-    """Runs lines as the prompt does, without printing prompts. Prints the values of expressions to stdout and
-    tracebacks to stderr."""
+    """Runs lines of Python code like the prompt, without printing prompts. Prints the values of expressions
+    to stdout and tracebacks to stderr."""
     import code as prompt
     import itertools
 
@@ -267,7 +269,7 @@ def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
             return line.rstrip("\n")
 
         def write(self, data: str) -> None:
-            if data.strip():  # the console writes an empty line at its end
+            if data.strip():  # the console writes an empty line when the console ends
                 sys.stderr.write(data)
 
     PipedConsole(locals=names).interact(banner="", exitmsg="")
@@ -289,7 +291,8 @@ def in_ipython(session: ShellSession) -> bool:
 
 
 def in_python(session: ShellSession) -> None:
-    """Opens Python's own prompt, with line editing and completion by the tab key if Python has them."""
+    """Opens the standard Python prompt. The prompt has line editing and tab completion if Python supports
+    them."""
     import code as prompt
 
     try:

@@ -23,8 +23,8 @@ Update = Annotated[bool, Option("--update", help="Write the items found as the e
 
 
 def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> int:
-    """Write a site file with a typed item, saved pages and their expected items. For a listing, one of its
-    detail pages is fetched, too. Without a NAME the site is named after the host."""
+    """Create a site file with a typed item, saved pages and their expected items. For a listing, also fetch
+    one of the detail pages. Without NAME, the site is named after the host."""
     from gossamer.cli.printing import put_json, remark
     from gossamer.cli.try_page import exit_code, run
     from gossamer.cli.try_page import print_trial as show_trial
@@ -71,7 +71,8 @@ def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> in
 
 
 def _name_and_url(words: list[str]) -> tuple[str, str]:
-    """Returns the name ('' if it is not given) and the URL. Raises UsageError."""
+    """Returns the site's name and the URL from the arguments of `new`. The name is '' if no name is given.
+    Raises UsageError."""
     if len(words) > 2:
         raise UsageError(f"{' '.join(words)}: give a URL, or a name and a URL")
     name, url = words if len(words) == 2 else ("", words[0])
@@ -85,7 +86,7 @@ def _name_and_url(words: list[str]) -> tuple[str, str]:
 
 
 def check(site: Which = ".", pages: Pages = None, update: Update = False, as_json: Json = False) -> int:
-    """Run site functions over the saved pages and compare with the expected items."""
+    """Run site functions on the saved pages, and compare the items with the expected items."""
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.sites.check import check as compare
     from gossamer.sites.site_logs import print_site_logs

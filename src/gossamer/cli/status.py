@@ -1,4 +1,4 @@
-"""`gossamer status`: one line for each crawl of a store, or the details of one crawl."""
+"""`gossamer status`: prints one line for each crawl of a store, or the details of one crawl."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ async def _status(settings: Settings, name: str | None, as_json: bool, freshness
 
 
 async def malformed_message(store: Store) -> str:
-    """Returns a message about the malformed messages that the fleet's workers rejected, or '' if there are
-    none."""
+    """Returns a message about the malformed messages that the fleet's workers rejected. Returns '' if no
+    message was rejected."""
     from gossamer.state.malformed_messages import MalformedMessages, malformed_text
 
     messages = MalformedMessages(store)
@@ -120,8 +120,8 @@ async def malformed_message(store: Store) -> str:
 
 
 async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
-    """Returns the summary of a crawl. If the crawl's process has died but the store still lists it, changes
-    the crawl's state to stopped."""
+    """Returns the summary of a crawl. If the store lists the crawl as running but the crawl's process has
+    died, the state in the summary is `stopped`."""
     from gossamer.frontier.crawl_lock import is_running
 
     summary = await census.summary(name)
@@ -134,8 +134,9 @@ async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -
 
 
 async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
-    """Returns a dict with two keys. `broken_off`: the producers (such as long seed lists) that were not read
-    to the end and are not being read now. `go_on`: the command that continues them, or None."""
+    """Returns a dict with two keys. `broken_off`: the names of the unfinished producers, such as long seed
+    lists. This list is empty while any producer is running, and after the crawl has ended for good. `go_on`:
+    the command that continues the unfinished producers, or None if there are none."""
     from gossamer.cli.steering import continue_command
     from gossamer.frontier import producer_positions
 
@@ -146,7 +147,7 @@ async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
 
 
 def malformed_text(cut: dict[str, Any]) -> str:
-    """Formats the result of `broken_off`."""
+    """Returns a message about unfinished producers. `cut`: the result of `broken_off`."""
     return (
         f"not read to the end: {', '.join(cut['broken_off'])}; go on, with the same options: {cut['go_on']}"
     )
@@ -231,8 +232,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
 
 
 def _put_levels(levels: Sequence[ProcessLevel]) -> None:
-    """Prints the number of pages that each process fetches at the same time, and the reason for this
-    limit."""
+    """Prints the number of pages that each process fetches concurrently, and the limit that prevents a higher
+    number."""
     from gossamer.cli.printing import format_duration, put_table
 
     if levels:
@@ -254,7 +255,8 @@ def _put_levels(levels: Sequence[ProcessLevel]) -> None:
 
 
 def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
-    """Prints the waiting hosts and the workers' rates by lane and region."""
+    """Prints a table of the waiting hosts and a table of the workers' page rates. Both tables have one row
+    per lane and region."""
     from gossamer.cli.printing import put_table
 
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
@@ -277,7 +279,8 @@ def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
 
 
 def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
-    """Returns labels and values that describe what a crawl is currently doing."""
+    """Returns table rows that describe the current activity of a crawl. Each row consists of a label and a
+    value."""
     from gossamer.cli.printing import format_duration
     from gossamer.frontier.crawls import UNDER_WAY
 
@@ -301,7 +304,8 @@ def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
 
 
 def format_served(line: HeapLine) -> str:
-    """Formats the number of workers that serve the hosts of a lane and region."""
+    """Returns the number of workers that serve the hosts of a lane and region, as text. If no worker serves
+    the hosts, returns the reason and a command that helps."""
     if line.workers is None:
         return "its own"
     region = f" --region {line.region}" if line.region else ""
@@ -327,7 +331,8 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 async def stranded_findings(store: Store) -> list[Finding]:
-    """Returns the findings of `doctor` about waiting hosts that no worker serves."""
+    """Returns one `doctor` finding for each lane and region of a running crawl in which hosts wait without a
+    worker."""
     from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.worker_lanes import heaps_of_crawl

@@ -43,7 +43,7 @@ def pause(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Pause a crawl. Nothing new is fetched, and everything is kept."""
+    """Pause a crawl. No new pages are fetched, and the queue and all results are kept."""
     return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
@@ -79,7 +79,7 @@ def cancel(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """End a crawl and drop its queue. Fetched pages stay."""
+    """End a crawl and drop its queue. Fetched pages are kept."""
     return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
@@ -165,7 +165,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
-    """Pauses a crawl, or continues it if it is paused. Returns a message about the change."""
+    """Pauses a running crawl, or continues a paused crawl. Returns a message that describes the change."""
     from gossamer.frontier.crawl_lock import is_running
 
     record = await crawls.need(name)
@@ -175,9 +175,9 @@ async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:
-    """Returns whether a worker is running that will finalize the crawl. Workers that drain or stop start
-    nothing new, but finish their claims. If only such workers are left, waits for these claims, at most 15
-    s."""
+    """Returns whether a worker is running that will finalize the crawl. Workers that are draining or stopping
+    finish their claims and take no new claims. If all remaining workers are draining or stopping, waits at
+    most 15 s until their claims are finished."""
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.workers import WorkerRecords
 
@@ -250,16 +250,16 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Changes the state of a crawl, unless another process has changed it first, so that an ended crawl stays
-    ended. Returns whether the state was changed."""
+    """Changes the state of a crawl, unless another process has changed the state first. An ended crawl
+    therefore stays ended. Returns whether the state was changed."""
     from gossamer.state.fleet_crawls import FleetCrawls
 
     return await FleetCrawls(crawls.store).turn(record.name, record.state, state, reason)
 
 
 async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
-    """Waits until the crawl's process has finalized the crawl. Returns the message and the exit code, or None
-    if no worker is left that would finalize it."""
+    """Waits until the crawl's process or the fleet has finalized the crawl. Returns the message and the exit
+    code. Returns None if no worker is left to finalize the crawl."""
     from gossamer.frontier.crawls import ENDED
 
     for n in range(int(END_TIMEOUT_S * 10)):
@@ -278,8 +278,8 @@ def _now(record: Record) -> str:
 
 
 def continue_command(record: Record) -> str:
-    """Returns the command that continues a crawl. The command contains the crawl's outputs, and the options
-    that must not change, such as the scope. It does not contain pace and limits."""
+    """Returns the command that continues a crawl. The command contains the crawl's outputs and the options
+    that must not change, such as the scope. The command does not contain options about rates and limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -299,7 +299,7 @@ def continue_command(record: Record) -> str:
 
 
 def _outputs(record: Record) -> list[str]:
-    """Returns the outputs that the command line named. Outputs from site files are left out."""
+    """Returns the outputs from the command line, without the outputs from site files."""
     from gossamer.errors import GossamerError
     from gossamer.sites import load_all
 

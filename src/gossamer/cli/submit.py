@@ -1,5 +1,5 @@
 """`gossamer submit`: submits a crawl to the fleet. Prints the crawl's name as soon as workers may start the
-crawl. After a signal, reports in one line how many URLs were added."""
+crawl. After a signal, prints one line with the number of URLs that were added."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SUMMARY_TIMEOUT_S = 5.0
 
 
 def submit(**words: Any) -> int:
-    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl
-    does."""
+    """Submit a crawl to the fleet and print its name. With --wait, wait until the crawl ends, and return the
+    same exit code as `crawl`."""
     job = crawling.job_of(words, shared=True)
     crawling.warn_before_start(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
@@ -47,12 +47,12 @@ vars(submit)["__signature__"] = _signature()
 
 
 class Submission:
-    """Runs one `submit` command. The first SIGINT, SIGTERM or SIGHUP stops the command gracefully, and the
-    second stops it at once."""
+    """One run of the command `submit`. The first SIGINT, SIGTERM or SIGHUP stops the command gracefully, and
+    the second signal stops the command immediately."""
 
     def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
-        """`words` contains at least quiet, json and wait. `again` is the command that continues the
-        submission."""
+        """`words`: the options of the command by name, at least `quiet`, `json` and `wait`. `again`: the
+        command that continues the submission."""
         self.job, self.words, self._again = job, words, again
         self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
         self.name = ""
@@ -63,7 +63,7 @@ class Submission:
         self._were: dict[signal.Signals, Any] = {}
 
     def run(self) -> int:
-        """Runs the command to its end. Returns the exit code."""
+        """Runs the command and returns the exit code."""
         try:
             return asyncio.run(self._run())
         finally:
@@ -100,8 +100,8 @@ class Submission:
         return 0
 
     def _begun(self, name: str) -> None:
-        """Prints the crawl's name at once, because a long list or watched sitemaps may keep this command busy
-        for hours or forever."""
+        """Prints the crawl's name immediately, because a long list or a watched sitemap can keep this command
+        busy for hours or forever."""
         from gossamer.cli.printing import remark
 
         self.name = name
@@ -130,13 +130,13 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # keep ignoring SIGHUP if nohup has set this, because the terminal may close
+            # under nohup, SIGHUP must stay ignored, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
-        """Reports how many URLs were added before the signal, and the command that continues. Returns the
-        exit code."""
+        """Reports how many URLs were added before the signal, and which command continues the submission.
+        Returns the exit code."""
         from gossamer.app.submit import read_summary
         from gossamer.cli.printing import put_json, remark
 

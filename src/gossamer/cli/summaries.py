@@ -1,4 +1,5 @@
-"""Formats the summary of a crawl as a small table, in which the parts add up to the number of found URLs."""
+"""Formats the summary of a crawl as a small table. The numbers in the rows that are marked with = and + add
+up to the number of found URLs."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ MAX_ADVICE_HOSTS = 3
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
-    """Returns the labels and values of the summary. `found` is the sum of the rows marked with = and +."""
+    """Returns the labels and values of the summary table. The value of the row `found` is the sum of the rows
+    that are marked with = and +."""
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
     items = (
@@ -65,8 +67,8 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
 
 
 def advice(summary: Summary) -> list[str]:
-    """Returns advice about pages and links that the crawl could not read or follow, one line for each
-    kind."""
+    """Returns advice about pages that the crawl could not read, and about links that the crawl could not
+    follow. Each kind of advice is one line."""
     lines = []
     if found := summary.unrendered:
         one = sum(found.values()) == 1
@@ -85,7 +87,7 @@ def advice(summary: Summary) -> list[str]:
 
 
 def _hosts(counts: dict[str, int]) -> str:
-    """Returns the hosts with the highest counts, for a message."""
+    """Formats the names of the hosts with the highest counts for a message."""
     names = sorted((name for name in counts if name != OTHER_HOSTS), key=lambda name: -counts[name])
     more = len(counts) - len(names[:MAX_ADVICE_HOSTS])
     listed = f"host{'s' if len(counts) > 1 else ''} {', '.join(names[:MAX_ADVICE_HOSTS])}"
@@ -93,7 +95,7 @@ def _hosts(counts: dict[str, int]) -> str:
 
 
 def format_duplicates(found: dict[str, int]) -> str:
-    """Formats the counts of pages that duplicate another page.
+    """Formats the number of pages that duplicate another page.
 
     >>> format_duplicates({"exact": 2, "near": 1})
     '2 pages say the same as another, 1 nearly'
@@ -106,8 +108,8 @@ def format_duplicates(found: dict[str, int]) -> str:
 
 
 def site_line(one: Quality) -> str:
-    """Formats the results of a site: its quality score, the fields missing most often, and values lower than
-    in earlier runs."""
+    """Formats the quality of a site as one line. The line contains the quality score, the fields that are
+    missing most often, and the values that are lower than in earlier runs."""
     low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:MAX_LOW_FIELDS]
     fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:MAX_LOW_FIELDS]
     words = [f"quality {format_share(one.quality)}"]
@@ -121,7 +123,8 @@ def site_line(one: Quality) -> str:
 
 
 def format_share(n: float) -> str:
-    """Formats a share as a percentage. The percentage is rounded down, so that 100% means all.
+    """Formats a share as a percentage. The percentage is rounded down, so 100% means that the share is
+    complete.
 
     >>> format_share(0.9996), format_share(0.5)
     ('99.9%', '50%')
@@ -130,7 +133,8 @@ def format_share(n: float) -> str:
 
 
 def put_summary(summary: Summary, quiet: bool) -> None:
-    """Prints the summary on stderr: as a table if stderr is a terminal, otherwise as one JSON line."""
+    """Prints the summary on stderr. On a terminal, the summary is a table. Otherwise, the summary is one line
+    of JSON. If logging has started, the summary is a log event."""
     from gossamer.observability import logs
 
     if quiet:

@@ -1,4 +1,4 @@
-"""Writes the tables of a use to a file (`-o`), or prints them."""
+"""Writes a table of `gossamer prices` to a file (`-o`), or prints the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def put_table_rows(
     right: Sequence[str] = (),
     least: Sequence[str] = (),
 ) -> None:
-    """Writes a table to a file, or prints it as a table, as CSV, or as one JSON object per row."""
+    """Writes a table to a file, or prints the table. The printed format is an aligned table, CSV, or one JSON
+    object per row."""
     from gossamer.cli.printing import put_json, put_rows
 
     if output is not None:

@@ -1,5 +1,5 @@
-"""Formats tables so that they fit the width of a terminal. Columns shrink, and URLs are shortened in the
-middle. If that is not enough, the least important columns are left out. If no width is given, nothing is
+"""Formats tables to fit the width of a terminal. Columns are narrowed, and URLs are shortened in the middle.
+If a table is still too wide, the least important columns are left out. Without a width, no text is
 shortened."""
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ STATES = ("state", "outcome", "verdict", "")
 
 
 class FittedTable:
-    """A table of column headings and cells. Cells contain no control characters. A table of labels and values
-    has no headings.
+    """A table of column headings and cells. Cells contain no control characters. A table whose rows are pairs
+    of a label and a value has no headings.
 
-    `right`: headings of the right-aligned columns. `long`: headings of the columns whose cells may have
-    several lines. In a table without headings, this is the last column. `least`: headings of the columns that
-    are left out on a narrow terminal, the least important one first.
+    `right`: the headings of the right-aligned columns. `long`: the headings of the columns whose cells may
+    have several lines. In a table without headings, the last column may have several lines. `least`: the
+    headings of the columns that a narrow terminal leaves out, the least important first.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class FittedTable:
         self.widths = dict(enumerate(self._full))
 
     def fit(self, width: int) -> list[str]:
-        """Makes the table at most `width` columns wide, if possible. Returns the headings of the columns that
-        are left out."""
+        """Reduces the table to at most `width` characters per line, if possible. Returns the headings of the
+        columns that were removed from the table."""
         left_out: list[int] = []
         while self._total(self._least_width) > width and (one := self._next_to_drop()) is not None:
             left_out.append(one)
@@ -82,7 +82,7 @@ class FittedTable:
         return [self.heads[place] for place in sorted(left_out)] if self.heads else []
 
     def lines(self, paint: Callable[[str, str], str], mark: str = "…") -> list[str]:
-        """Returns the lines of the table without trailing spaces."""
+        """Returns the lines of the table. The lines have no trailing spaces."""
         found = [self._line(list(self.heads), lambda text, _: paint(text, "bold"))] if self.heads else []
         for row in self.rows:
             parts = [self._cell(row[place], place, mark) for place in self.kept]
@@ -140,8 +140,8 @@ class FittedTable:
         return sum(map(width, self.kept)) + len(GAP) * (len(self.kept) - 1)
 
     def _next_to_drop(self) -> int | None:
-        """Returns the column to leave out next: first empty columns, then the columns in `least`, then the
-        last column. The first column always stays."""
+        """Returns the next column to leave out, or None. Empty columns are left out first, then the columns
+        in `least`, then the last column. The first column is never left out."""
         if not self.heads or len(self.kept) < 2:
             return None
         empty = [place for place in self.kept[1:] if all(row[place] in ("", "-") for row in self.rows)]

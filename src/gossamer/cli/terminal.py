@@ -1,7 +1,7 @@
-"""Determines a terminal's width and whether it shows colors, and cuts texts to fit.
+"""Determines the width of a terminal and whether the terminal displays colors. Shortens texts to a width.
 
-Only the 16 standard ANSI colors are used, except white, black, yellow and the bright ones. So every text can
-be read on a dark and on a light background.
+Only the 16 standard ANSI colors are used, except white, black, yellow and the bright colors. All text is
+therefore readable on dark and on light backgrounds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DEFAULT_WIDTH, DEFAULT_ROWS = 80, 24
 
 
 def is_dumb(stream: TextIO) -> bool:
-    """Returns whether lines on the stream cannot be redrawn, because it is not a terminal or is a dumb
-    terminal."""
+    """Returns whether lines on the stream cannot be redrawn. This is the case if the stream is not a
+    terminal, or if the terminal is a dumb terminal."""
     return not stream.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Returns whether texts written to this stream are colored. NO_COLOR (also set by `--no-color`) takes
-    precedence over FORCE_COLOR, and both take precedence over the kind of stream."""
+    """Returns whether text on this stream is colored. NO_COLOR (also set by `--no-color`) takes precedence
+    over FORCE_COLOR. Both take precedence over the type of the stream."""
     if os.environ.get("NO_COLOR"):
         return False
     if (forced := os.environ.get("FORCE_COLOR")) is not None:
@@ -34,8 +34,8 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def painter(colours: bool) -> Callable[[str, str], str]:
-    """Returns a function that puts a text in one or several styles (`bold red`). If `colours` is false, that
-    function returns the text unchanged.
+    """Returns a function that adds one or several styles (`bold red`) to a text. If `colours` is false, the
+    returned function leaves the text unchanged.
 
     >>> painter(True)("ok", "bold green")
     '\\x1b[1;32mok\\x1b[0m'
@@ -50,8 +50,8 @@ def painter(colours: bool) -> Callable[[str, str], str]:
 
 
 def table_width(stream: TextIO) -> int | None:
-    """Returns the number of columns of the terminal, or None if the stream is not a terminal. COLUMNS
-    overrides the number."""
+    """Returns the number of columns of the terminal, or None if the stream is not a terminal. The environment
+    variable COLUMNS overrides this number."""
     if not stream.isatty():
         return None
     with contextlib.suppress(ValueError):
@@ -61,21 +61,21 @@ def table_width(stream: TextIO) -> int | None:
 
 
 def columns_now(stream: TextIO) -> int:
-    """Returns the current number of columns of a terminal, or 80 if it is unknown."""
+    """Returns the current number of columns of a terminal, or 80 if the number is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     return DEFAULT_WIDTH
 
 
 def rows_now(stream: TextIO) -> int:
-    """Returns the current number of rows of a terminal, or 24 if it is unknown."""
+    """Returns the current number of rows of a terminal, or 24 if the number is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).lines or DEFAULT_ROWS
     return DEFAULT_ROWS
 
 
 def shows(stream: TextIO, characters: str) -> bool:
-    """Returns whether the stream's encoding can represent these characters."""
+    """Returns whether the stream's encoding can represent the given characters."""
     try:
         characters.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -84,7 +84,7 @@ def shows(stream: TextIO, characters: str) -> bool:
 
 
 def text_width(text: str) -> int:
-    """Returns the number of columns that a text takes on a terminal.
+    """Returns the number of columns that a text occupies on a terminal.
 
     >>> text_width("abc"), text_width("日本")
     (3, 4)
@@ -101,7 +101,7 @@ def _character_width(character: str) -> int:
 
 
 def cut_end(text: str, width: int, mark: str = "…") -> str:
-    """Shortens a text at its end to at most `width` columns.
+    """Shortens a text to at most `width` columns by removing the end of the text.
 
     >>> cut_end("a long text", 6), cut_end("short", 6)
     ('a lon…', 'short')
@@ -112,8 +112,8 @@ def cut_end(text: str, width: int, mark: str = "…") -> str:
 
 
 def cut_middle(text: str, width: int, mark: str = "…") -> str:
-    """Shortens a text in the middle to at most `width` columns. If the text is a URL, its host and its last
-    part remain.
+    """Shortens a text to at most `width` columns by removing the middle of the text. The start and the end of
+    a URL remain visible.
 
     >>> cut_middle("https://shop.example/a/long/way/to/page.html", 30)
     'https://shop.ex…y/to/page.html'

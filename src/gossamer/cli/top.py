@@ -1,5 +1,5 @@
-"""`gossamer top`: a live view of crawls, workers and the busiest hosts, with keys. On a pipe, it prints a
-JSON line every 10 s."""
+"""`gossamer top`: shows a live view of crawls, workers and the busiest hosts, and reacts to keys. If stderr
+is not a terminal, prints one line of JSON every 10 s."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
 
 async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
-    """Prints a JSON line every 10 s, or a single line. Reports an outage of the store and waits until it
-    ends."""
+    """Prints a snapshot as one line of JSON every 10 s. If `once` is true, prints only one snapshot. During
+    an outage of the store, prints a message and waits until the store responds again."""
     from gossamer.cli.printing import put_json, remark
     from gossamer.errors import Away
 
@@ -102,7 +102,8 @@ async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
 
 
 class TopView:
-    """Shows the live view on a terminal. It fills the screen, and restores the previous screen at the end."""
+    """Shows the live view on a terminal. The live view fills the screen. When the live view ends, the
+    terminal displays its previous screen again."""
 
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings
@@ -110,7 +111,7 @@ class TopView:
         """The message at the bottom: the effect of the last key, or the reason why nothing is shown."""
 
     async def run(self) -> None:
-        """Shows the view until q is pressed."""
+        """Shows the live view until the user presses q."""
         from gossamer.cli.keys import pressed_keys
 
         resized = asyncio.Event()
@@ -159,7 +160,7 @@ class TopView:
 
 @contextlib.contextmanager
 def _whole_screen() -> Iterator[None]:
-    """Switches to the terminal's alternate screen. At the end, switches back to the normal screen."""
+    """Switches to the terminal's alternate screen, and back to the normal screen at the end."""
     sys.stderr.write("\x1b[?1049h\x1b[?25l")
     sys.stderr.flush()
     try:
@@ -170,7 +171,7 @@ def _whole_screen() -> Iterator[None]:
 
 
 def _show_screen(lines: list[str], message: str, paint: Callable[[str, str], str]) -> None:
-    """Repaints the screen, with the message and the keys at the bottom."""
+    """Redraws the screen. The message and the list of keys are at the bottom."""
     from gossamer.cli.printing import clean_line
     from gossamer.cli.terminal import columns_now, cut_end, rows_now
 
@@ -194,11 +195,12 @@ class TopSnapshots:
         self.sort = SORTS[0]
 
     def sort_by_next(self) -> None:
-        """Sorts the hosts by the next column."""
+        """Changes the column by which the hosts are sorted to the next column in SORTS."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
     async def toggle_pause(self, settings: Settings) -> str:
-        """Pauses the crawl, or continues it if it is paused. Returns a message about the change."""
+        """Pauses a running crawl, or continues a paused crawl. Returns a message that describes the
+        change."""
         from gossamer.cli.steering import toggle_pause
         from gossamer.frontier.crawls import UNDER_WAY, Crawls
 
@@ -229,7 +231,7 @@ class TopSnapshots:
         return found, await WorkerRecords(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
-        """Returns a snapshot as plain values."""
+        """Returns a snapshot as a dict of values that JSON supports."""
         import msgspec
 
         crawls, workers, hosts = await self._see()
@@ -243,7 +245,8 @@ class TopSnapshots:
         }
 
     async def lines(self, width: int, paint: Callable[[str, str], str]) -> list[str]:
-        """Returns a snapshot as the lines of three tables, at most `width` columns wide."""
+        """Returns a snapshot as lines of text: a table of crawls, a table of workers and a table of hosts.
+        Each table is narrowed to at most `width` columns, if possible."""
         from gossamer.cli.printing import clean_line
         from gossamer.cli.tables import FittedTable
 

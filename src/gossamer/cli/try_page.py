@@ -1,4 +1,5 @@
-"""`gossamer try URL`: fetches and reads one page in a temporary store, and shows what a crawl would do with it."""
+"""`gossamer try URL`: fetches and reads one page in a temporary store, and shows how a crawl would process
+the page."""
 
 from __future__ import annotations
 
@@ -50,8 +51,9 @@ def try_(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fetch and read one page, including its robots.txt, and print the result: the page, its items, the
-    requests of the page function, and the links that a crawl would follow. Nothing is stored."""
+    """Fetch and read one page, and store nothing. Print the page, its items, the requests of the page
+    function, and the links that a crawl would follow. The robots.txt of the host is also fetched and
+    respected."""
     from gossamer.cli.printing import put_json
 
     trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry))
@@ -63,7 +65,7 @@ def try_(
 
 
 def carry_of(text: str | None) -> Any:
-    """Parses the JSON of `--carry`. Raises UsageError."""
+    """Parses the JSON text of `--carry`. Raises UsageError."""
     import json
 
     from gossamer.parsing.page_view import MAX_CARRY_BYTES
@@ -89,7 +91,7 @@ def run(
     use: str | None = None,
     carry: Any = None,
 ) -> Trial:
-    """Fetches and reads one URL and returns the result."""
+    """Fetches and reads one URL, and returns the result as a `Trial`."""
     from pathlib import Path
 
     from gossamer.app.dry_run import try_one
@@ -115,7 +117,7 @@ def run(
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
-    """Converts a trial to plain values."""
+    """Converts a `Trial` to a dict of values that JSON supports."""
     import msgspec
 
     preview = trial.preview
@@ -141,8 +143,8 @@ def trial_values(trial: Trial) -> dict[str, Any]:
 
 
 def skipped(trial: Trial) -> dict[str, int]:
-    """Returns how many URLs a crawl would skip, by reason. These are links and requests of the page, or the
-    URL itself if no page was received."""
+    """Returns the number of URLs that a crawl would skip, by reason. The URLs are the links and requests of
+    the page. If no page was received, the only URL is the requested URL."""
     from collections import Counter
 
     from gossamer.app.page_preview import NOT_SELECTED, NOT_YIELDED
@@ -155,7 +157,7 @@ def skipped(trial: Trial) -> dict[str, int]:
 
 
 def print_trial(trial: Trial) -> None:
-    """Prints a trial as tables."""
+    """Prints a `Trial` as tables."""
     import msgspec
 
     from gossamer.cli.printing import format_counts, put_table
@@ -198,8 +200,8 @@ def print_trial(trial: Trial) -> None:
 
 
 def show_preview(trial: Trial, preview: PagePreview) -> None:
-    """Prints the items and requests that the page function yields, and the links that a crawl would
-    follow."""
+    """Prints the number of items that the page function yields, the requests that it yields, and the links
+    that a crawl would or would not follow."""
     from gossamer.cli.printing import clean_line, put_table
 
     if lines := list(reading_lines(trial, preview)):
@@ -225,7 +227,7 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
     rest = [one for one in preview.links if one.url not in yielded]
     from gossamer.app.page_preview import NOT_YIELDED
 
-    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # less expected reasons come first
+    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # links with unexpected reasons come first
     for what, links in (
         ("followed", [one for one in rest if one.followed]),
         ("not followed", [one for one in rest if not one.followed]),
@@ -244,8 +246,8 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
 
 
 def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
-    """Yields lines about the function that reads the page, and about the items and requests that it
-    yields."""
+    """Yields lines of text. The lines name the page function that reads the page, and the number of items and
+    requests that the page function yields."""
     if preview.too_costly:
         yield "the page is so large that only a crawl reads it, in a separate process: no links are shown"
     elif preview.site == "" and trial.sites:
@@ -291,8 +293,9 @@ def _rest(number: int) -> None:
 
 
 def exit_code(trial: Trial) -> int:
-    """Returns the exit code of a trial. It is 9 if no page was received and a later attempt may succeed, 4 if
-    the site file cannot read the page, and 0 otherwise. Prints the reason."""
+    """Prints the reason for each problem of a `Trial`, and returns the exit code. The exit code 9 means that
+    no page was received and that a later attempt may succeed. The exit code 4 means that the site file cannot
+    read the page. Otherwise, the exit code is 0."""
     import msgspec
 
     from gossamer.app.outcome import RETRYABLE

@@ -1,4 +1,4 @@
-"""`gossamer worker`: a worker of the fleet. It is a Celery worker with gossamer's settings."""
+"""`gossamer worker`: runs a worker of the fleet. The worker is a Celery worker with gossamer's settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def worker(
     data: Data = None,
     setting: Setting = None,
 ) -> int:
-    """Crawl what was submitted to the fleet, until stopped (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
+    """Run the crawls that were submitted to the fleet, until stopped (SIGTERM, Ctrl-C, `gossamer workers
+    stop`)."""
     from gossamer.config.settings import GivenSetting, load
 
     try:
@@ -75,7 +76,7 @@ def worker(
     ):
         what, _, text = pair.partition("=")
         os.environ[f"GOSSAMER_{what.strip().upper().replace('-', '_')}"] = text
-    load()  # raises if the same settings from the environment are invalid
+    load()  # raises an error if these settings are invalid when read from the environment
     return _run(settings, lanes, os.cpu_count() or 1 if processes == "auto" else int(processes), name)
 
 
@@ -115,7 +116,7 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")
-    # Celery warns about running as root and about future changes of its defaults
+    # Celery warns about running as root and about future changes to Celery's defaults
     warnings.filterwarnings("ignore", module="celery")
     pool = ["-P", "prefork", "-c", str(processes)]
     quiet = ["--without-gossip", "--without-mingle", "-l", settings.log_level]

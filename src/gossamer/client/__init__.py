@@ -1,2 +1,2 @@
-"""The parts of the Python API: its options, the yielded records, tables, crawls in their own threads, and
-tools for programs that build on it."""
+"""The parts of the Python API: options, records, tables, crawls in background threads, and helper functions
+for programs that build on gossamer."""

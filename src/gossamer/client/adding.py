@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AddUrlOptions(TypedDict, total=False):
-    """The options of `add`. They have the names of the options of `gossamer add`."""
+    """The options of `add`. Each option has the same name as an option of the command `gossamer add`."""
 
     priority: int | None
     id: str | None

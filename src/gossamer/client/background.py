@@ -1,5 +1,5 @@
-"""Runs a crawl in a thread with its own event loop, so that it works in scripts, coroutines and notebooks
-alike and never touches the caller's loop."""
+"""Runs a crawl in a separate thread with its own event loop. The caller's event loop is never touched, so a
+crawl can run in a script, a coroutine or a notebook."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 
 
 class Background(Generic[Result]):
-    """Runs one coroutine in a thread of its own. `work`: creates the coroutine, given an event that is set
-    when the coroutine should stop. `done`: called with the result."""
+    """Runs one coroutine in a separate thread. `work`: a function that creates the coroutine. The argument of
+    `work` is an event that is set when the coroutine should stop. `done`: the future of the result."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, Result]]) -> None:
         self._work = work
@@ -35,15 +35,16 @@ class Background(Generic[Result]):
         self._thread.start()
 
     def stop(self, seconds: float | None = STOP_SECONDS) -> None:
-        """Asks the work to stop gracefully, and cancels it after `seconds` (None: never). Returns at once."""
+        """Sets the stop event of the coroutine, and cancels the coroutine after `seconds` (None means never).
+        Does not wait until the coroutine has ended."""
         self._begun.wait()
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the event loop has ended already
+            with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._loop.call_soon_threadsafe(self._ask, seconds)
 
     def wait(self) -> Result:
-        """Waits for the result and returns it. An interrupt (Ctrl-C) stops the work, and is raised when the
-        work has ended."""
+        """Waits for the result and returns the result. Ctrl-C stops the coroutine, and KeyboardInterrupt is
+        raised after the coroutine has ended."""
         try:
             return self.done.result()
         except BaseException:
@@ -54,8 +55,8 @@ class Background(Generic[Result]):
             self._thread.join()
 
     async def wait_async(self) -> Result:
-        """Does the same as `wait` in a coroutine. Cancelling the coroutine stops the work, and
-        `CancelledError` is raised when the work has ended."""
+        """Waits for the result in a coroutine and returns the result. Cancelling the waiting coroutine stops
+        the background work, and `CancelledError` is raised after the work has ended."""
         waiting = asyncio.wrap_future(self.done)
         try:
             return await asyncio.shield(waiting)
@@ -64,7 +65,7 @@ class Background(Generic[Result]):
             while not waiting.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([waiting])
-            waiting.exception()  # marks the error as retrieved; the cancellation is raised instead
+            waiting.exception()  # marks the exception as retrieved, because CancelledError is raised instead
             raise
         finally:
             self._thread.join()  # the thread ends right after `done` is set
@@ -96,8 +97,8 @@ class Background(Generic[Result]):
 
 
 def _as_error(error: BaseException) -> BaseException:
-    """Returns the error to raise in the waiting thread. A CancelledError of the work is converted, because in
-    the waiting thread it would look as if that thread's own task was cancelled."""
+    """Returns the exception that the waiting thread raises. A CancelledError is replaced with CrawlStopped,
+    because a CancelledError in the waiting thread would mean that the caller's own task was cancelled."""
     if isinstance(error, asyncio.CancelledError):
         from gossamer.errors import CrawlStopped
 

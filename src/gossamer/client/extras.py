@@ -1,5 +1,5 @@
-"""Provides `install_command`, which returns the command that installs an extra in this environment. For error
-messages of programs that need the extra."""
+"""Provides `install_command`, which returns the command that installs an extra in this environment. Programs
+print this command in the error message for a missing package."""
 
 from gossamer.config.optional_deps import install_command
 

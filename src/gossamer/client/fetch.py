@@ -1,4 +1,4 @@
-"""Fetches one page as `gossamer try` does."""
+"""Fetches one page in the same way as `gossamer try`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 async def fetch_page(url: str, options: Mapping[str, Any]) -> CrawledPage:
-    """Returns the page at a URL, after redirects. Raises UsageError, and FetchFailed if no page was
-    received."""
+    """Fetches a URL, follows redirects, and returns the page. Raises UsageError for an invalid option, and
+    FetchFailed if no page was received."""
     from gossamer.app.dry_run import try_one
     from gossamer.worker.records import page_record
 

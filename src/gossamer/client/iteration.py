@@ -1,4 +1,4 @@
-"""Provides `Crawl`, over whose results the caller iterates with `for` or `async for`."""
+"""Provides `Crawl`, which yields the results of a crawl to `for` and `async for` loops."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _END = object()
 
 
 class Crawl:
-    """A crawl whose results the caller reads with `for` or `async for`. The crawl starts when the loop
-    starts, and runs in its own thread.
+    """A crawl that yields its results to a `for` loop or an `async for` loop. The crawl starts when the loop
+    starts, and runs in a separate thread.
 
-    Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
-    commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl
-    gracefully. Each new loop runs the crawl again.
+    Rows are delivered at least once. If a process is killed before a commit is settled, the rows of this
+    commit are delivered again. The attribute `summary` is set when the crawl has ended. Leaving the loop
+    early stops the crawl gracefully. A second loop over the same `Crawl` object runs the crawl again.
     """
 
     def __init__(self, targets: Sequence[Target], options: dict[str, Any]) -> None:
@@ -79,11 +79,11 @@ class Crawl:
             await asyncio.to_thread(background.join)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Runs the crawl to its end and returns its records as a DataFrame. Raises GossamerError."""
+        """Runs the crawl to its end and returns the records as a pandas DataFrame. Raises GossamerError."""
         return to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """Runs the crawl to its end and returns its records as a DataFrame. Raises GossamerError."""
+        """Runs the crawl to its end and returns the records as a polars DataFrame. Raises GossamerError."""
         return to_polars(self)
 
     def __repr__(self) -> str:
@@ -161,7 +161,8 @@ class Crawl:
                 progress.close()
 
     def target(self) -> str:
-        """Returns the name of this output. `Crawl` is its own sink."""
+        """Returns the name of this sink. A `Crawl` object is itself the sink that receives the rows of the
+        crawl."""
         return "iterator"
 
     def prepare(self) -> int:

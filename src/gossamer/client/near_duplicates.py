@@ -1,5 +1,5 @@
-"""Finds equal and nearly equal texts in the same way as `--duplicates near` (docs/duplicates.md). For
-programs that compare texts of several crawls."""
+"""Finds texts that are equal or nearly equal, with the same method as `--duplicates near`
+(docs/duplicates.md). Programs use these functions to compare texts from several crawls."""
 
 from gossamer.model.minhash import MIN_LIKENESS, bands, likeness, make_sketch
 

@@ -1,5 +1,5 @@
-"""Sends notifications to the receivers of the setting `alerts` (docs/alerts.md). For programs that have their
-own alerts."""
+"""Sends notifications to the receivers in the setting `alerts` (docs/alerts.md). Programs that create their
+own alerts use this module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.observability.alert_states import Alert
 
 
 class Notification(msgspec.Struct, kw_only=True, frozen=True):
-    """One alert that is sent in a notification."""
+    """An alert. One message to a receiver can contain several alerts."""
 
     rule: str
     text: str
@@ -33,15 +33,16 @@ class Receivers:
     """Sends notifications to receivers. `names`: the addresses of the receivers, without secrets."""
 
     def __init__(self, addresses: Sequence[str], allow_private: Sequence[str] = ()) -> None:
-        """`addresses`: addresses of receivers, in the form of the setting `alerts`. `allow_private`: the
-        value of the setting with this name. Raises ConfigError, which contains the invalid address."""
+        """`addresses`: the addresses of the receivers, in the same format as in the setting `alerts`.
+        `allow_private`: the value of the setting `allow_private`. Raises ConfigError for an invalid address.
+        The error message contains the invalid address."""
         found = receivers_of(addresses, allow_private)
         self._receivers = {receiver.name: receiver for receiver in found}
         self.names = list(self._receivers)
 
     def send(self, name: str, notifications: Sequence[Notification], suppressed: int = 0) -> str:
-        """Sends a notification to one receiver. Returns "", or the reason of a failure. `suppressed`: the
-        number of earlier alerts that were not sent."""
+        """Sends alerts to one receiver. Returns '' if the alerts were sent, or the reason for the failure.
+        `suppressed`: the number of earlier alerts that were withheld from the receiver."""
         alerts = [
             Alert(
                 rule=one.rule,
@@ -64,7 +65,7 @@ class Receivers:
 
 
 def receivers_of_settings(options: Mapping[str, Any], folder: str = ".") -> Receivers:
-    """Returns the receivers in the settings. These are read from `gossamer.toml`, the environment, and
-    `options`, which are options of `gossamer.run`."""
+    """Returns the receivers in the setting `alerts`. The settings are read from `gossamer.toml`, from the
+    environment, and from `options`. `options`: options of `gossamer.run`."""
     settings = read_given_settings(dict(options), folder)
     return Receivers(settings.alerts, settings.allow_private)

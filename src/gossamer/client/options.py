@@ -1,5 +1,6 @@
-"""The options of `gossamer.crawl`, `run` and `fetch`. They have the names of the command-line options. Their
-values are Python values such as numbers, lists, mappings and paths, or texts as on the command line."""
+"""The options of `gossamer.crawl`, `run` and `fetch`. Each option has the same name as the command-line
+option. A value is either a Python value, such as a number, list, mapping or path, or a string in the syntax
+of the command line."""
 
 from __future__ import annotations
 
@@ -149,9 +150,10 @@ _LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_por
 
 
 def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = ".") -> Job:
-    """Builds a job from keyword options. `folder`: the folder that may contain gossamer.toml. If an option's
-    value is None, its default applies. Raises UnknownOption for an unknown option (its message contains the
-    most similar valid name), and UsageError for an invalid value."""
+    """Builds the job of a crawl from its targets and options. `folder`: the folder that may contain
+    gossamer.toml. An option with the value None has its default value. Raises UnknownOption for an unknown
+    option, and UsageError for an invalid value. The message of UnknownOption contains the most similar option
+    name."""
     from gossamer.app.job import Job, JobOutput
     from gossamer.items.quality_gates import parse
     from gossamer.sinks.item_files import parse_file_store
@@ -200,7 +202,7 @@ def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = "."
 
 
 def check_names(options: Iterable[str], known: Iterable[str]) -> None:
-    """Raises UnknownOption for a name that is not an option."""
+    """Raises UnknownOption if a name is not an option."""
     valid = sorted(known)
     for name in options:
         if name not in valid:
@@ -208,18 +210,19 @@ def check_names(options: Iterable[str], known: Iterable[str]) -> None:
 
 
 def paths(value: Paths) -> list[str]:
-    """Converts one path or several paths to a list of texts."""
+    """Converts one path or several paths to a list of strings."""
     return [os.fspath(one) for one in ((value,) if isinstance(value, str | os.PathLike) else value)]
 
 
 def texts(value: Texts) -> list[str]:
-    """Converts one text or several texts to a list."""
+    """Converts one string or several strings to a list."""
     return [value] if isinstance(value, str) else list(value)
 
 
 def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
-    """Returns the settings for options that are settings. The option `setting` contains further settings.
-    Raises UsageError and ConfigError."""
+    """Builds the settings from options. `given`: the values of settings by name. The entry `setting` of
+    `given` contains further settings. `folder`: the folder that may contain gossamer.toml. Raises UsageError
+    and ConfigError."""
     from gossamer.config.settings import GivenSetting, load
 
     more = given.pop("setting", ())
@@ -234,7 +237,7 @@ def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
 
 
 def _value(value: Any) -> Any:
-    """Returns the value with all paths converted to texts."""
+    """Returns the value with all paths converted to strings."""
     if isinstance(value, list | tuple):
         return [_value(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -256,7 +259,8 @@ def _seconds(name: str, value: Time) -> float:
 
 
 def _pairs(option: str, value: Mapping[str, Any] | Texts, mark: str) -> dict[str, str]:
-    """Returns the names and values of a mapping or of texts such as `name=value`."""
+    """Converts a mapping, or strings such as `name=value`, to a dict. `mark`: the separator between name and
+    value."""
     if isinstance(value, Mapping):
         return {str(name): str(one) for name, one in value.items()}
     found = {}

@@ -1,5 +1,5 @@
-"""Prints the progress for `progress=True`. On a terminal and in a notebook, one line is updated in place.
-Elsewhere, a new line is printed every ten seconds."""
+"""Prints the progress of a crawl for the option `progress=True`. On a terminal and in a notebook, one line is
+updated in place. Other streams receive a new line every ten seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERVAL_S = 10.0
 
 
 class ProgressLine:
-    """Writes the state of a crawl to stderr."""
+    """Writes the progress of a crawl to stderr."""
 
     def __init__(self) -> None:
         kernel = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -24,7 +24,8 @@ class ProgressLine:
         self._width = 0
 
     def __call__(self, live: Live) -> None:
-        """Updates the line in place, or prints a new line if it is due."""
+        """Updates the progress line in place. If stderr cannot update a line, prints a new line every
+        INTERVAL_S seconds."""
         now = time.monotonic()
         if self._in_place:
             line = text(live)
@@ -43,7 +44,7 @@ class ProgressLine:
 
 
 def text(live: Live) -> str:
-    """Returns the state of a crawl in one line."""
+    """Formats the state of a crawl as one line of text."""
     summary = live.summary
     parts = [f"{summary.crawl}: {summary.pages} pages"]
     if summary.items:

@@ -1,5 +1,5 @@
-"""The records that a crawl yields: pages and items. Both are mappings of their record's fields, so that
-`dict(record)`, `pd.DataFrame(records)` and FastAPI work with them directly."""
+"""The records that a crawl yields: pages and items. A record is a mapping, so `dict(record)`,
+`pd.DataFrame(records)` and FastAPI can use records directly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_CELL_CHARACTERS = 200
 
 
 class _Record(Mapping[str, Any]):
-    """A mapping of a record's fields."""
+    """A record as a mapping from field names to values."""
 
     _fields: dict[str, Any]
 
@@ -36,7 +36,7 @@ class _Record(Mapping[str, Any]):
         return len(self._fields)
 
     def dict(self) -> dict[str, Any]:
-        """Returns the record's fields, in the order of the outputs."""
+        """Returns the record's fields as a dict. The fields have the same order as in the outputs."""
         return {**self._fields}
 
     def _repr_html_(self) -> str:
@@ -44,7 +44,8 @@ class _Record(Mapping[str, Any]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
-        """Lets pydantic and FastAPI return records as JSON objects."""
+        """Returns the pydantic schema of a record. With this schema, pydantic and FastAPI can return records
+        as JSON objects."""
         serialization = {
             "type": "function-plain",
             "function": lambda record: record.dict(),
@@ -54,12 +55,12 @@ class _Record(Mapping[str, Any]):
 
 
 class CrawledPage(PageView, _Record):
-    """A crawled page and its record. It has the methods and attributes that site functions use (`css`,
-    `xpath`, `json`, `price`, `text`, `product`, ...). Attributes read the page: `page.text` is its body as
-    text, and `page.links` is a list of links. `page["text"]` and `dict(page)` read the record
-    (docs/records.md). Other fields of the record are attributes too: `page.error`, `page.depth`,
-    `page.fetched_at`. For a URL that failed, `status` is None, `error` is set, and the body is empty.
-    """
+    """A crawled page and its record. A `CrawledPage` has the same methods and attributes as the page that a
+    site's page function receives (`css`, `xpath`, `json`, `price`, `text`, `product`, ...). Attributes are
+    read from the page: `page.text` is the body as text, and `page.links` is a list of links. Keys are read
+    from the record, as in `page["text"]` and `dict(page)` (docs/records.md). The other fields of the record
+    are also attributes, for example `page.error`, `page.depth` and `page.fetched_at`. For a URL that failed,
+    `status` is None, `error` is set, and the body is empty."""
 
     def __init__(self, record: PageRecord, page: Page | None, request: Request | None = None) -> None:
         self._fields = {
@@ -97,7 +98,7 @@ class CrawledPage(PageView, _Record):
 
     @property
     def status(self) -> int | None:  # type: ignore[override] # a URL that failed has none
-        """The HTTP status code. None if there was no response."""
+        """The HTTP status code, or None if no response was received."""
         return self.record.status
 
     @property
@@ -111,10 +112,11 @@ class CrawledPage(PageView, _Record):
 
 
 class Found(_Record):
-    """An item that a crawl yields. Its fields can be read as attributes and as keys, and so can `_url`,
-    `_site`, `_kind`, `_key`, `_seen_at` and `_version`. `item` is the item as an object of its own class.
+    """An item that a crawl yields. The item's fields can be read as attributes and as keys. The fields
+    `_url`, `_site`, `_kind`, `_key`, `_seen_at` and `_version` can also be read in both ways. The property
+    `item` is an instance of the item's own class.
 
-    A field that has the name of a method (`items`, `keys`, `get`) can be read only as a key.
+    A field that has the same name as a method (`items`, `keys`, `get`) can only be read as a key.
     """
 
     def __init__(self, fields: dict[str, Any], cls: type | None = None) -> None:
@@ -122,15 +124,15 @@ class Found(_Record):
         self.__dict__["_class"] = cls
 
     def __getattr__(self, name: str) -> Any:
-        fields = self.__dict__.get("_fields", {})  # empty while a copy is made
+        fields = self.__dict__.get("_fields", {})  # `_fields` is missing while `copy` creates an object
         if name in fields:
             return fields[name]
         raise AttributeError(f"the item has no field {name!r}: it has {', '.join(fields)}")
 
     @cached_property
     def item(self) -> Any:
-        """The item as an object of the class that the page function yielded, or a dict. Raises ValueError if
-        the class does not accept the fields because steps have changed them."""
+        """The item as an instance of the class that the page function yielded, or as a dict. Raises
+        ValueError if steps have changed the fields and the class rejects the changed fields."""
         own = {name: value for name, value in self._fields.items() if not name.startswith("_")}
         cls = self._class
         if cls is None or cls is dict:
@@ -144,7 +146,7 @@ class Found(_Record):
 
 
 def html_table(pairs: Any, head: str = "") -> str:
-    """Returns an HTML table of names and values."""
+    """Formats names and values as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(str(name))}</th><td>{html.escape(_short(value))}</td></tr>"
         for name, value in pairs
@@ -154,7 +156,7 @@ def html_table(pairs: Any, head: str = "") -> str:
 
 
 def html_rows(rows: list[Mapping[str, Any]], note: str = "") -> str:
-    """Returns an HTML table with one line per record."""
+    """Formats records as an HTML table with one row per record."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     body = "".join(

@@ -1,5 +1,5 @@
-"""Sends rows of other programs to the outputs of `-o`: to Kafka, webhooks and databases, and to JSON Lines
-and CSV files."""
+"""Writes rows of other programs to the outputs of the option `-o`. These outputs are Kafka, webhooks,
+databases, JSON Lines files and CSV files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ _FILES = ("jsonl", "csv")
 
 
 class RowOutputs:
-    """Outputs for rows. The sender must keep track of the rows that were sent. `specs`: outputs as given
-    after `-o`. `owner`: a name of the sender that never changes. `batch`: a name for these rows. If rows are
-    sent again, they must have the same `batch`, because it determines the `webhook-id`. `folder`: the folder
-    for rows that are not sent yet.
+    """Outputs to which a program writes rows. The program must keep track of the rows that were sent.
+    `specs`: the outputs, in the syntax of the option `-o`. `owner`: a name of the program that never changes.
+    `batch`: a name of the rows that are sent. Rows that are sent again must have the same `batch`, because
+    `batch` determines the `webhook-id`. `folder`: the folder for rows that are not sent yet.
 
-    Raises UsageError for an output that does not take rows one by one, and ConfigError if a library is
-    missing.
+    Raises UsageError for an output to which rows cannot be appended, and ConfigError if a library is missing.
     """
 
     def __init__(self, specs: Sequence[str], owner: str, batch: str, folder: str) -> None:
@@ -43,9 +42,10 @@ class RowOutputs:
                 self._tables.append(output)
 
     def send(self, kind: str, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Sends rows, each with its key. When this returns, all outputs have received them. After an error,
-        send the same rows again. Databases then contain each row once, streams and files at least once.
-        Raises SinkError, SinkAway and DiskFull."""
+        """Sends rows of the kind `kind` to all outputs. Each row has a key. All outputs have received the
+        rows when this method returns. After an error, call this method again with the same rows. A database
+        then contains each row once, and a stream or a file contains each row at least once. Raises SinkError,
+        SinkAway or DiskFull."""
         found = [Row(kind, key, dict(data)) for key, data in rows]
         if not found:
             return

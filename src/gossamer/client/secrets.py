@@ -1,5 +1,5 @@
-"""Resolves references to secrets in texts (`${env:NAME}` and `${file:PATH}`). For programs that connect to
-databases."""
+"""Replaces references to secrets (`${env:NAME}` and `${file:PATH}`) in strings with the secrets. Programs
+that connect to databases use this module."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _REFERENCE = re.compile(r"\$\{(?:env|file):[^}]+\}")
 
 
 def with_secrets(text: str) -> str:
-    """Returns the text with its references replaced by the secrets. From then on, these secrets are masked in
-    all output. Within a URL, a secret is percent-encoded. Raises ConfigError if a secret is missing or
-    empty."""
+    """Returns the text with each reference replaced by its secret. After this call, all output masks these
+    secrets. In a URL, the secret is percent-encoded. Raises ConfigError if a secret is missing or empty."""
 
     def value(found: re.Match[str]) -> str:
         secret = put_in(found[0])

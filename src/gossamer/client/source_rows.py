@@ -1,8 +1,7 @@
-"""Reads the rows of a source with any columns, for programs that have their own lists. A source is CSV, JSON
-lines, Excel, text with one URL per line, a sitemap, an SQL query, or a URL. A crawl reads its lists itself
-(`gossamer.run("urls.txt")`). If a row cannot be read, its number and the reason are returned, and reading
-continues.
-"""
+"""Reads the rows of a source with any columns. Programs that have their own lists use this module. A crawl
+reads its lists without this module (`gossamer.run("urls.txt")`). A source is a CSV file, a JSON Lines file,
+an Excel file, a text file with one value per line, a sitemap, an SQL query, or a URL. If a row cannot be
+read, the row's line number and the reason are returned, and reading continues."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ CheckNames = Callable[[Sequence[str]], None]
 
 
 class SourceRow(NamedTuple):
-    """A row of a source. `line`: its number in the source, as an editor or a spreadsheet shows it."""
+    """A row of a source. `line`: the line number of the row, as displayed by an editor or a spreadsheet."""
 
     line: int
     columns: Mapping[str, Any] | None
@@ -47,10 +46,11 @@ def read_rows(
     *,
     text_column: str = "url",
 ) -> Iterator[SourceRow]:
-    """Yields the rows of a source: a path (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, `.xlsx`, or text with one
-    URL per line), `sitemap:URL`, `sql:DATABASE QUERY` or a URL. Rows of a sitemap and of a URL have the column
-    `url`. Rows of text, and of a CSV file with one column and no header, have the column `text_column`. `options`:
-    the options of `gossamer.fetch`, for sitemaps. Raises GossamerError if the source cannot be read."""
+    """Yields the rows of a source. A source is a path (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, `.xlsx`,
+    or a text file with one value per line), `sitemap:URL`, `sql:DATABASE QUERY` or a URL. The rows of a
+    sitemap and the row of a URL have the column `url`. The rows of a text file have the column `text_column`.
+    A CSV file with one column and no header is read like a text file. `options`: the options of
+    `gossamer.fetch` with which sitemaps are fetched. Raises GossamerError if the source cannot be read."""
     if source.startswith("sitemap:"):
         return _of_sitemap(target_kind(source).text, dict(options or {}))
     if source.startswith("sql:"):
@@ -113,7 +113,7 @@ def _of_csv(path: Path, check_names: CheckNames, text_column: str) -> Iterator[S
 
 
 def _is_value(name: str, check_names: CheckNames, text_column: str) -> bool:
-    """Whether the only field of the first line is a value, and not the name of a column."""
+    """Returns whether the only field of the first line is a value instead of a column name."""
     if text_column == "url":
         return "://" in name
     try:
@@ -192,7 +192,8 @@ def _of_sitemap(url: str, options: dict[str, Any]) -> Iterator[SourceRow]:
 
 
 async def _sitemap_pages(url: str, options: dict[str, Any]) -> list[str]:
-    """Returns the URLs of pages in a sitemap or, for an index, in all of its sitemaps."""
+    """Returns the page URLs in a sitemap. If the sitemap is an index, returns the page URLs in all sitemaps
+    of the index. Reads at most MAX_SITEMAPS sitemaps."""
     waiting, seen, found = [url], {url}, list[str]()
     while waiting:
         at = waiting.pop()

@@ -1,4 +1,5 @@
-"""Escapes texts from pages so that spreadsheets do not run them as formulas. For programs that write CSV."""
+"""Provides `guarded_field`, which converts a value to a CSV field that a spreadsheet does not run as a
+formula. Programs that write CSV use this function."""
 
 from gossamer.sinks.csv import guarded_field
 

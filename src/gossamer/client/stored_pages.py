@@ -1,5 +1,5 @@
-"""Reads the stored pages of an earlier crawl (docs/archive.md): with another site file, or one by one. For
-programs that extract other data from them."""
+"""Reads the stored pages of an earlier crawl (docs/archive.md), either with another site file or page by
+page. Programs use this module to extract more data from the pages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class StoredPage(NamedTuple):
 
 
 def read_warc(path: str) -> Iterator[StoredPage]:
-    """Yields the last response of each URL in a WARC file or in a folder of them. Damaged records are left out.
-    Raises UsageError if a file cannot be read."""
+    """Yields the last response of each URL in a WARC file or in a folder of WARC files. Damaged records are
+    skipped. Raises UsageError if a file cannot be read."""
     try:
         archive = WarcArchive(Path(path))
     except OSError as error:
@@ -50,8 +50,8 @@ def read_warc(path: str) -> Iterator[StoredPage]:
 
 
 class StoredPages:
-    """The stored responses of an archive of any kind (docs/archive.md), by URL. Use it as a context manager. Raises
-    ConfigError if the archive cannot be read."""
+    """The stored responses of an archive, by URL. The archive can be of any kind (docs/archive.md). This
+    class is a context manager. Raises ConfigError if the archive cannot be read."""
 
     def __init__(self, path: str) -> None:
         from gossamer.collectors.archive.collector import archive_collector
@@ -65,7 +65,8 @@ class StoredPages:
         self._opened.shut()
 
     def get(self, url: str) -> StoredPage | None:
-        """Returns the last response of a URL, or None if none was stored or it is damaged."""
+        """Returns the last stored response of a URL. Returns None if no response is stored or if the response
+        is damaged."""
         try:
             found = self._opened.find(url)
         except OSError:
@@ -81,8 +82,8 @@ class StoredPages:
 
 
 def archives_of(crawl: str, data: str) -> list[str]:
-    """Returns the paths of the pages that a crawl stored. `data`: the data folder. Raises UsageError if there is no
-    such crawl, or if it stored no pages on this machine."""
+    """Returns the paths of the pages that a crawl stored on this machine. `data`: the data folder. Raises
+    UsageError if the crawl does not exist, or if the crawl stored no pages on this machine."""
     from gossamer.sites.manifest import read_manifest
 
     folder = Path(data) / crawl
@@ -98,9 +99,10 @@ def archives_of(crawl: str, data: str) -> list[str]:
 def read_stored_pages(
     stored: Sequence[str], site_file: str, folder: str, processes: int, tell: Callable[[str], None]
 ) -> str:
-    """Reads each stored page once with the page functions of a site file, and returns the path of the JSON Lines
-    file with their items. `folder`: the folder for that file and for the stored progress. A stopped run
-    continues from this progress. `tell`: called with messages for the user. Raises GossamerError."""
+    """Reads each stored page once with the page functions of a site file. Returns the path of the JSON Lines
+    file that contains the items. `folder`: the folder for the JSON Lines file and for the progress of the
+    run. If a run is stopped, the next run continues from the stored progress. `tell`: a function that
+    receives messages for the user. Raises GossamerError."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.sites.loading import load_all
 

@@ -1,4 +1,4 @@
-"""Submits crawls to a fleet, waits for their end, and stops them, for the Python API."""
+"""Submits crawls to a fleet, waits until they end, and stops them. The Python API uses this module."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ async def submit_to_fleet(
     wait: bool,
     say: Callable[[str], None],
 ) -> Summary:
-    """Submits a crawl, and waits for its end if `wait` is true. Returns its summary. Raises GossamerError,
-    also if no page was fetched or nothing was found."""
+    """Submits a crawl and returns the crawl's summary. `wait`: whether to wait until the crawl has ended.
+    `say`: a function that receives messages for the user. Raises GossamerError. With `wait`, a crawl without
+    success also raises GossamerError, for example if no page was fetched."""
     from gossamer.app.job import JobOutput
     from gossamer.app.outcome import error_of
     from gossamer.app.submit import read_summary, submit, wait_for_end
@@ -58,8 +59,9 @@ async def submit_to_fleet(
 
 
 def stop_submitted(crawl: str, **options: Any) -> bool:
-    """Stops a crawl on the fleet gracefully, and waits until the workers have ended it. Its queue is kept.
-    Returns whether the crawl was running. `options`: `store` and `setting`. Raises GossamerError."""
+    """Stops a crawl on the fleet gracefully, and waits until the workers have finalized the crawl. The queue
+    of the crawl is kept. Returns whether the crawl was running. `options`: the options `store` and `setting`.
+    Raises GossamerError."""
     background = Background(lambda _stop: _stop_submitted(crawl, options))
     background.start()
     return background.wait()

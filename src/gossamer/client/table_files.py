@@ -1,4 +1,4 @@
-"""Writes the tables of a program to a file of any format: Excel, Parquet, CSV, JSON lines or SQLite."""
+"""Writes the tables of a program to an Excel, Parquet, CSV, JSON Lines or SQLite file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from gossamer.sinks.sink_url import kind_of
 
 
 class TableRows(NamedTuple):
-    """A table: the names of its columns, and its rows with values such as numbers, decimals, times and texts."""
+    """A table. `names`: the column names. `rows`: the rows. Each row contains Python values, such as numbers,
+    decimals, datetimes and strings."""
 
     names: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
 
 def write_tables(spec: str, tables: Mapping[str, TableRows]) -> list[str]:
-    """Writes tables by name to a file, and returns the paths. An existing file is replaced. Excel files have
-    one sheet per table. For CSV and Parquet, several tables are written to one file each. `spec`: an output
-    as given after `-o`. Raises UsageError, ConfigError, SinkError and DiskFull."""
+    """Writes tables to a file, and returns the paths of the written files. `spec`: the output, in the syntax
+    of the option `-o`. `tables`: the tables by name. An existing file is replaced. An Excel file has one
+    sheet per table. If several tables are written as CSV or Parquet, each table has its own file. Raises
+    UsageError, ConfigError, SinkError or DiskFull."""
     path, form = parse(spec)
     if form in WHOLE or kind_of(spec) or "://" in path:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Converts records to tables of pandas and polars, which are imported only when they are used."""
+"""Converts records to pandas and polars DataFrames. Each library is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Returns a DataFrame with one row per record. Raises ConfigError if pandas is not installed."""
+    """Returns a pandas DataFrame with one row per record. Raises ConfigError if pandas is not installed."""
     try:
         import pandas
     except ImportError as missing:
@@ -25,7 +25,7 @@ def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
 
 
 def to_polars(rows: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
-    """Returns a DataFrame with one row per record. Raises ConfigError if polars is not installed."""
+    """Returns a polars DataFrame with one row per record. Raises ConfigError if polars is not installed."""
     try:
         import polars
     except ImportError as missing:
@@ -34,11 +34,13 @@ def to_polars(rows: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
 
 
 class RunResult(Summary, dict=True):
-    """The summary of a run, with access to the rows that the crawl has found in this and earlier runs."""
+    """The summary of a run. The methods return the rows that the crawl found in this run and in earlier
+    runs."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the last version of each of the crawl's items, or the page records if the crawl has no
-        items. Raises ConfigError if the crawl keeps no rows (`keep="off"`, or a shared store)."""
+        """Returns the latest version of each item of the crawl. If the crawl has no items, returns the page
+        records. Raises ConfigError if the crawl stored no rows in its folder, for example because of
+        `keep="off"` or a shared store."""
         from gossamer.app.query.sources import kept_rows
         from gossamer.sinks.rows_in_data_folder import NAME
 
@@ -56,16 +58,19 @@ class RunResult(Summary, dict=True):
         return list((items or pages).values())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Returns `rows` as a DataFrame. Raises ConfigError if pandas is not installed."""
+        """Returns the rows of the crawl as a pandas DataFrame. Raises ConfigError if pandas is not
+        installed."""
         return to_pandas(self.rows())
 
     def to_polars(self) -> polars.DataFrame:
-        """Returns `rows` as a DataFrame. Raises ConfigError if polars is not installed."""
+        """Returns the rows of the crawl as a polars DataFrame. Raises ConfigError if polars is not
+        installed."""
         return to_polars(self.rows())
 
 
 def result_of(summary: Summary, folder: Path) -> RunResult:
-    """Returns the result of a run. `folder`: the crawl's folder, from which the rows are read."""
+    """Builds a `RunResult` from the summary of a run. `folder`: the crawl's folder, which contains the
+    rows."""
     result = RunResult(**{name: getattr(summary, name) for name in summary.__struct_fields__})
     vars(result)["folder"] = folder
     return result

@@ -22,8 +22,8 @@ end before the crawl begins."""
 
 
 def read_targets(targets: Iterable[Target]) -> tuple[list[str], ScriptTargets]:
-    """Returns the targets as texts, and the objects (sites and lists) that some of these texts refer to.
-    Raises UsageError and ConfigError."""
+    """Converts the targets to strings. Returns the strings, and the `Site` objects and URL lists to which
+    some of the strings refer. Raises UsageError and ConfigError."""
     names: list[str] = []
     sites, lists = {}, {}
     for target in targets:

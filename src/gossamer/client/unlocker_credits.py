@@ -1,4 +1,5 @@
-"""Reads the unlocker and its budget from the settings. For programs that estimate their cost."""
+"""Reads the unlocker and its credit budget from the settings. Programs that estimate the cost of a run use
+this module."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from gossamer.errors import ConfigError
 
 
 class UnlockerAccount(NamedTuple):
-    """The unlocker that the settings name, and its budget.
+    """The unlocker in the settings, and its credit budget.
 
-    - `name`: the provider, such as `zenrows`, or `generic` if the unlocker is given as a URL.
-    - `options`: the options after `?` in the setting.
-    - `at_once`: the maximum number of calls at the same time.
-    - `daily`: the setting `credits_daily`, or None if there is no limit.
+    - `name`: the provider, such as `zenrows`. The name is `generic` if the setting `unlocker` is a URL.
+    - `options`: the options after `?` in the setting `unlocker`.
+    - `at_once`: the maximum number of concurrent calls.
+    - `daily`: the credit limit per day (setting `credits_daily`), or None if there is no limit.
     - `spent`: the credits spent today (UTC), as recorded in the store.
     """
 
@@ -32,17 +33,18 @@ class UnlockerAccount(NamedTuple):
 
     @property
     def left(self) -> int | None:
-        """The credits that are left today, or None if there is no limit."""
+        """The credits that remain for today, or None if there is no limit."""
         return None if self.daily is None else max(0, self.daily - self.spent)
 
 
 def unlocker_account(
     options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True, none_named: str = ""
 ) -> UnlockerAccount:
-    """Returns the account in the settings. These are read from `gossamer.toml`, the environment, and
-    `options`, which are options of `gossamer.run`. No request is made. `with_key`: whether the key must be
-    set. `none_named`: the message if the settings name no unlocker. Raises ConfigError if there is no provider
-    or no key, and StoreError."""
+    """Returns the unlocker in the settings, and its credit budget. The settings are read from
+    `gossamer.toml`, from the environment, and from `options`. `options`: options of `gossamer.run`. Sends no
+    request to the provider. `with_key`: whether the provider's key must be set. `none_named`: the error
+    message if the settings contain no unlocker. Raises ConfigError if the provider or the key is missing.
+    Raises StoreError if the store cannot be read."""
     settings = job_of((), options, folder).settings
     if settings.unlocker is None and none_named:
         raise ConfigError(none_named)

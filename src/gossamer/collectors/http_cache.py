@@ -1,11 +1,11 @@
-"""An HTTP cache for development (`--cache DIR`). Each response is fetched once, then replayed.
+"""An HTTP cache for development (`--cache DIR`). Each response is fetched once and then replayed.
 
-A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
-stored. Failures, block pages, and responses with the status 5xx, 408, 425 or 429 are not stored. Several
-processes may share the folder, because files are written under another name and then renamed. A stored
-response is used only for requests with the same values of the credentials that the user configured. Cookies
-that sites set are compared only by name. The values of cookies change with each response, so comparing values
-would make the cache useless. Responses for a logged-in account (`session=` of a site) are not stored. If a
+Each response is a file whose name is a hash of the request. If a file is incomplete, the response is fetched
+again. Only permanent responses are stored. Failures, block pages, and responses with the status 304, 408,
+425, 429 or 5xx are not stored. Several processes may share the folder, because files are written under
+another name and then renamed. A stored response is used only for requests with the same values of the
+credentials that the user configured. Cookies that sites set are compared only by name, because their values
+may change with each response. Responses for a logged-in account (`session=` of a site) are not stored. If a
 page redirects to itself, for example to set a cookie, both responses are stored.
 """
 
@@ -53,10 +53,11 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Returns responses from the folder, and fetches all other responses with the collector `inner`. `given`:
-    returns the headers that the user configured for a request. If `given` is None, all headers count as
-    configured. `worth`: returns whether a response may be stored. `apart`: a name that separates responses of
-    one kind from other responses. Raises ConfigError if the folder cannot be used."""
+    """Returns stored responses from the folder, and fetches missing responses with the collector `inner`.
+    `given`: a function that returns the headers that the user configured for a request. None means that the
+    user configured all headers. `worth`: a function that returns whether a response may be stored. `apart`: a
+    label for the cache entries, such as the name of a rung. Only requests with the same label share entries.
+    Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 
@@ -90,7 +91,7 @@ class CacheCollector:
         key = request_digest(
             request, headers, headers if self._given is None else self._given(request), guise, self._apart
         )
-        if key in self._bounced:  # the response of this request redirected to its own URL
+        if key in self._bounced:  # the last response redirected to the URL of the request itself
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
         entry = self._read(key)
@@ -122,8 +123,8 @@ class CacheCollector:
         return result
 
     def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
-        """If the response redirects to its own URL, remembers this, because the next request for the URL gets
-        another response."""
+        """Records a response that redirects to its own URL, so that the next request for the URL uses a
+        separate cache entry."""
         target = (
             next((value for name, value in headers if name == "location"), None)
             if 300 <= status < 400
@@ -142,7 +143,7 @@ class CacheCollector:
         await self._inner.close()
 
     def _read(self, key: bytes) -> _Entry | None:
-        """Returns the entry of a key, or None if the entry is missing, incomplete or damaged."""
+        """Returns the entry with a key, or None if the entry is missing, incomplete or damaged."""
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
@@ -163,8 +164,8 @@ class CacheCollector:
         return entry if entry.key == key else None
 
     def _write(self, key: bytes, page: Page) -> None:
-        """Stores a page. If storing fails, because the disk is full or the folder was removed, the crawl
-        continues without the stored page."""
+        """Stores a page. If storing fails, for example because the disk is full or the folder was removed,
+        the crawl continues."""
         packed = _pack(
             _Entry(
                 key,
@@ -212,8 +213,9 @@ def request_digest(
     guise: Guise | None = None,
     apart: str = "",
 ) -> bytes:
-    """Returns a hash of the parts of a request that determine its response: method, URL, body, configured
-    headers with credentials, and the names of all cookies. Credentials are stored only as part of this hash.
+    """Returns a hash of the parts of a request that determine the response. These parts are the method, URL,
+    body, configured headers with credentials, names of all cookies, `apart`, and whether the guise imitates a
+    browser. Credentials are stored only as part of this hash.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
     >>> request_digest(Request("http://e.com/"), one, {}) == request_digest(Request("http://e.com/"), other, {})

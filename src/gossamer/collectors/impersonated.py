@@ -1,9 +1,9 @@
-"""The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, with the same egress guard
-and limits as the plain rung.
+"""The impersonated rung, which fetches pages with the TLS and HTTP/2 fingerprint of a browser. The egress
+guard and the limits are the same as for the plain rung.
 
 Each browser and session has its own connection pool, so that no connection, TLS ticket or cached name links
-two visitors. The request supplies all headers, complete and in the browser's order (`identity.browsers`). The
-collector adds no headers.
+two visitors. The headers of the request are complete and in the browser's order (see `identity.browsers`).
+The collector adds no headers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ connections when it is used again."""
 
 
 class ImpersonatedCollector:
-    """Collects pages with the TLS and HTTP/2 fingerprint of the browser that the request's guise (its browser
-    identity) names. `options`: the arguments of `HttpCollector`. Raises ConfigError if curl_cffi is
-    missing."""
+    """Collects pages with the TLS and HTTP/2 fingerprint of a browser. The browser is determined by the
+    request's guise, which is the request's browser identity. `options`: the arguments of `HttpCollector`.
+    Raises ConfigError if curl_cffi is missing."""
 
     name = "impersonated"
 
@@ -44,7 +44,7 @@ class ImpersonatedCollector:
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
         """Fetches one URL with the fingerprint of the guise's browser. Redirects are not followed. Raises
-        ValueError if the guise is missing, which is a bug."""
+        ValueError if `guise` is missing, which indicates a bug."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung needs a guise with a browser")
         pool = await self._pool(guise)
@@ -63,8 +63,8 @@ class ImpersonatedCollector:
             await self._pools.popitem()[1].close()
 
     async def _pool(self, guise: Guise) -> HttpCollector:
-        """Returns the connection pool of the guise's browser and session. curl itself keeps connections
-        through different proxies apart."""
+        """Returns the connection pool of the guise's browser and session. curl itself separates the
+        connections through different proxies."""
         key = (guise.browser, guise.target, guise.session)
         pool = self._pools.get(key)
         if pool is None:

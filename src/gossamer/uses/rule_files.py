@@ -1,5 +1,6 @@
-"""Reads files of alert rules (TOML): the settings of the file, and the keys that rules of all uses have in
-common. Each use parses the condition of a rule (`when = "falls 5%"`) and its additional keys.
+"""Reads TOML files with alert rules for prices or ranks. Parses the settings of a file and the keys that
+price rules and rank rules share. The modules `prices.rules` and `ranks.rules` parse the condition of a rule
+(`when = "falls 5%"`) and any additional keys.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ DIGESTS = ("off", "run", "day")
 
 
 class AlertRule(msgspec.Struct, kw_only=True, frozen=True):
-    """A rule of any use."""
+    """The base class of alert rules for prices and ranks."""
 
     name: str
     text: str
@@ -26,8 +27,8 @@ class AlertRule(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def key(self) -> str:
-        """The key under which the history records that the rule fired. It changes with the text of the
-        rule."""
+        """The key of the rule's state in the history. A rule gets a new key when the text of its condition
+        changes."""
         return self.name if self.name == self.text else f"{self.name} = {self.text}"
 
 
@@ -35,20 +36,20 @@ Rule = TypeVar("Rule", bound=AlertRule)
 
 
 class RuleBook(NamedTuple, Generic[Rule]):
-    """All rules, and the settings for sending their alerts."""
+    """A collection of alert rules, with the settings for sending alerts."""
 
     rules: tuple[Rule, ...] = ()
     digest: str = "run"
-    """How alerts are combined. `run`: one notification with all alerts of a run. `day`: one notification per
-    day. `off`: one notification for each alert."""
+    """How alerts are combined into notifications. `run`: one notification with all alerts of a run. `day`:
+    one notification per day. `off`: one notification for each alert."""
     max_per_day: int = 50
     """Maximum number of notifications per receiver and day. The next notification states how many alerts were
     left out."""
 
 
 class BadRule(ValueError):
-    """Raised if a rule has a wrong value. `key`: the key of the value. `column`: the position of the first
-    wrong word in the value, from 1, or 0 if the whole value is wrong."""
+    """Raised if a rule contains an invalid value. `key`: the key of the invalid value. `column`: the position
+    of the error within the value, counted from 1, or 0 if the whole value is invalid."""
 
     def __init__(self, message: str, column: int = 1, key: str = "when") -> None:
         super().__init__(message)
@@ -56,38 +57,39 @@ class BadRule(ValueError):
 
 
 class RuleTable(NamedTuple):
-    """A table `[rules.NAME]` whose common keys are valid."""
+    """A TOML table `[rules.NAME]`. The keys that price rules and rank rules share are already validated."""
 
     name: str
     when: str
     severity: str
     scopes: dict[str, frozenset[str]]
     values: Mapping[str, Any]
-    """All values of the table, including those of the use's additional keys."""
+    """All values of the table, including the values of additional keys (`RuleForm.more`)."""
 
 
 class RuleForm(NamedTuple, Generic[Rule]):
-    """The form of a use's rules."""
+    """The syntax of price rules or of rank rules."""
 
     listed: str
-    """The word for an entry of the use's list, such as `target`."""
+    """The word for an entry of the user's list in messages, `target` or `keyword`."""
     forms: str
     """The possible values of `when`, for error messages."""
     scopes: tuple[str, ...]
-    """The keys that restrict a rule. The value of each is a text or a list of texts."""
+    """The keys that restrict a rule to some targets or keywords. The value of such a key is a string or a
+    list of strings."""
     more: tuple[str, ...]
-    """Additional keys of the use."""
+    """Additional keys that only this kind of rule has."""
     make: Callable[[RuleTable], Rule]
     """A function that creates a rule from its table. Raises BadRule."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All keys of a rule."""
+        """All keys that a rule table may contain."""
         return ("when", *self.scopes, "severity", *self.more, "enabled")
 
 
 def read_rule_file(path: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
-    """Reads a file of rules. Raises ConfigError."""
+    """Reads a TOML file with alert rules. Raises ConfigError."""
     try:
         with open(path, encoding="utf-8") as file:
             return parse_rule_file(file.read(), path, form)
@@ -100,8 +102,8 @@ def read_rule_file(path: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
 
 
 def parse_rule_file(source: str, name: str, form: RuleForm[Rule]) -> RuleBook[Rule]:
-    """Parses a file of rules. Raises ConfigError, whose message contains the file, the line, the column, and
-    the correct form."""
+    """Parses the content of a TOML file with alert rules. Raises ConfigError. The error message contains the
+    file, the line, the column, and the correct form."""
     try:
         found = tomllib.loads(source)
     except tomllib.TOMLDecodeError as error:
@@ -130,7 +132,7 @@ def parse_rule_file(source: str, name: str, form: RuleForm[Rule]) -> RuleBook[Ru
 
 
 def _rule(called: str, table: Any, form: RuleForm[Rule]) -> Rule | None:
-    """Returns the rule of a table, or None if it is not enabled. Raises BadRule."""
+    """Converts a TOML table to a rule. Returns None if the rule is disabled. Raises BadRule."""
     if not isinstance(table, dict):
         raise BadRule("write [rules.NAME] above it", 0, called)
     for key in table:
@@ -157,7 +159,8 @@ def _rule(called: str, table: Any, form: RuleForm[Rule]) -> Rule | None:
 
 
 def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
-    """Returns an error with the line and column of a key, or of a position in its value."""
+    """Returns a ConfigError with the line and column of a key. If `column` is not 0, the reported column is
+    inside the value of the key."""
     lines = source.splitlines()
     begin = 0
     if rule:

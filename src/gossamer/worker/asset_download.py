@@ -1,9 +1,9 @@
 """Downloads the files to which items refer. Stores each file under its content hash, and emits one row per
-file and one per reference.
+file and one row per reference.
 
-A file is treated like any other URL until its response arrives. The response is then not passed to a page
-function. Instead, it is checked against the file rule and stored. File rows are upserted like items, so sinks
-that are databases know their previous state.
+The URL of a file is queued and requested like any other URL. The response is not passed to a page function.
+Instead, the response is checked against the file rule and stored. File rows are upserted like items, so
+databases can compare a file row with its previous version.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ reason."""
 
 
 class AssetRows:
-    """Creates the rows of files and references. `runs` returns the run that saw a site's files (`Row.run`),
-    or '' unless every run sees all files of the site. `versions` returns the version of a site's file."""
+    """Creates the rows of files and references. `runs` returns the name of the current run if each run sees
+    all items of the site, otherwise '' (`Row.run`). `versions` returns the version of a site file."""
 
     def __init__(
         self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
@@ -76,7 +76,7 @@ class AssetRows:
         self._key, self._runs, self._versions = key, runs, versions
 
     def file(self, request: Request, now: float, **found: Any) -> Row:
-        """Returns the row of a file. `found` contains the fields of the row."""
+        """Returns the row of a file. `found`: the values of the row's other fields."""
         rule = rule_of(request)
         url = self._key(request.hops[0] if request.hops else request.url)
         fields = FileWithThumbnails if rule.thumbnails else StoredFile
@@ -133,7 +133,8 @@ def request_named_files(
     stay: Iterable[Row],
     taken: TakenLinks,
 ) -> list[Row]:
-    """Adds the files to which the items in `stay` refer to the frontier. Returns the rows of all references.
+    """Adds the files to which the items in `stay` refer to the frontier. Returns the rows of all references
+    of these items.
 
     `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: the item
     rows of the page, each with its references and the number of references beyond the limit. `fetch`: whether
@@ -166,8 +167,8 @@ def request_named_files(
 
 
 def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
-    """Adds the references of the items that remain in the visit after duplicates were dropped, and requests
-    their files."""
+    """Called after duplicate items were removed from a visit. Adds the references of the remaining items to
+    the visit, and adds their files to the frontier."""
     taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -179,7 +180,7 @@ def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Vi
 def _ask(
     one: Named, page: str, claim: Claim, taker: LinkIntake, taken: TakenLinks, voucher: str
 ) -> str | None:
-    """Adds one file to the frontier. Returns the reason if the file is refused, otherwise None."""
+    """Adds one file to the frontier. Returns None, or the reason why the file is refused."""
     if not one.url:
         taken.skip("filter")
         return "filter"
@@ -219,8 +220,9 @@ class AssetDownloads:
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """Stores a downloaded file. Returns two values. The first is the file's row, or None if the file is
-        unchanged. The second is the reason why the file was not stored, or None. Raises SinkError."""
+        """Stores a downloaded file. Returns a pair of the file's row and the reason why the file was not
+        stored. The row is None if the file is unchanged. The reason is None if the file was stored or is
+        unchanged. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)
@@ -257,7 +259,7 @@ class AssetDownloads:
         return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
 
     def close(self) -> None:
-        """Stops the threads that work on images and texts."""
+        """Stops the threads that store files and process images and texts."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _wrong(self, rule: FileRule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
@@ -270,8 +272,8 @@ class AssetDownloads:
         return "", ""
 
     def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
-        """Measures an image and stores its width and height in `own`. If the image is too small, returns the
-        reason and the detail. Otherwise returns two empty strings."""
+        """Measures an image and stores its width and height in `own`. Returns a reason and a detail if the
+        image is too small, otherwise two empty strings."""
 
         def read(at: int, most: int) -> bytes:
             body.seek(at)
@@ -284,13 +286,13 @@ class AssetDownloads:
                 return "filter", f"it has {found[0]}x{found[1]} pixels"
         elif (rule.width or rule.height) and own[
             "media_type"
-        ] != "image/svg+xml":  # an SVG is scalable, so it is never too small
+        ] != "image/svg+xml":  # an SVG is scalable and therefore never too small
             return "filter", "its size in pixels is unknown"
         return "", ""
 
     async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
-        """Makes and stores the thumbnails of a stored file. Returns the fields of the file's row that
-        describe them. `own`: the fields of the row that are already known."""
+        """Makes and stores the thumbnails of a stored file. Returns the fields `thumbnails` and
+        `thumbnail_error` of the file's row. `own`: the other fields of the row."""
         if own["media_type"] not in THUMBNAIL_TYPES:
             return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
         if own["bytes"] > MAX_IMAGE_BYTES:

@@ -1,10 +1,10 @@
-"""Fills outputs with rows of earlier runs. The *kept rows* are the rows that the crawl keeps in a file in its
-data folder (`sinks.rows_in_data_folder`). They are copied to outputs that a later run adds to the crawl, and
-to outputs that only some of its runs had.
+"""Fills outputs with the rows of earlier runs. The *kept rows* are the rows that the crawl keeps in a file in
+its data folder (`sinks.rows_in_data_folder`). Kept rows are copied to an output that a later run adds to the
+crawl, and to an output that some earlier runs of the crawl did not write.
 
-For each such output, the store records two values: the offset in the file of kept rows up to which rows have
-been copied, and the output's length. This allows a killed run to be continued. The caller must hold the lock
-of the outputs.
+For each output that is being filled, the store records the offset in the file of kept rows up to which rows
+have been copied, and the length of the output. A later run can therefore continue after a killed run. The
+caller must hold the lock of the outputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ offset of the first kept row that the file lacks."""
 class OutputBackfill:
     """Fills the outputs of one process.
 
-    `kept`: the kept rows, or None if some rows of the crawl were not kept. `only_pass`: whether new outputs
+    `kept`: the kept rows, or None if the crawl has not kept all of its rows. `only_pass`: whether new outputs
     get only the rows of the current pass (`--refresh`).
     """
 
@@ -53,16 +53,17 @@ class OutputBackfill:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns, for each output that the user named, whether the crawl keeps the rows of this output (see
-        `fills` of `sinks.open_outputs.FilteredFiles`). The keys are the paths of the outputs."""
+        """Returns a dict from the path of each output that the user named to whether the crawl keeps rows
+        that can fill the output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
-        """Returns, for each output, the offset of the first kept row that this output lacks if it is new.
-        Leaves out outputs for which the store already has such an offset."""
+        """Returns a dict from the path of each output to the offset of the first kept row with which the
+        output must be filled if it is new. Outputs for which the store already contains an offset are left
+        out."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
         marked = await self._frontier.filling()
@@ -70,8 +71,8 @@ class OutputBackfill:
         return {path: start for path, kept in fills.items() if kept and path not in marked}
 
     def note(self, new: Sequence[str], fills: Mapping[str, bool], starts: Mapping[str, int]) -> None:
-        """Determines which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`.
-        `starts`: the result of the method `starts`."""
+        """Records which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`. `starts`:
+        the result of the method `starts`."""
         self.changes += [path for path in new if starts.get(path)]
         self.unfilled += [
             path for path in new if fills.get(path) is False or (fills.get(path) and not self._kept)
@@ -84,8 +85,8 @@ class OutputBackfill:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs. Also records, for each output of the crawl that this run does not write, the
-        offset of the first row that this output lacks."""
+        """Fills the outputs. Also stores an offset for each output of the crawl that this run does not write,
+        so that a later run can fill the output from this offset."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}
@@ -106,8 +107,9 @@ class OutputBackfill:
     async def _fill_files(
         self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
     ) -> None:
-        """Appends the kept rows to the files of an output. `filled`: for each file, the offset up to which it
-        is filled. Rows are copied in groups, which begin at the same offsets in every run."""
+        """Appends the kept rows to the files of an output. `filled`: maps the path of each file to the offset
+        up to which the file is filled. Rows are copied in groups, which begin at the same offsets in every
+        run."""
         assert self._kept is not None
         at = min(filled.values())
         groups = self._kept.read(at, lengths[TARGET])
@@ -115,7 +117,7 @@ class OutputBackfill:
             rows, after = group
             for sink, part in output.route(rows):
                 path = sink.target()
-                if path not in lengths:  # the file was created by the first row of its kind
+                if path not in lengths:  # this row is the first of its kind and creates a new file
                     await add(sink, path, at)
                     filled[path] = (await self._frontier.filling()).get(path, after)
                 if filled.get(path, after) <= at:
@@ -124,8 +126,8 @@ class OutputBackfill:
             at = after
 
     async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
-        """Upserts the kept rows into a table. If the table keeps a history, leaves out rows that lack values
-        which are usual in good runs. Such rows may have been rejected at the end of their run."""
+        """Upserts the kept rows into a table. If the table keeps an item history, rows without the usual
+        values are left out, because these rows may have been rejected at the end of their run."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:
@@ -137,8 +139,8 @@ class OutputBackfill:
 
 
 def written_counts(table: TableSink) -> dict[str, int]:
-    """Returns how many rows of each kind a table accepted and refused since the last call, and resets these
-    counts. Returns {} if the table does not count."""
+    """Returns how many rows of each kind a table has accepted and refused since the last call, and resets
+    these counts. Returns {} if the table does not count its rows."""
     offered: Counter[str] | None = getattr(table, "offered", None)
     refused: Counter[str] | None = getattr(table, "refused", None)
     if offered is None or refused is None:

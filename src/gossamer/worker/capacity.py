@@ -1,5 +1,5 @@
-"""Decides how many visits a worker may run. The number depends on the limits of the worker's process, on the
-crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
+"""Decides how many visits a worker may run. This number depends on the resources of the worker's process, on
+the crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ RESOURCES = {
 
 
 class Limiter:
-    """Limits the number of running visits of a process, so that its CPU time and its resources (file
-    descriptors, memory, threads, ports) suffice.
+    """Limits the number of running visits of a process, so that the process does not run short of CPU time,
+    memory, file descriptors, threads or ports.
 
-    `level` is the number of visits without a shortage. It begins at `least`, and `need_more` changes it up to
-    `most`. If `least` is not given, it is always `most`. `visits` is the current limit. A shortage halves it
-    immediately. While there is no shortage, it rises by an eighth every two seconds, up to `level`.
+    `level` is the limit that applies while there is no shortage. `level` begins at `least`, and `need_more`
+    raises or lowers `level` between `least` and `most`. If `least` is not given, `level` is always `most`.
+    `visits` is the current limit. A shortage halves `visits` immediately. After a shortage, `visits` rises by
+    an eighth every two seconds, up to `level`.
 
-    `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the line that
-    `begin` logs. `most_by` names the limit that determines `most`: `fixed`, `descriptors` or `maximum`.
-    `busy_seconds` returns for how many seconds this thread was busy. `roomy` returns whether there is enough
-    memory for more visits.
+    `log(line)` is called for each kind of shortage, at most once per ten minutes. `begins` is the message
+    that `begin` logs. `most_by` names the limit that determines `most`: `fixed`, `descriptors` or `maximum`.
+    `busy_seconds` returns for how many seconds this thread has used or waited for a CPU. `roomy` returns
+    whether the machine has enough free memory for more visits.
     """
 
     def __init__(
@@ -80,15 +81,15 @@ class Limiter:
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Logs the line `begins` once. It states why fewer visits than configured are allowed from the
-        beginning."""
+        """Logs the message `begins` once. This message explains why the process starts with fewer visits than
+        configured."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""
 
     @property
     def is_calm(self) -> bool:
-        """Returns whether there was no recent shortage."""
+        """Returns whether the limit has recovered from the last shortage."""
         return self.visits >= self.level and self._since is None
 
     @property
@@ -144,7 +145,8 @@ class Limiter:
                 self.over = what
 
     def record_success(self) -> None:
-        """Records a visit without a shortage, and raises the limit if enough time has passed."""
+        """Records that a visit ended without a shortage, and raises the limit if the last shortage was long
+        enough ago."""
         self._since = None
         if self.visits >= self.level:
             return
@@ -157,31 +159,31 @@ class Limiter:
 
 
 class ClaimAllowance(Protocol):
-    """Limits the claims that one crawl may hold in a process that may work on several crawls. `busy` is the
-    number of claims that the crawl currently has."""
+    """Limits the claims of one crawl in a process that may work on several crawls. `busy`: the number of
+    claims that the crawl currently holds."""
 
     def ask(self, busy: int) -> int:
-        """Returns how many more claims the crawl may make now, or 0 if they are too few to be worth a
+        """Returns how many more claims the crawl may make now, or 0 if this number is too small to be worth a
         call."""
 
     def took(self, claims: int) -> None:
         """Records the number of claims made."""
 
     def rests(self, busy: int) -> None:
-        """Records that the crawl needs no more claims than it has now."""
+        """Records that the crawl currently needs no claims beyond the `busy` ones."""
 
 
 class FleetCaps(Protocol):
-    """The fleet's caps on requests per second (`state.rates.Caps`). `take(n)` returns how many of n claims
-    may be made now. `back(n)` returns n unused permits."""
+    """The fleet's caps on requests per second (`state.rates.Caps`). `take(n)` requests n permits, one per
+    claim, and returns the number of permits granted. `back(n)` releases n unused permits."""
 
     async def take(self, n: int) -> int: ...
     async def back(self, n: int) -> None: ...
 
 
 class SoleCrawlAllowance:
-    """The `ClaimAllowance` of a worker that has its process to itself. The worker claims a quarter more URLs
-    than it can visit at once, so that a finished visit is replaced immediately."""
+    """The `ClaimAllowance` of a worker that is alone in its process. The worker claims a quarter more URLs
+    than it can visit at once, so that the next visit can begin as soon as a visit ends."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

@@ -1,14 +1,14 @@
-"""Decides when a worker polls for claims, and which buckets it polls. For each server, one call returns the
-buckets in which a host is due.
+"""Decides when a worker polls the frontier for claims, and which buckets the worker polls. One call per
+server returns the buckets that contain a due host.
 
-The rank of a bucket is the rank of its first host. A higher rank means a more urgent URL. The worker first
-requests claims from the buckets of the highest rank, and only of hosts of that rank. If it can take more
-claims, it continues with the next rank. Every 8th claim goes to the bucket whose host has been due for
-longest, so that no host starves.
+The rank of a bucket is the rank of its first host. A host with more urgent URLs has a higher rank. The worker
+first requests claims from the buckets of the highest rank, and only for hosts of this rank. If the worker can
+take more claims, the worker continues with the next lower rank. Every 8th claim goes to the bucket whose host
+has been due for longest, so that no host starves.
 
-All workers see the same ranks, so each worker goes through the buckets of a rank in a different order. URLs
-that other workers add become visible at the next poll of all buckets. Changes by this worker's own settles
-are visible at once.
+All workers read the same ranks. Each worker therefore polls the buckets of a rank in a different random
+order. URLs that other workers add are noticed at the next poll of all buckets. Changes by this worker's own
+settles are noticed immediately.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class ClaimPoller:
         """Whether the fleet's caps, and not the hosts, limited the claims of the last round."""
 
     def touch(self, bucket: int) -> None:
-        """Marks a bucket as changed, because its hosts may now be due at another time."""
+        """Marks a bucket whose hosts may now be due at a different time, so that the bucket is polled
+        again."""
         if self._buckets == 1:
             self._due[0] = 0.0
         else:
@@ -96,8 +97,8 @@ class ClaimPoller:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """Makes one round through the buckets that are due, and returns about `want` claims, or fewer if the
-        fleet's caps allow fewer. Returns an empty list if no bucket is due."""
+        """Requests claims from the due buckets in one round. Returns about `want` claims, or fewer if the
+        fleet's caps or the due hosts allow fewer. Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
         return got
@@ -141,7 +142,7 @@ class ClaimPoller:
             now = time.monotonic()
             called = True
             asked = {bucket for bucket, _ in asks} | (asked if upto == before else set())
-            for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
+            for bucket, _ in asks:  # a bucket whose server did not answer is polled again in the next round
                 self._due.pop(bucket, None)
             for one in found:
                 self._put(one, now, dict(asks)[one.bucket])
@@ -202,13 +203,14 @@ class ClaimPoller:
         first: bool,
         last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
-        """Returns three values: the buckets to call, each with the number of claims to request; the order of
-        the hosts in each bucket; and the rank of the requested hosts.
+        """Plans one call. Returns the buckets to call with the number of claims to request from each, the
+        order in which each bucket chooses its hosts, and the rank of the hosts.
 
-        The buckets to call are those of `landed`, and the due buckets of the highest rank that is at most
-        `upto`. Buckets in `asked` were already called for rank `upto`, and are left out. If `last` is set,
-        the due buckets of all ranks up to `upto` are called, in descending order of rank. `first`: whether
-        every 8th claim goes to the bucket whose host has been due for longest.
+        `landed`: buckets that are called in any case, because visits to their hosts must free slots. `upto`:
+        due buckets of a higher rank are left out. Among the other due buckets, the buckets of the highest
+        rank are called. `asked`: buckets that were already called for rank `upto` and are left out. `last`:
+        whether the due buckets of all ranks are called, in descending order of rank. `first`: whether every
+        8th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [
@@ -224,7 +226,7 @@ class ClaimPoller:
         asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
         want -= share * len(landed)
         if not first and all(self._rank(bucket) == upto for bucket in due):
-            due = []  # the next round calls them, before any less urgent host
+            due = []  # the next round calls these buckets first, before less urgent hosts
         if not due or want <= 0:
             return asks, orders, upto
         top = max(map(self._rank, due))

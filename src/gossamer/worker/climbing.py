@@ -1,6 +1,6 @@
-"""Moves visits up the ladder of rungs. A rung is a collector with an identity. This module decides at which
-rung the visits of a host begin, when a visit climbs to a higher rung, and what its result shows about the
-host."""
+"""Moves visits up the ladder of rungs. A rung is a collector with an identity. This module chooses the rung
+at which a visit begins, decides when a visit climbs to a higher rung, and updates the record of the host's
+rungs after each visit."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 class LendsIdentity(Protocol):
     """The interface of an identity, which supplies the headers and cookies of requests. `lend` returns the
-    headers (the user's headers, a seed's credentials, cookies) and the browser profile. `took` stores the
-    cookies of a response. `forget` drops a domain's session."""
+    headers and the browser profile for a request. The headers contain the user's headers, a seed's
+    credentials and the cookies. `took` saves the cookies that a response sets. `forget` deletes the session
+    of a domain."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -40,8 +41,8 @@ class LendsIdentity(Protocol):
 
 class LendsProxies(Protocol):
     """The interface of an object that supplies proxies (`proxies.proxy_rotation`). `through` tries a request
-    through one proxy after another until one try succeeds. `apart` is the minimum number of seconds between
-    two tries that reach the host. `blocked` reports that the proxy `name` returned a block page."""
+    through one proxy after another until a try succeeds. `apart`: the minimum number of seconds between two
+    tries that reach the host. `blocked` records that the proxy `name` returned a block page."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -67,8 +68,8 @@ class Rung(NamedTuple):
     function."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
-        """Fetches one URL, through a proxy if proxies are configured. The identity stores the response's
-        cookies. `apart`: minimum number of seconds between two tries that reach the host."""
+        """Fetches one URL, through a proxy if proxies are configured, and stores the response's cookies in
+        the identity. `apart`: the minimum number of seconds between two tries that reach the host."""
 
         async def go(proxy: str | None = None, goes_on: Callable[[], bool] = lambda: True) -> Page | Failure:
             headers, guise = self.identity.lend(request)
@@ -98,8 +99,8 @@ class Rung(NamedTuple):
         return await go()
 
     def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Reads the cookies in the headers of a request, and stores them in the identity as if the host had
-        set them in a response."""
+        """Stores the cookies in the headers of a request in the identity, as if a response of the host had
+        set these cookies."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
             for name, value in headers.items()
@@ -111,16 +112,16 @@ class Rung(NamedTuple):
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """Reports a block page to the proxies. Does not report empty pages and log-in pages, because these
-        are not evidence against the proxy's address."""
+        """Reports a block page to the proxies. Empty pages and log-in pages are not reported, because they do
+        not show that the proxy's address is blocked."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 
 class CrawlRungs(Protocol):
     """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user has configured for
-    a request. `held` maps each site that has a log-in to the rungs on which its accounts are logged in.
-    `disguised`: whether browsers run with a disguised profile. `pages` returns the rung for a request."""
+    a request. `held` maps the name of each site with a log-in to the rungs that use the site's accounts.
+    `disguised`: whether browsers run with a disguised profile. `pages` returns the rung of a request."""
 
     @property
     def given(self) -> Given: ...
@@ -188,11 +189,11 @@ class RungMemory(Protocol):
 
 
 class Climb:
-    """The climb of one visit up the ladder of rungs.
+    """Tracks how one visit climbs the ladder of rungs.
 
-    `request` names the current rung. `tried`: how many times the URL was retried before this visit. `left`:
-    whether the URL has a retry left. `patience`: a higher rung may start only within this many seconds from
-    now.
+    `request`: the visit's request with the name of the current rung. `tried`: how many times the URL was
+    retried before this visit. `left`: whether the URL has a retry left. `patience`: the number of seconds
+    from now within which a higher rung may start.
     """
 
     def __init__(
@@ -220,8 +221,9 @@ class Climb:
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
         """Returns whether the visit continues on the next higher rung after this response. `pause`: the
-        seconds until that rung would start. `waits`: the seconds for which the server asked the crawler to
-        wait. A visit does not climb after an error or if the server asked for a wait."""
+        number of seconds until the higher rung can start. `waits`: the number of seconds that the server
+        asked the crawler to wait. A visit does not climb after a failure. If the server asked the crawler to
+        wait, a visit climbs only if it is a probe of a lower rung."""
         self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -245,13 +247,14 @@ class Climb:
 
     @property
     def may_render(self) -> bool:
-        """Whether a page that is empty without scripts may still climb to the browser."""
+        """Whether the visit can still climb to the browser rung."""
         rung = self.request.rung or self.began
         return BROWSER in self._rungs and RUNGS.index(rung) < RUNGS.index(BROWSER)
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """Returns the final verdict of the visit. It is a retry if the host gets no requests for a while, or
-        if the higher rung is tried later. Otherwise it is `verdict`."""
+        """Returns the final verdict of the visit. The final verdict is a retry if the host must get no
+        requests for a while, or if the higher rung could not start in time. Otherwise `verdict` is returned
+        unchanged."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
@@ -260,15 +263,16 @@ class Climb:
         )
 
     def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """If the higher rung was not available, returns the result and the verdict of the lower rung."""
+        """Returns the result and the verdict of the lower rung if the higher rung could not make its request,
+        otherwise None."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 
 
 class Climbing:
-    """Creates the climbs in a crawl that has more than one rung. `patience`: a higher rung may start only
-    within this many seconds after a visit's start. `lanes`: moves a host back to its usual workers when its
-    pages no longer need a browser."""
+    """Creates one `Climb` per visit, in a crawl with more than one rung. `patience`: the number of seconds
+    after the start of a visit within which a higher rung may start. `lanes`: moves a host back to its usual
+    lane when the host's pages no longer need a browser."""
 
     def __init__(
         self, memory: RungMemory, allowed: Allowed, patience: float = 30.0, lanes: LaneRouter | None = None
@@ -276,7 +280,7 @@ class Climbing:
         self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
 
     async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
-        """Starts a visit's climb. Returns None if there is only one rung."""
+        """Returns the `Climb` for a new visit, or None if the request may use only one rung."""
         rungs = self._allowed(request)
         if len(rungs) < 2:
             return None
@@ -287,7 +291,7 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Updates the record of a host's rungs with the result of a visit. An error does not change the
+        """Updates the record of a host's rungs with the result of a visit. A failure does not change the
         record."""
         if isinstance(result, Failure):
             return
@@ -311,8 +315,9 @@ class Climbing:
 
 
 def block_kind(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
-    """Returns the kind of block of a response. '' means that it is not a block. `rendering` means that only a
-    browser can fill the page (`Page.unrendered`)."""
+    """Returns the kind of block in a response, or '' if the response is not a block that a higher rung can
+    avoid. The kind `rendering` means that the page is empty until a browser has run its scripts
+    (`Page.unrendered`)."""
     if isinstance(result, Failure):
         return ""
     if block is not None and block.kind not in TO_PEOPLE:

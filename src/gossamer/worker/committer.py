@@ -1,15 +1,14 @@
-"""Commits the results of visits in groups. A commit makes the rows of the visits durable, then settles their
-claims. A crash before the settle costs only time.
+"""Commits the results of visits in groups. A commit makes the rows of the visits durable, then settles the
+claims. After a crash before the settle, the claims are visited again and no data is lost.
 
-Only one commit is in flight at a time. All visits of a commit share its fixed cost, which is mainly the sync
-to disk. A busy worker therefore gathers many visits for each commit. An idle worker gathers few, because its
-hosts may be waiting until these visits free their slots.
+Only one commit runs at a time. All visits of a commit share its fixed cost, which is mainly the fsync. A busy
+worker therefore gathers many visits for each commit. An idle worker gathers only a few visits, because a host
+may be unable to receive further requests until the commit frees the host's slots.
 
-Plain files are appended under the crawl's output lock. The script that settles the claims also commits the
-new length of the files. This script may find that the worker no longer holds a claim. In that case, the
-committer truncates the files to their length before the commit, and writes the rows again without those of
-that claim. After an unexpected error, nothing is retried here. The worker stops, and the next worker removes
-the uncommitted rows.
+Plain files are appended under the crawl's output lock. The Lua script that settles the claims also commits
+the new length of the files. If the script reports that the worker has lost a claim, the committer truncates
+the files to their previous length, and writes the rows of the other claims again. The committer does not
+retry after an unexpected error. Instead, the worker stops, and the next worker removes the uncommitted rows.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ MAX_GATHERED_VISITS = 32
 
 
 class GatherLimits(NamedTuple):
-    """Limits how long a busy worker gathers visits for a commit, and how many it gathers."""
+    """Limits the time for which a busy worker gathers visits for a commit, and the number of gathered
+    visits."""
 
     seconds: float
     """Maximum number of seconds that a visit waits for its commit to start. Shortly after that time, the
@@ -54,9 +54,9 @@ makes. Otherwise, the worker may have to wait for slots that unsettled visits st
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
-    """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: whether the
-    crawl has a byte limit. If so, visits do not wait for each other, because bytes are counted only at the
-    commit."""
+    """Returns the `GatherLimits` for a crawl whose hosts allow `slots` concurrent requests. `counted`:
+    whether the crawl has a byte limit. With a byte limit, visits are committed without waiting for other
+    visits, because bytes are counted only at the commit."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
@@ -77,8 +77,8 @@ class Committer:
         on_lost: Callable[[Sequence[Claim]], None] = lambda _: None,
     ) -> None:
         """`totals`: counts the requests of visits for the metrics. `on_put`: functions that are called with
-        each visit that is passed to `put`. `on_lost`: a function that is called with the claims that were
-        lost before their visits were settled."""
+        each visit that is passed to `put`. `on_lost`: a function that is called with lost claims, which are
+        claims that this worker no longer held when their visit was to be settled."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """The visits in the commit that is in flight."""
@@ -101,7 +101,7 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether the limit of waiting visits is reached, so that no further visits should begin."""
+        """Whether so many visits wait for their commit that no further visits should begin."""
         return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
 
     @property
@@ -119,10 +119,10 @@ class Committer:
         on_settled: Callable[[list[Visit]], None] = lambda _: None,
         alone: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Commits visits until `close` was called and no visit waits. Raises unexpected errors. `busy`:
-        returns whether the worker has enough work. If it has, no host waits for a commit. `alone`: returns
-        whether the worker can continue only after the commit. `on_settled`: called with the visits of each
-        commit."""
+        """Commits visits until `close` has been called and no visit waits. Raises unexpected errors. `busy`:
+        returns whether the worker still finds hosts to claim from, so that the commit may be delayed.
+        `alone`: returns whether the worker has nothing to do until the next commit. `on_settled`: called with
+        the visits of each commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
@@ -139,12 +139,13 @@ class Committer:
             await self._outputs.ship()
 
     def close(self) -> None:
-        """Commits the waiting visits. `run` then returns."""
+        """Makes `run` commit the waiting visits and return."""
         self._closing = True
         self._wake.set()
 
     async def _gather(self, busy: Callable[[], bool], alone: Callable[[], bool]) -> None:
-        """Waits for further visits, if any are expected soon."""
+        """Waits for further visits to join the commit, unless the worker has nothing to do until the
+        commit."""
         if alone():
             return
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
@@ -156,10 +157,10 @@ class Committer:
             await asyncio.sleep(GATHER_WAIT_S)
 
     async def _commit(self, batch: list[Visit]) -> None:
-        """Writes the rows, then settles the claims and records the files' new lengths.
+        """Writes the rows, then settles the claims and commits the files' new lengths.
 
-        One script cannot settle claims on two servers. If the store has several servers, the rows are
-        therefore written and settled for one server after the other.
+        A script cannot settle claims on more than one server. If the store has several servers, the committer
+        writes and settles the visits of one server at a time.
         """
         if self._likening is not None:
             await self._likening.mark(batch)
@@ -175,11 +176,11 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settles all visits except those whose claims were lost, and removes the rows of the lost visits
-        from the files.
+        """Settles all visits except the visits whose claims were lost. Removes the rows of lost visits from
+        the files.
 
-        The links of the lost visits are added anyway, because the `LinkIntake` has cached these links as
-        taken and would skip them later.
+        The links of lost visits are still added to the frontier, because the `LinkIntake` has cached these
+        links as taken and would skip them later.
         """
         lost = False
         while True:
@@ -201,14 +202,16 @@ class Committer:
             commits[0] = commits[0]._replace(files=moves)
             left: dict[int, list[Visit]] = {}
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
-                if isinstance(
-                    outcome, Moved | Stale
-                ):  # the store was emptied and has no claims, so no rows of this worker may remain
+                # if another store has replaced the original store, this check raises an error, because
+                # nothing may be written any more
+                if isinstance(outcome, Moved | Stale):
                     await self._frontier.check_same()
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:
                         raise outcome
-                    lost = True  # the store lost its last second of writes: truncate the files to match
+                    # the store lost its last second of writes, so the files are truncated to the committed
+                    # lengths in the store
+                    lost = True
                     await self._outputs.read_lengths()
                     left = buckets
                     break
@@ -239,5 +242,6 @@ def _commit(bucket: int, visits: list[Visit], adds: Adds, totals: TotalsOfVisits
         hosts[visit.claim.host] += visit.counts.get("bytes", 0)
     now = time.monotonic()
     more = totals(visits, counts) if totals is not None else {}
-    ends = [visit.ends(now) for visit in visits if visit.settle.end]  # robots.txt visits are only logged
+    # robots.txt visits have no settle record here, because their claims are already settled
+    ends = [visit.ends(now) for visit in visits if visit.settle.end]
     return Commit(bucket, ends, counts, adds, hosts=hosts, totals=more)

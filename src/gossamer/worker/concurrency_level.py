@@ -2,12 +2,12 @@
 
 | limit | meaning |
 | --- | --- |
-| hosts | fewer visits than allowed run, because hosts wait for their delay or none is left |
+| hosts | fewer visits than allowed run, because all hosts wait for their delay or no host is left |
 | latency | visits wait for responses: no other host can be requested now, or the level still rises |
 | rate | a cap of the fleet (`gossamer rate`) allows no more requests now |
-| memory, processor, descriptors, threads, ports | the process or its machine is short of it |
-| fixed | `concurrency` is a number, and all of these visits are in use |
-| maximum | all visits are in use, and `auto` allows no more |
+| memory, processor, descriptors, threads, ports | the process or its machine is short of this resource |
+| fixed | `concurrency` is a number, and this many visits are running |
+| maximum | the highest number of visits that `auto` allows is running |
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class ConcurrencyLevel(NamedTuple):
 
 
 def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
-    """Returns the level of a process, and the limit that applies to the crawl of `poller`."""
+    """Returns the number of visits that the process may run at once, and the limit that applies to the crawl
+    for which `poller` claims URLs."""
     share, scarce = limiter.load()
     visits = round(limiter.visits * share)
     if scarce or limiter.visits < limiter.level:
@@ -42,14 +43,14 @@ def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
 
 
 class LevelLog:
-    """Reads the level of a worker with `read`, and logs it whenever it has changed."""
+    """Reads the concurrency level of a worker with `read`, and logs the level whenever it has changed."""
 
     def __init__(self, crawl: str, worker: str, read: Callable[[], ConcurrencyLevel]) -> None:
         self._crawl, self._worker, self._read = crawl, worker, read
         self._logged: ConcurrencyLevel | None = None
 
     def __call__(self) -> ConcurrencyLevel:
-        """Returns the level."""
+        """Returns the current level, and logs it if it has changed."""
         now = self._read()
         if now != self._logged:
             self._logged = now

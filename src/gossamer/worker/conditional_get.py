@@ -1,5 +1,5 @@
-"""Makes conditional requests in a recrawl. Decides which data is stored about a visited page, and compares
-the next response with this data."""
+"""Makes conditional requests in a recrawl. Decides which data about a visited page is stored, and compares
+the next response with the stored data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def site_versions(sites: Mapping[str, str]) -> str:
-    """Returns a hash over the names and versions of the site files that read the crawl's pages, or '' if
-    there are none."""
+    """Returns a hash of the names and versions of the crawl's site files, or '' if the crawl has no site
+    files."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
@@ -37,7 +37,7 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     known = request.known
     if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
-    # the validators belong to the page at another URL
+    # the stored validators belong to another URL
     if request.url != known.end if known.end else request.hops:
         return request
     conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
@@ -46,8 +46,8 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
 
 
 def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
-    """Adds to a visit the data about its URL that a later recrawl needs. If the page did not change, removes
-    its rows. `by`: the digest of the site files that read the page (`site_versions`)."""
+    """Adds the data that a later recrawl needs to a visit. If the page did not change, removes the page's
+    rows from the visit. `by`: the digest of the site files that read the page (`site_versions`)."""
     request, settle = visit.claim.request, visit.settle
     if (
         settle.end not in (ClaimEnd.DONE, ClaimEnd.REFUSED, ClaimEnd.DEAD)
@@ -82,7 +82,7 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
-        by = "?"  # its items may not be stored, so the next pass must read it again
+        by = "?"  # the page's items may not have been stored, so the next pass must read the page again
     return KnownPage(
         result.status,
         _validator(result.header("etag")),
@@ -96,7 +96,8 @@ def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPag
 
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
-    """Removes the rows that equal rows of the previous visit, and counts the removed rows."""
+    """Removes the rows that have not changed since the previous visit, and counts the page as new, changed,
+    unchanged or gone."""
     if 0 < before.status < 400 and now.status in GONE_STATUSES:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
@@ -115,7 +116,7 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
     """Returns the data to store after a 304 response. If the request was not conditional, the response's
-    validators are not stored, because the crawler may never have seen that version of the page."""
+    validators are not stored, because the crawler may never have fetched this version of the page."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(

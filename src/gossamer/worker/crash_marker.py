@@ -1,9 +1,11 @@
-"""Records the claim whose page a process is currently reading. The record (the mark) is in a memory-mapped
-file in the crawl's folder, which survives the process.
+"""Records the claim whose page a process is currently reading, so that a later run can tell which page killed
+the process. The record is stored in a memory-mapped file in the crawl's folder, and survives the death of the
+process.
 
-A page can kill the process that reads it, through a bug in a C parser or in a site file. If that was the
-crawl's only process, the crawl ends, and the next run cannot know whether a person killed the process. The
-mark tells the next run which claim may have caused the death, so that it counts a crash only for this claim.
+A page can kill the process that reads the page, through a bug in a C parser or in a site file. After the
+death of the only process of a crawl, the next run cannot know whether a page or a person killed the process.
+The record names the only claim that may have caused the death, so the next run counts a crash only for this
+claim.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class CrashMarker:
-    """The crash marker of one process. It contains the token and the bucket of the claim whose page is being
-    read. Token 0 means that no page is being read. Writing the mark takes 0.2 us per page and no system
-    call."""
+    """The crash marker of one process. The marker contains the token and the bucket of the claim whose page
+    is being read. Token 0 means that no page is being read. Setting the marker takes 0.2 us per page and no
+    system call."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: the crawl's folder. If it is None, the marker is only in memory and is lost when the
-        process dies. Raises OSError."""
+        """`folder`: the crawl's folder. If `folder` is None, the marker is kept only in memory and is lost
+        when the process dies. Raises OSError."""
         self._path = folder and folder / f"reading.{os.getpid()}"
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
@@ -38,25 +40,25 @@ class CrashMarker:
             os.close(note)
 
     def begins(self, bucket: int, token: int) -> None:
-        """Marks that the page of a claim is being read."""
+        """Sets the marker to the claim whose page is about to be read."""
         _CLAIM.pack_into(self._map, 0, token, bucket)
 
     def ends(self) -> None:
-        """Clears the mark, because the page was read or failed with an error."""
+        """Clears the marker after the page was read or reading failed with an error."""
         _CLAIM.pack_into(self._map, 0, 0, 0)
 
     def close(self) -> None:
         """Removes the marker's file."""
         note, self._map = self._map, bytearray(_CLAIM.size)
         if isinstance(note, mmap.mmap):
-            note.close()  # the mapping has a file descriptor of its own
+            note.close()  # the mapping keeps its own file descriptor open
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """Returns (bucket, token) of each claim whose page a dead process of the crawl was reading, and removes
-    the markers. May be called only while no other process works on the crawl."""
+    """Returns the (bucket, token) of each claim whose page a dead process of the crawl was reading, and
+    deletes the marker files. May be called only while no other process works on the crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

@@ -12,8 +12,9 @@ from gossamer.worker.link_intake import LinkIntake
 
 
 class SeedRedirects(Protocol):
-    """The interface to the redirects of seeds, which all workers of a store share (`frontier.crawls`). `look`
-    returns the crawl's state and the redirects, as pairs of source and target."""
+    """The interface to the store's list of seed redirects, which all workers of a crawl share
+    (`frontier.crawls`). `look` returns the crawl's state and a list of redirects as (source, target) pairs.
+    `anchor` adds a redirect."""
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]: ...
 
@@ -22,7 +23,7 @@ class SeedRedirects(Protocol):
 
 class ParkedLinks(Protocol):
     """The interface to the refused links, which the frontier keeps until all seeds have a response
-    (`frontier.frontier_client`)."""
+    (`frontier.frontier_client`). `admit` queues the refused links to a host."""
 
     async def admit(self, bucket: int, host: str) -> int: ...
 
@@ -30,9 +31,9 @@ class ParkedLinks(Protocol):
 
 
 class SeedHosts:
-    """Decides whether a host belongs to the crawl's seeds. Hosts that do not belong to the seeds need
-    vouchers. In every scope except `any`, all hosts in scope belong to the seeds, because the user asked for
-    them."""
+    """Decides whether a host counts as a seed host. Links to any other host need a voucher. If the scope is
+    `any`, only hosts with the same registered domain as a seed are seed hosts. In every other scope, all
+    hosts are seed hosts."""
 
     def __init__(self, seeds: Iterable[str], *, anywhere: bool) -> None:
         self._domain = lru_cache(10_000)(urls.registered_domain)
@@ -43,20 +44,19 @@ class SeedHosts:
         return not self._anywhere or self._domain(host) in self._domains
 
     def add(self, host: str) -> None:
-        """Adds the registered domain of a host to which a seed was redirected."""
+        """Adds the registered domain of a host, for example the target of a seed's redirect."""
         self._domains.add(self._domain(host))
 
 
 class CrawlScope:
-    """The scope of one crawl.
+    """The scope of one crawl in this process.
 
-    - `rules`: the URL filters that the seeds define.
-    - `intake`: adds the links that these filters accept to the frontier.
-    - `seeds`: decides whether a host belongs to the seeds.
-    - `bucket`: maps a host to its bucket.
-    - `admits`: whether refused links to the target host of a redirect are added after the redirect.
-    - `is_open`: whether the scope of a link depends on the host of the page that contains it. If so,
-      redirects change nothing.
+    - `rules`: the URL filters that the seeds define. - `intake`: filters links with `rules` and adds the
+      accepted links to the frontier. - `seeds`: decides whether a host is a seed host.
+    - `bucket`: maps a host to its bucket. - `admits`: whether a redirect of a seed adds the previously
+      refused links to the target host.
+    - `is_open`: whether the scope of a link depends on the page that contains the link. An open scope ignores
+      redirects of seeds.
     """
 
     def __init__(
@@ -82,33 +82,33 @@ class CrawlScope:
         return self.rules.allows_port(host)
 
     async def refresh(self) -> str:
-        """Adds to the scope the target hosts of redirects that other workers recorded. Returns the crawl's
-        state."""
+        """Extends the scope by the seed redirects that other workers recorded. Returns the crawl's state."""
         state, redirects = await self._redirects.look(self._crawl)
         for source, target in redirects:
             await self._grow(source, target)
         return state
 
     async def redirected(self, source: str, target: str) -> None:
-        """Records a redirect of a seed for all workers, and extends the scope."""
+        """Records a redirect of a seed for all workers, and adds the target's host to the scope."""
         if (source, target) not in self._known and not self._is_open:
             await self._redirects.anchor(self._crawl, source, target)
             await self._grow(source, target)
 
     def widen(self, seeds: Sequence[str]) -> None:
-        """Adds seeds to the scope of this process only."""
+        """Adds seeds to the scope in this process."""
         self.rules = self.rules.with_seeds(seeds)
         for seed in seeds:
             self._seeds.add(urls.host(seed))
         self.intake.widen(self.rules)
 
     async def release(self) -> None:
-        """Stops keeping links for later redirects of seeds, once all seeds have a response."""
+        """Stops keeping refused links once all seeds have a response, because no seed can be redirected any
+        more."""
         if self.intake.holds and not await self._parked.may_redirect_seeds():
             self.intake.release()
 
     async def _grow(self, source: str, target: str) -> None:
-        """Adds the target's host to the scope, and admits the refused links to this host."""
+        """Adds a redirect target's host to the scope, and queues the refused links to this host."""
         if (source, target) not in self._known:
             self._known.add((source, target))
             host = urls.host(target)

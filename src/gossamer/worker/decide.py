@@ -1,5 +1,5 @@
-"""Decides the verdict of a visit, with a pure function of the response. Blocks and errors are values here,
-not exceptions."""
+"""Decides the verdict of a visit, with a pure function of the response. Blocks and errors are passed as
+values and are not raised as exceptions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def decide(
     """Returns the verdict for a request.
 
     `target`: the redirect target in fetch form, or None if Location is not an http(s) URL. `same`: whether
-    the target has the same canonical form as the request. Such a redirect is a bounce that sets cookies or
-    tracks visitors. `block`: the block detected in the response. If only the status indicates a block, the
-    verdict follows from the status. An empty page counts as a page.
+    the target has the same canonical form as the request. A redirect to the same canonical form is a bounce
+    that sets cookies or tracks visitors. `block`: the block that was detected in the response. If the status
+    is the only sign of a block, the verdict depends only on the status. An empty page is accepted as a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -74,8 +74,8 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 
 def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
-    """Returns the seconds before the next try after `attempt` earlier failures, or None if no retry is left.
-    Up to a tenth of the delay is added at random.
+    """Returns the delay in seconds before the next try after `attempt` earlier failures, or None if no retry
+    is left. A random part of up to a tenth of the delay is added.
 
     >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
@@ -106,15 +106,16 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns the change that this request makes to the number of seeds that may still be redirected."""
+    """Returns the change to the number of seeds that have no response yet, which is -1 for a seed and no
+    change for any other request."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. `location` is the UTF-8
-    text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a route), the
-    target has a fragment too. This is the fragment of Location or, if Location has none, that of `url` (RFC
-    9110 section 10.2.2)."""
+    """Returns the redirect target in fetch form, or None if the target is not an http(s) URL. `location` is
+    the UTF-8 text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a
+    route), the target gets the fragment of Location. If Location has no fragment, the target gets the
+    fragment of `url` (RFC 9110 section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,5 +1,5 @@
-"""Makes the requests of one visit. These are the request for the page, a repeated request after a cookie
-bounce or with the help of a captcha hook, and requests on higher rungs after a block."""
+"""Makes the requests of a visit. A visit first requests the page. The request may be repeated after a cookie
+bounce or with the help of a captcha hook. After a block, the request may be repeated on higher rungs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 class Fetched(NamedTuple):
     """The result of a visit's requests.
 
-    `result`, `verdict`: the last response or failure, and its verdict. `began`: the monotonic time at which
-    the last request was sent. `attempts`, `wire`, `passed`: the attempts-log entries, the number of body
-    bytes, and the pages of the visit's earlier requests. These requests were repeated with the help of a hook
-    or on a higher rung.
+    `result`: the last response or failure. `verdict`: the verdict for `result`. `began`: the monotonic time
+    at which the last request was sent. The other fields describe all requests before the last one.
+    `attempts`: their attempts-log entries. `wire`: the number of body bytes received. `passed`: the pages
+    received.
     """
 
     result: Page | Failure
@@ -54,17 +54,15 @@ class Fetching:
     """Makes the requests of one crawl's visits.
 
     - `treat`: maps a host to its treatment.
-    - `parse`: the URL parser.
-    - `same`: whether two URLs have the same canonical form.
-    - `climbing`: makes visits climb the ladder. None if the crawl has only one rung.
-    - `lacks`: returns the selector of the content that the site requires but that a page lacks, or ''.
-    - `shows`: returns how much text a page shows. It parses the page into the tree that the reader uses
-      later.
+    - `parse`: the URL parser. - `same`: returns whether two URLs have the same canonical form. - `climbing`:
+      starts the climb of a visit up the ladder. None if the ladder has only one rung. - `lacks`: returns the
+      selector of required content that is missing from a page, or ''. - `shows`: returns how many letters a
+      page shows. `shows` parses the page, and the reader reuses the parsed tree later.
     - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
     - `members`: fetches pages with logged-in accounts.
-    - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`).
-    - `lanes`: moves hosts to workers that have a rung which this worker lacks.
-    - `unrendered`: returns the reason why a page needs a browser, or ''.
+    - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`). - `lanes`:
+      moves hosts to workers with a browser if this worker has no browser. - `unrendered`: returns the reason
+      why a page needs a browser, or '' if the page needs none.
     - `short(what)`: called when a request failed because this process ran short of a resource.
     """
 
@@ -96,7 +94,7 @@ class Fetching:
         self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """Makes all requests of a visit. `note` returns the attempts-log entries for one request."""
+        """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
@@ -137,8 +135,8 @@ class Fetching:
         return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
 
     async def _away(self, claim: Claim, request: Request) -> Failure | None:
-        """Returns a failure if this worker lacks the rung of the request. The host then waits for a worker
-        that has the rung."""
+        """If this worker does not have the rung that the request needs, moves the host to workers that have
+        the rung and returns a failure. Otherwise returns None."""
         if self._lanes is None or not self._rungs(request).elsewhere:
             return None
         await self._lanes.away(claim)
@@ -186,8 +184,8 @@ class Fetching:
         return result, verdict, block
 
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
-        """Returns a block if a page lacks content that its site requires. The server may have sent a
-        substitute page, and a higher rung may get the real page."""
+        """Returns a block if required content is missing from a page, because the server may have sent a
+        substitute page. A request on a higher rung may return the real page."""
         if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
             return None
         if not (query := await self._lacks(claim, page)):
@@ -195,11 +193,12 @@ class Fetching:
         return Block("generic", "missing", (f"must_have: {query}",))
 
     async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
-        """Returns the request with the headers that the site's captcha hook supplies. Returns None if the
-        hook supplies none."""
+        """Calls the site's captcha hook after a captcha or challenge. Returns the request with the headers
+        that the hook supplies, or None if the hook supplies no headers."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # an unlocker does not send these cookies, and each try costs money
+        # an unlocker does not send the hook's cookies, and each request costs money
+        if result.rung == "unlocker":
             return None
         if not (given := await self._solve(result, request)):
             return None
@@ -209,7 +208,7 @@ class Fetching:
 
 
 def retry_after_seconds(verdict: Verdict) -> float:
-    """Returns for how many seconds the server asked the crawler to wait."""
+    """Returns the number of seconds that the server asked the crawler to wait."""
     return getattr(verdict, "after", 0.0)
 
 

@@ -1,8 +1,8 @@
-"""Keeps the visits whose request has ended but whose rows are not durable yet, because they wait for their
-commit.
+"""Keeps the visits that wait for their commit. The requests of these visits have ended, but their rows are
+not durable yet.
 
-Usually the commit frees the slot of the host soon enough. If the host may be requested again before the
-commit, the slot is freed earlier, in the same call as the next claim.
+Each visit occupies a slot of its host, which the commit normally frees. If the host's delay ends before the
+commit, the slot is freed earlier, in the same call that requests the next claims.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Name = tuple[int, int]
 
 
 class LandedVisits:
-    """The visits of one worker that wait for their commit, by bucket and token. For each visit, the time at
-    which its host may be requested again is stored."""
+    """The visits of one worker that wait for their commit, keyed by bucket and token. Each visit is stored
+    with the time at which its host's slot must be freed."""
 
     def __init__(self) -> None:
         self.freed: set[Name] = set()
@@ -36,7 +36,7 @@ class LandedVisits:
         self._due: list[tuple[float, Name]] = []
 
     def add(self, visit: Visit) -> None:
-        """Adds a visit that waits for its commit. Visits that made no request are ignored."""
+        """Adds a visit that waits for its commit. Ignores a visit that made no request."""
         settle = visit.settle
         if not visit.began or not settle.end or settle.end in NO_REQUEST_ENDS:
             return
@@ -61,8 +61,8 @@ class LandedVisits:
         return self._due[0][0] if self._due else float("inf")
 
     def take(self, most: int) -> dict[int, list[Settle]]:
-        """Returns, for at most `most` buckets, the settle records of the visits whose slots must be freed
-        now. Each visit is returned only once."""
+        """Returns the settle records of the visits whose slots must be freed now, keyed by bucket, for at
+        most `most` buckets. The returned visits are removed, so no visit is returned twice."""
         now, found = time.monotonic(), dict[int, list[Visit]]()
         while self.next_at <= now and (len(found) < most or self._due[0][1][0] in found):
             _, name = heapq.heappop(self._due)
@@ -72,6 +72,7 @@ class LandedVisits:
 
 
 def ends(visits: Mapping[int, Sequence[Visit]]) -> dict[int, list[Settle]]:
-    """Returns, for each bucket, the settle records of its visits as of now (`Visit.ends`)."""
+    """Returns the settle records of the given visits, keyed by bucket. The elapsed time in each record is
+    measured up to now (`Visit.ends`)."""
     now = time.monotonic()
     return {bucket: [visit.ends(now) for visit in some] for bucket, some in visits.items()}

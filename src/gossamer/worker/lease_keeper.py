@@ -1,8 +1,8 @@
 """Renews a worker's leases, requeues the claims of dead workers (a sweep), and frees the host slots of visits
 whose commit waits for a slow sink.
 
-A failed call does not stop the worker. An outage of the store costs only time, because after the outage, live
-workers renew their leases before any worker sweeps.
+A failed call does not stop the worker. An outage of the store loses no claims of live workers, because after
+the outage, all live workers renew their leases before any worker sweeps.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NO_SWEEP_AFTER_OUTAGE_S = 3.0
 
 
 class LeaseKeeper:
-    """Renews the leases of the claims in `held`, which is keyed by bucket and token. Claims whose lease was
-    lost are removed from `held`."""
+    """Renews the leases of the claims in `held`, which is keyed by bucket and token. Removes claims with a
+    lost lease from `held`."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class LeaseKeeper:
         self._ledger, self._landed = ledger, landed
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Runs until cancelled. Calls `wake` after each iteration that changed something."""
+        """Runs until cancelled. Calls `wake` after each iteration that renewed leases, swept or freed
+        slots."""
         renewed = time.monotonic()
-        swept = (
-            renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
-        )  # the first sweep is immediate, for the case that the worker starts after a crash
+        # the first sweep is immediate, because the worker may have been restarted after a crash
+        swept = renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
         patience = self._frontier.patience
         outages = patience.outages
         while True:
@@ -70,8 +70,7 @@ class LeaseKeeper:
                 wake()
 
     async def _sweep(self) -> None:
-        """Requeues claims with expired leases. Before that, requeues the claims of workers that died on this
-        machine."""
+        """Requeues the claims of workers that died on this machine, then all claims with expired leases."""
         if self._ledger is not None:
             with self._ledger.of_dead() as dead:
                 if dead:
@@ -86,8 +85,8 @@ class LeaseKeeper:
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
-        """Frees the host slots of visits that have waited too long for their commit. Returns whether there
-        were any."""
+        """Frees the host slots of visits that have waited too long for their commit. Returns whether any slot
+        was freed."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():

@@ -1,9 +1,9 @@
 """Turns the links of a page into URLs for the frontier. Resolves, filters, fingerprints and groups the links.
-This is the hot path of the crawler.
+This code is the hot path of the crawler.
 
-No object, log record or round trip is made for a single link. Most links of a page are already known and cost
-one lookup in a cache of raw hrefs. If the cache marks a link as taken, the link is in the frontier or in a
-pending commit. If that commit fails, the worker exits, so the cache is never wrong.
+No single link causes an object, a log record or a round trip. Most links of a page are already known and cost
+one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
+commit. If the pending commit fails, the worker exits, so the cache always agrees with the frontier.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ depth than before is added again. The depth is -1 if depths are not tracked."""
 
 
 class Filter(Protocol):
-    """The pure URL filters (`url.scope.Scope`). `refuse` returns the reason why a page is refused, or None.
-    `lone` does the same for an item's file, and `unfit` for a sitemap. `near` returns whether a URL that is
-    out of scope would be in scope if a seed were redirected to its host."""
+    """The URL filters, which are pure functions (`url.scope.Scope`). `refuse`, `lone` and `unfit` return the
+    reason why a URL is refused, or None. `refuse` is for pages, `lone` for the files of items, and `unfit`
+    for sitemaps. `near` returns whether a redirect of a seed could bring a refused URL into scope."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -51,8 +51,8 @@ class Filter(Protocol):
 
 
 class TakenLinks(msgspec.Struct):
-    """The result of taking links: the groups of URLs to add to the frontier, the number of refusals by
-    reason, and the number of distinct links."""
+    """The result of taking links. `adds`: the URLs to add to the frontier, by group. `skips`: the number of
+    refused links per reason. `distinct`: the number of distinct links."""
 
     adds: Adds = {}
     skips: dict[str, int] = {}
@@ -62,18 +62,19 @@ class TakenLinks(msgspec.Struct):
     `LinkIntake.keeps_links` is set."""
 
     def skip(self, reason: str, by: int = 1) -> None:
-        """Counts a refusal."""
+        """Counts `by` refused links with this reason."""
         self.skips[reason] = self.skips.get(reason, 0) + by
 
     @property
     def found(self) -> int:
-        """The number of refused links. The frontier includes the links that it receives in the total of found
-        links. Refused links are not sent to the frontier, so this number is added to that total."""
+        """The number of refused links, which is added to the crawl's count of found links. The frontier
+        itself counts only the links that are sent to the frontier, so refused links are counted here."""
         return sum(self.skips.values())
 
 
 class ReadResult(msgspec.Struct):
-    """The result of reading a page: the rows for the sinks, the links to add, the items, and the errors."""
+    """The result of reading a page. `rows`: the rows for the sinks. `taken`: the links to add to the
+    frontier. `items`: the number of items."""
 
     rows: list[Row]
     taken: TakenLinks
@@ -95,8 +96,8 @@ class ReadResult(msgspec.Struct):
 
 
 class HrefCache:
-    """A cache with two generations, `new` and `old`. When `new` is full, it becomes `old`, and the previous
-    `old` is dropped. `room`: the number of entries per generation, at least 1."""
+    """A cache with two generations, `new` and `old`. When `new` is full, `new` becomes `old`, and the
+    previous `old` is discarded. `room`: the maximum number of entries per generation."""
 
     def __init__(self, room: int = MAX_CACHED_LINKS) -> None:
         self.room = max(1, room)
@@ -104,7 +105,8 @@ class HrefCache:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Stores a key, unless the key is so long that a cache full of such keys would exhaust the memory."""
+        """Stores an entry, unless the key is longer than MAX_KEY_CHARS, because long keys could exhaust the
+        memory."""
         if len(key) > MAX_KEY_CHARS:
             return
         if len(self.new) >= self.room:
@@ -116,16 +118,15 @@ class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
-    - `seed`: the random seed with which URLs are hashed to fingerprints.
-    - `remainder`: a function that splits a fingerprint into the two halves that the seen set stores.
+    - `seed`: the random seed with which URLs are hashed to fingerprints. - `remainder`: a function that
+      splits a fingerprint into two numbers, which the seen set stores.
     - `bucket`, `lane`: functions that map a host to its bucket and its lane.
-    - `key`: returns the canonical form of a URL.
-    - `own`: returns whether a host belongs to the seeds. Links to other hosts need a voucher.
-    - `cap`: maximum number of distinct links that are added per page.
-    - `room`: number of links per generation of the cache.
-    - `depths`: whether exact depths are kept (`min_depth`).
-    - `is_open`: whether the scope depends on the page. If so, a link that is refused on one page may be taken
-      on another.
+    - `key`: returns the canonical form of a URL. - `own`: returns whether a host is a seed host. Links to
+      other hosts need a voucher.
+    - `cap`: maximum number of distinct links that are added per page. - `room`: maximum number of links per
+      generation of the cache. - `depths`: whether the exact depth of each URL is tracked (`min_depth`). -
+      `is_open`: whether the scope depends on the page. In an open scope, a link that is refused on one page
+      may be accepted on another page.
     """
 
     def __init__(
@@ -166,9 +167,10 @@ class LinkIntake:
         met: set[int] | None = None,
         routes: str = "",
     ) -> TakenLinks:
-        """Takes the plain links of a page. The links get the page's priority and its depth + 1. `taken`,
-        `met`: the result and the fingerprints of links of this page that were taken earlier. `routes`:
-        whether fragments are routes, so that they make different URLs (`parsing.base_url.Base.routes`)."""
+        """Takes the plain links of a page. Each link inherits the page's priority and gets the page's depth +
+        1. If the links of a page are taken in several calls, `taken` and `met` are the result and the set of
+        fingerprints of the previous calls. `routes`: the way in which fragments distinguish URLs, or '' if
+        fragments are ignored (`parsing.base_url.Base.routes`)."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -223,10 +225,10 @@ class LinkIntake:
         taken: TakenLinks,
         met: set[int],
     ) -> Hit | None:
-        """Takes a link that is not in the cache. Returns its cache entry, in which the reason is '' if the
-        link is taken. Returns None for an href that is not an http(s) URL."""
+        """Takes a link that is not in the cache. Returns the link's fingerprint, reason and depth as in the
+        cache. The reason is '' if the link is accepted. Returns None if the href is not an http(s) URL."""
         if url is None:
-            return None  # it cannot be crawled, for example mailto: or javascript:
+            return None  # the href cannot be crawled, for example mailto: or javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
@@ -240,7 +242,8 @@ class LinkIntake:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
-            # refusals by depth or as a trap depend on the path to this page, so they are not cached
+            # refusals for depth or as a trap are not cached, because they depend on the page that contains
+            # the link
             if reason not in ("depth", "trap") and (to_host == host or not self._is_open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
@@ -250,8 +253,8 @@ class LinkIntake:
         self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
         if reason is None:
             self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
-            # a link to another host is added again each time, because each add is a vote of the linking
-            # domain
+            # a link to a host other than a seed host is sent to the frontier every time, because each linking
+            # domain counts as a voucher
             if not self.depths and self._own(to_host):
                 self._taken[mark % FINGERPRINT_SLOTS] = mark
         return mark, reason or "", -1
@@ -265,13 +268,13 @@ class LinkIntake:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Takes a single request that is not a plain link: a seed, a redirect target, or a request from a
-        site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. If there is an edition, the
-        fingerprint without the edition is added to the seen set, too. Therefore a link to the URL does not
-        cause another visit.
+        """Takes a single request that is not a plain link, for example a seed, a redirect target, or a
+        request from a site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. For a request with
+        an edition, the fingerprint without the edition is also added to the seen set, so that a plain link to
+        the same URL does not cause another visit.
 
-        Returns None if the request is taken, otherwise the reason why it is refused. A refusal is counted in
-        `taken`.
+        Returns None if the request is accepted, otherwise the reason why the request is refused. A refused
+        request is counted in `taken`.
         """
         _, host, _ = split(request.url)
         if request.use == FILE:
@@ -307,13 +310,14 @@ class LinkIntake:
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
-        """Returns whether a refused link is kept because a seed may still be redirected to its host."""
+        """Returns whether a refused link is kept because a seed may still be redirected to the link's
+        host."""
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL. If `edition` is '', the edition of the request's file rule applies, if there is one.
-        If a request has a key, it is identified by its host, its key and the number of its redirects."""
+        for the same URL. If `edition` is '', a request for a file uses the edition of its file rule. A
+        request with a key is identified by its host, its key and the number of redirects so far."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)
@@ -350,35 +354,36 @@ class LinkIntake:
         return found
 
     def voucher(self, claim: Claim) -> str:
-        """Returns the name (a hash) under which this page's registered domain vouches for newly discovered
-        hosts. Returns '' if the page may not vouch. Only pages of a seed's host, and of a host with at least
-        two vouchers, may vouch."""
+        """Returns the voucher for the links on a page, which is a hash of the page's registered domain.
+        Returns '' if the page's links get no voucher. A page may vouch only if its host is a seed host or has
+        at least two vouchers."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
 
     def same(self, one: str, other: str) -> bool:
-        """Returns whether the seen set treats two URLs as the same."""
+        """Returns whether two URLs are the same URL in the seen set."""
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """Empties the caches. Called if a page was read but not committed, because the page's links must be
-        taken again later."""
+        """Clears the caches. Must be called if a page was read but will not be committed, because the page's
+        links must be taken again later."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:
-        """Stops keeping links for later redirects of seeds. Called when all seeds have a response."""
+        """Stops keeping refused links. Called when all seeds have a response, because no seed can be
+        redirected any more."""
         self.holds = False
 
     def widen(self, scope: Filter) -> None:
-        """Replaces the filters with wider ones after a seed was redirected. Links that were refused earlier
-        may now be taken."""
+        """Replaces the filters with wider ones after a seed was redirected. Clears the caches, because links
+        that were refused earlier may now be accepted."""
         self.scope = scope
         self.forget()
         self._hosts.clear()
 
 
 def _slots() -> memoryview:
-    """Returns FINGERPRINT_SLOTS zeros of 8 bytes each. The operating system allocates memory only for the
-    pages that are written to."""
+    """Returns an array of FINGERPRINT_SLOTS zeros of 8 bytes each. The operating system allocates memory only
+    for the parts of the array that are written."""
     return memoryview(mmap.mmap(-1, 8 * FINGERPRINT_SLOTS)).cast("Q")

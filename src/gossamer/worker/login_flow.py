@@ -1,6 +1,6 @@
-"""Logs accounts in. Pure functions detect from a page whether an account is logged in. A log-in is made
-within the claim of a page. The steps of a log-in run one after another, with the same politeness as page
-requests."""
+"""Logs in to accounts. Pure functions detect from a page whether an account is logged in. A log-in is part of
+the visit of a page. The steps of a log-in run one after another, with the same delays and robots.txt checks
+as page requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ Parse = Callable[..., str | None]
 
 
 def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
-    """Returns the sign on a page which shows that its account is no longer logged in, or ''."""
+    """Returns a description of the sign that an account is no longer logged in, or '' if the page shows no
+    such sign."""
     if block is not None and block.kind == "login":
         return block.line()
     target = _target(page, parse)
@@ -55,7 +56,8 @@ def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse 
 
 
 def why_login_failed(login: Login, page: Page) -> str:
-    """Returns the reason why a log-in has failed, according to its last page, or '' if it succeeded."""
+    """Returns the reason why a log-in has failed, derived from the last page of the log-in, or '' if the
+    log-in succeeded."""
     view = PageView(page)
     if login.shows:
         return (
@@ -75,8 +77,8 @@ def why_login_failed(login: Login, page: Page) -> str:
 
 
 def _own(login: Login) -> tuple[Sign, ...]:
-    """Returns the default signs that an account is no longer logged in: status 401, and a redirect to the
-    page of the log-in form. They apply if the site does not define its own signs."""
+    """Returns the default signs that an account is no longer logged in, or no signs if the site defines its
+    own signs. The default signs are status 401 and a redirect to the page of the log-in form."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -84,7 +86,7 @@ def _own(login: Login) -> tuple[Sign, ...]:
 
 
 def _told(sign: Sign, view: PageView, target: str | None) -> str:
-    """Returns the text that describes a sign if the page shows it, otherwise ''. `target`: the page's
+    """Returns a description of a sign if the page shows this sign, otherwise ''. `target`: the page's
     redirect target."""
     page = view.page
     if isinstance(sign, int):
@@ -106,8 +108,8 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
 
 
 def _has(view: PageView, query: str) -> bool:
-    """Returns whether a selector matches an element of a page. Returns False for a page that is too complex
-    to search."""
+    """Returns whether a selector matches an element of a page, or False if the page is too complex to
+    search."""
     try:
         return bool(view.css(query))
     except TooComplex:
@@ -135,8 +137,7 @@ BROWSER = "browser"
 
 
 class PacedRequests:
-    """Makes the requests of one claim. At least the host's delay passes between the starts of two
-    requests."""
+    """Makes the requests of one claim, and keeps the host's delay between the starts of two requests."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
@@ -146,8 +147,8 @@ class PacedRequests:
         """Whether a log-in form was filled in and sent."""
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
-        """Waits until the next request may start, and makes it. The result's `lag` is measured from the first
-        request."""
+        """Waits until the next request may start, then makes the request. The `lag` of the result is measured
+        from the creation of this object."""
         await asyncio.sleep(max(0.0, self._next - time.monotonic()))
         began, self.posted = time.monotonic(), self.posted or request.body is not None
         result = await rung.collect(request, self.apart)
@@ -158,9 +159,10 @@ class PacedRequests:
 
 
 class LoginAttempt(NamedTuple):
-    """A log-in attempt: the site, its log-in definition, the account with its secrets, the rung that has the
-    account's identity, and the domains that may receive the secrets. `browser`: the rung that renders a page
-    that is empty before its scripts run."""
+    """A log-in attempt. `site`: the name of the site. `login`: the log-in definition of the site. `account`:
+    the account and its secrets. `rung`: the rung that uses the account's identity. `domains`: the registered
+    domains that may receive the secrets. `browser`: the rung that renders a page that is empty until its
+    scripts have run."""
 
     site: str
     login: Login
@@ -175,13 +177,14 @@ class LoginAttempt(NamedTuple):
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:
-        """Returns the error to raise for a log-in definition that cannot work."""
+        """Returns the error to raise for an invalid log-in definition."""
         return ConfigError(redact(f"site {self.site}: session: {what}", self.secrets))
 
 
 class LoginResult(NamedTuple):
-    """The result of a log-in. `refused`: why it failed, or '' on success. `headers`: the headers for each
-    later request. `proof`: the URL of a page that shows whether the account is still logged in, or ''."""
+    """The result of a log-in. `refused`: the reason why the log-in failed, or '' on success. `headers`: the
+    headers that are added to each later request. `proof`: the URL of a page that shows whether the account is
+    still logged in, or ''."""
 
     refused: str
     headers: dict[str, str]
@@ -189,23 +192,24 @@ class LoginResult(NamedTuple):
 
 
 class FormFillingIdentity:
-    """The identity of a browser that fills in a log-in form. The form is filled in once, and only on the host
-    of the log-in's URL."""
+    """The identity of a browser that fills in a log-in form. The form is filled in only once, and only on the
+    host of the log-in URL."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
         self._at = split(login.url or "")[:2]
 
     def lend(self, request: Request) -> Lent:
-        """Adds the actions that fill in the form to the browser profile. They are not added on an http page
-        if the log-in's URL is https."""
+        """Adds the browser actions that fill in the form to the browser profile. If the log-in URL is https,
+        the actions are added only for https pages."""
         lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
         if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
             return lent
         return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Marks the form as sent, unless the response was an immediate redirect, and stores the cookies."""
+        """Stores the cookies of the response. Also marks the form as sent, unless the response was a redirect
+        before the form was filled in."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
@@ -215,8 +219,8 @@ class FormFillingIdentity:
 
 
 class LoginRunner:
-    """Logs accounts in. `domain` maps a host to its registered domain. The methods append an attempts-log
-    entry to `tell` for each request."""
+    """Runs the steps of log-ins. `domain` maps a host to its registered domain. The methods append the
+    attempts-log entries of each request to `tell`."""
 
     def __init__(
         self,
@@ -231,8 +235,8 @@ class LoginRunner:
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
     ) -> LoginResult | Failure:
-        """Logs an account in. If it returns a failure, the failure is temporary. Raises ConfigError for a
-        log-in definition that cannot work."""
+        """Logs in to an account. Returns a failure only if a later log-in may succeed. Raises ConfigError if
+        the log-in definition is invalid."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -262,7 +266,8 @@ class LoginRunner:
         except Exception as error:  # noqa: BLE001 - what it yields may be anything
             raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
         finally:
-            with contextlib.suppress(StopIteration, GossamerError):  # the earlier error is more informative
+            # an earlier error is more informative than an error in `close`
+            with contextlib.suppress(StopIteration, GossamerError):
                 _asks(who, getattr(flow, "close", bool))
         if page is None:
             raise who.wrong("its steps yield no request")
@@ -278,8 +283,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> LoginResult | Failure:
-        """Evaluates the last page of a log-in. If the page is empty until its scripts have run, also requests
-        it in the browser."""
+        """Evaluates the last page of a log-in. If this page is empty until its scripts have run, the page is
+        requested again in the browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -311,8 +316,8 @@ class LoginRunner:
         walk: PacedRequests,
         tell: list[Attempt],
     ) -> tuple[Page | Failure, Request]:
-        """Makes the request of one step, and follows redirects as a browser does. Returns the result and the
-        last request."""
+        """Makes the request of one step, and follows redirects as a browser does. Returns the last result and
+        the last request."""
         while True:
             self._check(request, page, who)
 
@@ -369,7 +374,8 @@ class LoginRunner:
         return msgspec.structs.replace(out, headers=headers or None)
 
     def _check(self, request: Request, page: Page | None, who: LoginAttempt) -> None:
-        """Checks that form values go only to the site, and never from an https page to an http URL."""
+        """Raises ConfigError if a request would send form values to a host outside the site, or from an https
+        page to an http URL."""
         shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
         if request.body is None and not shown:
             return
@@ -380,8 +386,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """Returns a failure if a later try of a step may succeed. This is the case after a server error, too
-        many requests, or a block page. Returns None for any other page."""
+        """Returns a temporary failure for a response after which a later try may succeed, namely a server
+        error, status 429 or a block page. Returns None for any other response."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -416,13 +422,13 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """The steps of a log-in whose form the browser fills in. Yields a single request."""
+    """Yields the single request of a log-in whose form the browser fills in."""
     yield Request(url)
 
 
 def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
-    """Converts the return value of the steps, for example a token, into headers for each later request of the
-    account."""
+    """Checks the return value of the steps, and returns the headers, for example a token, that are added to
+    each later request of the account."""
     if said is None:
         return {}
     if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
@@ -431,9 +437,10 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 
 
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
-    """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
+    """Calls the user's code. Raises ConfigError for exceptions other than StopIteration, GossamerError and
+    Ctrl-C."""
     try:
-        with stdout_to_stderr:  # what the user's code prints must not get into stdout, which is for data
+        with stdout_to_stderr:  # print calls in the user's code must not write to stdout, which is for data
             return call(*args)
     except (StopIteration, GossamerError):
         raise
@@ -444,8 +451,8 @@ def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _detail(error: BaseException) -> str:
-    """Returns one line that describes the exception which a step raised, and the place in the code where it
-    was raised."""
+    """Returns a one-line description of an exception in the user's code, with the line of code that raised
+    the exception."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

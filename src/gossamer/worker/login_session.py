@@ -40,9 +40,9 @@ of repeats."""
 
 
 class Seat(NamedTuple):
-    """An account that is lent to one visit, with the rung that has the account's identity and proxy. `token`
-    is set if this visit must log the account in. `proof`: the URL of a page that shows whether the account is
-    logged in."""
+    """An account that is lent to one visit. `rung`: the rung that uses the account's identity and proxy.
+    `token` is set if this visit must log in to the account. `proof`: the URL of a page that shows whether the
+    account is logged in."""
 
     account: Account
     rung: Rung
@@ -53,7 +53,7 @@ class Seat(NamedTuple):
 
 class AccountPool(Protocol):
     """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
-    failure if all accounts are busy. `on` returns the seat of the same account on another rung."""
+    failure if all accounts are busy. `on` returns a seat with the same account and another rung."""
 
     @property
     def site(self) -> str: ...
@@ -77,9 +77,8 @@ class AccountPool(Protocol):
 
 
 class LoggedInFetcher:
-    """Fetches the pages of hosts that have accounts. `clubs` maps a host to the accounts of its site.
-    `blocks` returns the rules by which a host's block pages are detected. `rungs` returns the rung that a
-    request names."""
+    """Fetches the pages of hosts that have accounts. `clubs` returns the accounts of a host's site. `blocks`
+    returns the rules for detecting a host's block pages. `rungs` returns the rung of a request."""
 
     def __init__(
         self,
@@ -95,8 +94,8 @@ class LoggedInFetcher:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """Fetches a page. The entries of all attempts except the last are appended to `tell`. Raises
-        ConfigError if the site refuses every account."""
+        """Fetches a page. The attempts-log entries of all requests except the last are appended to `tell`.
+        Raises ConfigError if the site refuses every account."""
         club, walk = self._clubs(claim.host), PacedRequests(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -137,7 +136,7 @@ class LoggedInFetcher:
         block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
-            return ""  # the page is empty before its scripts run, so the visit climbs to the browser
+            return ""  # the page is empty until its scripts have run, so the visit climbs to the browser
         return logged_out_sign(club.login, page, block, self._parse)
 
     def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
@@ -147,8 +146,9 @@ class LoggedInFetcher:
     async def _in(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> bool:
-        """Returns whether the account is still logged in according to the log-in's proof page. This check
-        avoids a second log-in, because some sites lock an account that logs in twice."""
+        """Fetches the log-in's proof page, and returns whether the page shows that the account is still
+        logged in. This check avoids a second log-in, because some sites lock an account that logs in
+        twice."""
         if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -166,8 +166,8 @@ class LoggedInFetcher:
     async def _enter(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> Seat | Failure | None:
-        """Logs an account in. Returns None if the site refused the log-in, or if another worker is logging
-        the account in."""
+        """Logs in to an account. Returns None if the site refused the log-in, or if another worker is logging
+        in to the same account."""
         enters, *above = (
             club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
         )
@@ -190,7 +190,7 @@ class LoggedInFetcher:
 
 
 def cookies_sent(seat: Seat, request: Request) -> str:
-    """Returns the cookies that a request would send now."""
+    """Returns the value of the Cookie header that a request would send now."""
     headers = seat.rung.identity.lend(request).headers
     return next((value for name, value in headers.items() if name.lower() == "cookie"), "")
 
@@ -198,13 +198,14 @@ def cookies_sent(seat: Seat, request: Request) -> str:
 async def _goes_on(club: AccountPool, seat: Seat) -> None:
     while True:
         await asyncio.sleep(RENEW_INTERVAL_S)
-        with contextlib.suppress(GossamerError):  # the next renewal reports an outage of the store
+        # if the store is unavailable, the next renewal is tried anyway
+        with contextlib.suppress(GossamerError):
             await club.renew(seat)
 
 
 def _apart(failure: Failure, walk: PacedRequests) -> Failure:
-    """Returns the failure. If the failure has a wait before a later try, the returned wait is at least the
-    host's delay."""
+    """Returns the failure. If the failure postpones the visit, the returned failure postpones it by at least
+    the host's delay."""
     return (
         failure
         if failure.later is None
@@ -213,7 +214,8 @@ def _apart(failure: Failure, walk: PacedRequests) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
-    """Returns the failure for a page that this account cannot get even after repeated log-ins."""
+    """Returns the failure for a page that the account cannot fetch because it is still logged out after a
+    repeated log-in."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

@@ -1,9 +1,10 @@
-"""The worker loop. It claims URLs, keeps up to `concurrency` visits running, commits their results and renews
-its leases.
+"""The worker loop claims URLs, keeps up to `concurrency` visits running, commits the results of the visits
+and renews the leases of the claims.
 
 A worker keeps no state of its own except caches. When a worker is stopped, claims whose visits have not begun
-return to the front of their queues. If the worker is configured to wait during outages of the store, it keeps
-its claims. Running visits finish and wait for their commit, and are settled when the store is back.
+return to the front of their queues. A worker that is configured to wait during outages of the store keeps its
+claims. During the outage, running visits finish and wait for their commit. These visits are settled when the
+store is available again.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
-    """Makes visits and passes each to `put`. If a batch contains several claims, they are gate claims of one
-    host. At most one of them is visited. Claims that are refused end without a visit, and the others are
-    requeued."""
+    """Makes the visits of a batch of claims and passes each visit to `put`. A batch with several claims
+    contains only gate claims of one host. At most one claim of such a batch is visited. The other claims are
+    refused or requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
@@ -76,15 +77,15 @@ class MakesVisits(Protocol):
 class Worker:
     """The worker of one crawl.
 
-    - `state` returns the state of the crawl.
-    - `surprise` is called with the claim of a visit and the unexpected exception that it raised. The claims
-      of that visit are neither settled nor renewed, so their leases expire.
-    - `deadline`: the monotonic time at which the run ends.
-    - `room`: how many claims this crawl may make in its process. `caps`: the rate caps of the fleet.
+    - `state` returns the state of the crawl. - `surprise` is called when a visit raises an unexpected
+      exception, with the visit's claim and the exception. The claims of the failed visit are neither settled
+      nor renewed, so their leases expire.
+    - `deadline`: the monotonic time at which the run ends. - `room`: limits the claims of this crawl in its
+      process. `caps`: the rate caps of the fleet.
     - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
-      holds.
-    - `limiter`: limits the visits to as many as the process's resources allow.
-    - `paused`: an event that is set while the crawl is paused. A quality gate that fails sets it at once.
+      holds. - `limiter`: limits the number of running visits according to the resources of the process.
+    - `paused`: an event that is set while the crawl is paused. A quality gate that fails sets this event
+      immediately.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Worker:
         self._strange = ""
         self._starved: dict[str, int] = {}
         self._landed = LandedVisits()
-        # if there is a byte limit, hosts wait for the commit, which counts the bytes
+        # if the crawl has a byte limit, slots are freed only by the commit, which counts the bytes
         self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
         self.level = partial(current_level, self.limiter, self._asking)
@@ -137,7 +138,8 @@ class Worker:
 
     async def run(self) -> str:
         """Runs until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
-        and of the sinks, and ConfigError for a request that this version of gossamer does not support."""
+        and of the sinks. Raises ConfigError if the frontier contains a request that this version of gossamer
+        does not support."""
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(
@@ -151,9 +153,8 @@ class Worker:
                 ends = time.monotonic() + STOP_TIMEOUT_S + 1.0
                 await self._drain()
                 self.committer.close()
-                if (
-                    self.frontier.patience.patient
-                ):  # if the store is not reached in time, the unsettled URLs are visited again
+                # if the store is not reached in time, a later run visits the unsettled URLs again
+                if self.frontier.patience.patient:
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
@@ -221,7 +222,8 @@ class Worker:
                 if not offered and not self._asking.short:
                     self.limiter.need_more()
                 if self._asking.next_at > time.monotonic():
-                    self.room.rests(busy)  # no host is due, so other crawls need not wait
+                    # no host of this crawl is due, so the other crawls of the process may claim more URLs
+                    self.room.rests(busy)
                 return ""
             got = await self._asking.claims(want)
             claims = sum(len(one.claims) for one in got)
@@ -235,8 +237,8 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queues new claims. The gate claims of a host form one batch. If `sure` is false, a failover of the
-        store could undo the claims, so they are returned to the frontier."""
+        """Queues new claims. All gate claims of a host form one batch. If `sure` is false, the claims are
+        requeued without a visit, because a failover of the store could lose the claims."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -254,8 +256,8 @@ class Worker:
             self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
-        """Starts visits while more visits are allowed. A URL whose visits killed workers waits until no other
-        visit runs."""
+        """Starts visits while more visits are allowed. A URL whose visits have repeatedly killed workers
+        waits until no other visit runs."""
         for _ in range(len(self._ready)):
             if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
@@ -287,8 +289,8 @@ class Worker:
             await self.visitor.visit(batch, put)
             if through and not self.limiter.is_calm:
                 self.limiter.record_success()
-        # the time of a graceful stop is over: requeue the URL as if its visit had not begun, but count the
-        # request
+        # the graceful stop timed out, so the URL is requeued as if its visit had not begun, except that the
+        # request is counted
         except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
@@ -305,7 +307,7 @@ class Worker:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
-            # a page cannot cause these errors, so the worker stops
+            # the worker stops, because these errors are not caused by a page
             if isinstance(error, GossamerError | OSError | MemoryError):
                 self._failed = self._failed or error
         finally:
@@ -319,13 +321,13 @@ class Worker:
     def _short(
         self, error: Exception, batch: list[Claim], done: set[int], put: Callable[[Visit], None]
     ) -> bool:
-        """Returns whether a visit ended because this process ran short of a resource. If so, its claims are
-        requeued."""
+        """Returns whether a visit failed because this process ran short of a resource, and requeues the
+        claims of such a visit."""
         what = own_limit(error)
         url = batch[0].request.url
         if not what or self._starved.get(url, 0) >= MAX_MEMORY_FAILURES:
             return False
-        if isinstance(error, MemoryError):  # the size of the page may be the cause, so retries are limited
+        if isinstance(error, MemoryError):  # the page may be too large, so the number of retries is limited
             self._starved[url] = self._starved.get(url, 0) + 1
         self.limiter.short(what)
         for claim in batch:
@@ -342,8 +344,8 @@ class Worker:
         return not self._asking.dry
 
     def _needs_commit(self) -> bool:
-        """Returns whether the crawl can continue only after a commit. This is the case if no visit runs and
-        no host waits, so that new URLs can come only from visits that wait for the commit."""
+        """Returns whether the crawl can continue only after a commit. If no visit runs and no host waits,
+        only the commit of waiting visits can add new URLs."""
         if self.busy or self._ready or self._asking.waiting:
             return False
         return any(visit.settle.end for visit in self.committer.waiting)
@@ -356,7 +358,7 @@ class Worker:
         self._news.set()
 
     async def _rest(self) -> None:
-        """Sleeps until a visit ends, a commit returns, or a bucket becomes due."""
+        """Sleeps until a visit ends, a commit ends, or a bucket becomes due."""
         away = self.paused or self._out or self.frontier.patience.away
         pause = TICK_S if away else self._asking.next_at - time.monotonic()
         longest = TICK_S if self.busy or self._ready else MAX_IDLE_SLEEP_S
@@ -365,8 +367,8 @@ class Worker:
                 await self._news.wait()
 
     async def _finished(self) -> bool:
-        """Returns whether the crawl is finished. It is finished if two sweeps in a row found no open URL, and
-        no URL was added between them."""
+        """Returns whether the crawl is finished. A crawl is finished if two consecutive checks find no open
+        URL, and no URL was added between the two checks."""
         before = -1
         for _ in range(2):
             await self.frontier.everywhere.requeue_expired()
@@ -383,7 +385,7 @@ class Worker:
         return False
 
     async def _watch(self) -> None:
-        """Reads the crawl's state and checks the free memory every STATE_INTERVAL_S seconds."""
+        """Every STATE_INTERVAL_S seconds, reads the crawl's state and checks the free memory."""
         while True:
             await asyncio.sleep(STATE_INTERVAL_S)
             state = await self._state()
@@ -397,15 +399,15 @@ class Worker:
                 self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
-        """Requeues a claim for which no request was sent. A robots.txt claim is not requeued, and its lease
+        """Requeues a claim whose visit has not begun. A robots.txt claim is not requeued, so its lease
         expires."""
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
-        """Requeues all claims whose visits have not begun. Robots.txt claims are not requeued, and their
-        leases expire. A worker that excluded itself because of its score is an exception, because it still
-        fetches robots.txt."""
+        """Requeues all claims whose visits have not begun, except robots.txt claims. A worker that only
+        excluded itself because of its score keeps its robots.txt claims and still visits them. If the run
+        ends, robots.txt claims are dropped and their leases expire."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
@@ -413,8 +415,8 @@ class Worker:
         self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
-        """Requeues claims whose visits have not begun, waits for running visits, and then cancels the visits
-        that still run."""
+        """Requeues claims whose visits have not begun, waits for running visits, and cancels the visits that
+        are still running after STOP_TIMEOUT_S seconds."""
         self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
@@ -424,8 +426,8 @@ class Worker:
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
-    """Returns the result of `work`. After `stop` is set, waits at most `seconds` for the result. Returns None
-    if there is still no result, which means that the store is unreachable."""
+    """Returns the result of `work`. After `stop` is set, waits at most `seconds` for the result, and returns
+    None if `work` has not finished, for example because the store is unavailable."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

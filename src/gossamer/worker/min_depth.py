@@ -2,10 +2,10 @@
 found after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
-the minimum depth of each URL (`frontier/lua/min_depth.lua`). A waiting URL is visited at its minimum depth.
-If the minimum depth of a visited URL becomes smaller, the URL is queued again and its page is read again.
-This time the links on the page get the smaller depth, but the page yields no second row and is not counted
-again. The most recent pages are cached, so a page can usually be read again without a request.
+the minimum depth of each URL (`frontier/lua/min_depth.lua`). A URL that was not visited yet is visited at its
+minimum depth. If the minimum depth of a visited URL decreases, the URL is queued again and its page is read
+again. The second reading gives the links on the page a smaller depth, writes no second row, and does not
+count the page again. The most recent pages are cached, so a page can usually be read again without a request.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class MinDepthVisits:
         go: Callable[[Claim], Awaitable[Visit]],
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
-        """Visits a claim at its minimum depth. If the page only needs to be read again and is in the cache,
-        calls `read`, which makes no request. Otherwise calls `go`, which makes the visit."""
+        """Visits a claim at its minimum depth. Calls `read`, which makes no request, if the URL was visited
+        before and its page is still cached. Otherwise calls `go`, which makes a full visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -56,7 +56,7 @@ class MinDepthVisits:
         return visit
 
     def keep(self, request: Request, page: Page) -> None:
-        """Caches a page, and drops the oldest pages if the cache is full."""
+        """Caches a page, and removes the oldest pages if the cache is full."""
         mark = self._taker.mark(request)
         if (older := self._pages.pop(mark, None)) is not None:
             self._left += len(older.body)
@@ -66,8 +66,8 @@ class MinDepthVisits:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """Prepares a visit for its settle. A first visit records its depth. For a repeated visit, only its
-        links are kept."""
+        """Prepares a visit for its settle. The first visit of a URL records its depth. A repeated visit keeps
+        only the links of the page."""
         claim = visit.claim
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
@@ -76,8 +76,8 @@ class MinDepthVisits:
 
 
 def read_again(visit: Visit) -> Visit:
-    """Returns the visit. If the page was visited before, first removes the visit's rows and its counts,
-    except the counts of links and bytes."""
+    """Returns the visit unchanged if the URL is visited for the first time. For a repeated visit, removes the
+    visit's rows, and all counts except those of links and bytes."""
     if visit.claim.again:
         read = visit.settle.end == ClaimEnd.DONE and visit.is_read
         visit.rows, visit.is_page = [], False

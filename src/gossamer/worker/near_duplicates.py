@@ -1,4 +1,4 @@
-"""Finds near-duplicate pages. Computes the MinHash sketch of a page for its row, and marks rows whose pages
+"""Finds near-duplicate pages. Adds a MinHash sketch to the row of each page, and marks the rows of pages that
 are equal or nearly equal to other pages of the crawl. Rows are marked before they are written, with one index
 lookup per batch."""
 
@@ -16,11 +16,11 @@ from gossamer.parsing.html import Document
 
 
 def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
-    """Adds a sketch to the row of a page if the page has status 2xx and content. Other pages never belong to
-    a group of duplicates. **Changes the page's tree.**
+    """Adds a sketch to the row of a page if the page has status 2xx and content. A page without a sketch
+    never belongs to a group of duplicates. **Changes the page's tree.**
 
-    If a document has neither text nor elements (for example, non-HTML), it is compared byte by byte.
-    `nearly`: whether nearly equal pages count as duplicates too.
+    If a document has neither text nor elements (for example, non-HTML), its sketch is a hash of the bytes.
+    `nearly`: whether nearly equal pages also count as duplicates.
     """
     record = row.data
     assert isinstance(record, PageRecord)
@@ -46,16 +46,16 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class DuplicateMarker:
-    """Marks the rows of one crawl that have a sketch. If a row was marked but its visit was not settled, a
-    later visit looks up its row under the same name. The row therefore gets the same group."""
+    """Marks the rows of one crawl that have a sketch. If a visit is lost after its row was marked, a later
+    visit of the same page looks up the same name in the index, so the new row gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Writes the group into each row, and adds the number of copies to the counts of their visits.
-        If items are stored only once per group, removes the copies. Then requests the files of the remaining
-        items."""
+        """Writes the group of duplicates into each row, and counts the copies in the visits. Removes copies
+        of items that are stored only once per group. After the removal, adds the files of the remaining items
+        to the visits."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -78,7 +78,8 @@ class DuplicateMarker:
 
 
 def _name(row: Row) -> int:
-    """Returns the name of a row in the index. The name is the same when the page is visited again."""
+    """Returns the name under which the index stores a row. A later visit of the same page yields the same
+    name."""
     page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
     return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
 

@@ -1,10 +1,10 @@
-"""Writes the outputs of a crawl from one process: plain files under the crawl's lock, tables, and the logs of
-attempts and known pages.
+"""Writes the outputs of a crawl from one process. The outputs are plain files, which are written under the
+crawl's lock, tables, and the logs of attempts and of known pages.
 
-All access to a file runs in one thread. The store records each file's committed length, and bytes beyond this
-length are removed. If a sink is unavailable, the process retries, reports the outage once, and stops retrying
-when the crawl is stopped. During the outage, visits wait in the committer until it is full. After that, the
-worker claims no more URLs.
+All access to files runs in one thread. The store records each file's committed length, and bytes beyond this
+length are removed. If a sink is unavailable, the process reports the outage once, and retries until the crawl
+is stopped. During the outage, visits wait in the committer. When the committer is full, the worker claims no
+more URLs.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ Result = TypeVar("Result")
 
 
 class SinkRetry:
-    """Retries calls while a sink of the process is unavailable.
+    """Retries calls that fail because a sink is unavailable.
 
-    If `say` is None, `through` raises SinkAway at once. After `stop` is set or the monotonic time `deadline`
-    has passed, it raises SinkAway after one last try.
+    If `say` is None, a failed call raises SinkAway immediately. After `stop` is set or the monotonic time
+    `deadline` has passed, a call is tried once more, and raises SinkAway if this try fails.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class SinkRetry:
         self._told = ""
 
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """Retries `call` until its sink answers, and returns the result. Raises SinkAway if the process no
-        longer waits."""
+        """Retries `call` until its sink answers, and returns the result. Raises SinkAway if retries are
+        disabled, `stop` is set or the deadline has passed."""
         while True:
             last = self._stop.is_set() or time.monotonic() >= self._deadline
             try:
@@ -92,12 +92,12 @@ class SinkRetry:
 
     @property
     def is_early(self) -> bool:
-        """Whether it is too early for the next retry."""
+        """Whether the time of the next retry has not come yet."""
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
-        """Records that a sink is unavailable, and reports the outage once. Raises the error if this process
-        does not wait for the end of outages."""
+        """Records that a sink is unavailable, and reports the outage once. Raises the error if retries are
+        disabled (`say` is None)."""
         if self._say is None:
             raise error
         now = time.monotonic()
@@ -109,11 +109,12 @@ class SinkRetry:
             await self._say(f"{error}{WAITING}", True)
 
     def take_over(self, reported: str) -> None:
-        """Records an outage that an earlier process reported, so that this process reports its end."""
+        """Records that an earlier process reported an outage, so that this process reports the end of the
+        outage."""
         self._told = reported
 
     async def back(self) -> None:
-        """Records that the sink answers again, and reports the end of a reported outage."""
+        """Records that the sink is available again. If the outage was reported, reports its end."""
         if self._told and self._say is not None:
             after = f" after {time.monotonic() - self._since:.0f} s" if self._since else ""
             await self._say(f"the output answers again{after}", False)
@@ -131,19 +132,18 @@ Hold = Callable[[list[Row]], Awaitable[None]]
 class Outputs:
     """Writes the rows of one process.
 
-    - `lock`: path of the lock file of the crawl's outputs.
-    - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
-    - `alone`: whether no other process writes these files. If so, the lock is kept between commits.
-    - `ours`: a function that checks whether another process has closed the files because this process sent no
-      heartbeat. If so, it raises an error.
-    - `say`: a function that is called when an outage of a sink begins or ends. If `say` is None, or after
-      `stop` is set or the `deadline` has passed, an outage raises an error.
+    - `lock`: path of the lock file of the crawl's outputs. - `files`, `tables`: the outputs. `log`: the log
+      of attempts. `known`: the log of known pages. - `alone`: whether this process is the only writer of the
+      files. A sole writer keeps the lock between commits.
+    - `ours`: a function that raises an error if another process has closed the files because this process
+      sent no heartbeat. - `say`: a function that is called when an outage of a sink begins or ends. An outage
+      raises an error if `say` is None, `stop` is set or the `deadline` has passed.
     - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which the
-      workers of a fleet report visits, if known pages are visited again.
-    - `hold`: a function that holds back rows that lack usual values. If it is None, such rows are written.
-    - `kept`: the rows that the crawl has kept so far, or None if some rows were not kept. An output that this
-      run adds is filled with these rows. `only_pass`: whether such an output is filled only with the rows of
-      the current pass (`--refresh`).
+      workers of a fleet report visits in a recrawl. - `hold`: a function that stores rows without the usual
+      values until the end of the run. If `hold` is None, these rows are written immediately. - `kept`: the
+      rows that the crawl has kept so far, or None if the crawl has not kept all of its rows. A new output is
+      first filled with the kept rows. `only_pass`: whether a new output is filled only with the rows of the
+      current pass (`--refresh`).
     """
 
     def __init__(
@@ -170,7 +170,8 @@ class Outputs:
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = SinkRetry(say, stop, deadline)
-        self._shipping = SinkRetry(say, stop, deadline)  # another sink's success does not end its outage
+        # kept separate, so that the success of another sink does not end an outage of an append-only store
+        self._shipping = SinkRetry(say, stop, deadline)
         self._lengths: dict[str, int] = {}
         self._attempts, self._outcomes = attempts, outcomes
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -182,18 +183,19 @@ class Outputs:
 
     @property
     def keeps_items(self) -> bool:
-        """Whether one of the outputs keeps one row per item with the item's history."""
+        """Whether one of the outputs is a table that keeps the history of each item."""
         return bool(self._histories)
 
     def take_over_outage(self, reason: str) -> None:
-        """Takes over an outage of a sink that an earlier process reported. `reason` is the reason of the
-        crawl's state, which contains the report."""
+        """Continues an outage that an earlier process reported, so that this process reports the end of the
+        outage. `reason`: the text that the store keeps with the crawl's state, which contains the report."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
             (self._shipping if ships else self._waiting).take_over(reason)
 
     async def open(self) -> None:
-        """Prepares all outputs, and removes the bytes that a killed run left beyond the committed lengths."""
+        """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
+        have left further bytes."""
         async with self._held():
             fills = self.filler.may_fill(self._files, self._tables)
             starts = await self.filler.starts(fills)
@@ -204,8 +206,8 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes rows to the outputs that have no committed length. These are the logs, and the tables that
-        upsert."""
+        """Writes the results of visits to all outputs except plain files, namely to the logs, the tables and
+        the lists in the store."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -226,9 +228,9 @@ class Outputs:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Upserts rows into the tables. Rows that lack usual values are held back from tables that keep an
-        item history. The counts of written and refused rows are added to the first visit of the batch, so
-        that they are settled with it."""
+        """Upserts rows into the tables. Rows without the usual values are not yet written to tables that keep
+        an item history. The counts of written and refused rows are added to the first visit of the batch, so
+        that these counts are settled with the visit."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -242,8 +244,8 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """A context manager that locks the files for these rows. Yields a function `append`, or None if no
-        file receives rows. If `append` is called again with fewer rows, they replace the rows that the first
+        """A context manager that locks the files to which the given rows go. Yields a function `append`, or
+        None if there are no rows or no files. A repeated call of `append` replaces the rows that the previous
         call wrote."""
         if not rows or not self._files:
             yield None
@@ -262,8 +264,8 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Sends committed rows to append-only stores. If such a store is unavailable, waits for it only if
-        too many bytes are queued for it."""
+        """Sends committed rows to append-only stores. Waits for an unavailable append-only store only if too
+        many rows are queued for this store."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
             self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
@@ -281,21 +283,21 @@ class Outputs:
                     await self._shipping.away(error)
 
     def moved(self, moves: Moves) -> None:
-        """Records that the new lengths in `moves` are committed."""
+        """Records the new file lengths in `moves` as committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def conclude(self, work: Callable[[HistorySink], None]) -> None:
-        """Calls `work` with each table that keeps an item history. Used at the end of a run, when all its
-        rows are known."""
+        """Calls `work` with each table that keeps an item history. The caller uses this method at the end of
+        a run, when all rows of the run are known."""
         for history in self._histories:
             await self._patiently(work, history)
 
     async def finish(self, *, wait: bool = False) -> None:
-        """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
-        later run can continue them.
+        """Closes all outputs, including the last Parquet part, at the end of a run. A later run can continue
+        the outputs.
 
-        Raises SinkAway if a sink is unavailable and has not received all rows. A later run sends these rows.
-        `wait`: whether to wait until the sink answers or the run is stopped.
+        Raises SinkAway if an unavailable sink has not received all rows yet. A later run sends the missing
+        rows. `wait`: whether to wait until an unavailable sink answers or the run is stopped.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -313,7 +315,8 @@ class Outputs:
             raise away
 
     def release(self) -> None:
-        """Releases the lock, the thread, the files and the connections, whether or not the run succeeded."""
+        """Releases the lock and closes the thread, the files and the connections. Must be called after every
+        run, even after a failed one."""
         for table in self._tables:
             self._thread.submit(table.close)
         for sink in self._all():
@@ -344,12 +347,13 @@ class Outputs:
                 self._locked = False
 
     async def read_lengths(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
-        """Reads the committed length of every output from the store. The buckets may have different lengths
-        of an output. The largest is the latest, because all commits are made under one lock.
+        """Reads the committed length of every output from the store. Each bucket stores its own length of an
+        output. The largest of these lengths is the latest, because all commits are made under one lock.
 
-        If an output has no committed length, it is new or was moved. A new output is prepared, and its first
-        length is committed before any row is written. Returns the new outputs. `fill_from`: for each output
-        that may be filled with kept rows, the offset of the first row that the output lacks if it is new.
+        An output without a committed length is new or was moved to another path. A new output is prepared,
+        and its initial length is committed before any row is written. Returns the paths of the new outputs.
+        `fill_from`: maps the path of an output to the offset of the first kept row with which the output is
+        filled if it is new.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
@@ -370,9 +374,9 @@ class Outputs:
         return added
 
     async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
-        """Prepares an output that is new to the crawl, and commits its first length. `fill_from`: the offset
-        of the first kept row that the output lacks. If a killed run already added the output, only reads its
-        length."""
+        """Prepares a new output of the crawl, and commits its initial length. `fill_from`: the offset of the
+        first kept row with which the output must be filled. If a killed run has already added the output,
+        only the output's length is read."""
         (length,) = await self._frontier.lengths([path])
         if length is None:
             if fill_from is not None:
@@ -382,8 +386,8 @@ class Outputs:
         self._lengths[path] = length
 
     async def _moved_here(self, sinks: Mapping[str, Movable], known: Mapping[str, int]) -> dict[str, int]:
-        """Finds outputs of this crawl that were moved to their current path, and returns their committed
-        lengths."""
+        """Detects outputs of this crawl that were moved to a new path, and returns the committed lengths of
+        these outputs, keyed by the new path."""
         moved: dict[str, int] = {}
         lengths = await self._frontier.all_lengths()
         left = {path: length for path, length in lengths.items() if path not in known}
@@ -395,8 +399,8 @@ class Outputs:
         return moved
 
     def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
-        """Appends rows to their files, in the output thread. A file without new rows is only truncated to its
-        committed length."""
+        """Appends rows to their files. This method runs in the output thread. A file that receives no rows is
+        only truncated to its committed length."""
         parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
         return [
             (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
@@ -408,7 +412,7 @@ class Outputs:
 
 
 def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:
-    """Returns a function that makes a call in the output thread, and retries it while its sink is
+    """Returns a function that runs a call in the output thread, and retries the call while its sink is
     unavailable."""
 
     def patiently(call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
@@ -419,8 +423,8 @@ def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Aw
 
 
 def _note(notes: list[tuple[Log, list[Any]]]) -> None:
-    """Writes the entries of each log, in the output thread. A log whose entries were written is removed from
-    `notes`, so that a retry does not write them twice."""
+    """Writes the entries of each log. This function runs in the output thread. After a log's entries are
+    written, the log is removed from `notes`, so that a retry does not write the same entries twice."""
     while notes:
         log, entries = notes[0]
         log.write(entries)

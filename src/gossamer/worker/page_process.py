@@ -1,13 +1,15 @@
-"""The process that reads costly pages for a worker. Its memory and its time for each page are limited, and
-the worker can kill it.
+"""The page process reads costly pages for a worker. Its memory and its time per page are limited, and the
+worker can kill this process.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
-it. The worker cannot fork, because it has an event loop, threads and connections. Instead, it starts a fresh
-interpreter at its first costly page. The process loads the same site files from the same bytes. It reads one
-page after another, and exits when the worker closes its end of the pipe.
+the parser. The worker cannot fork, because it has an event loop, threads and connections. When the first
+costly page arrives, the worker therefore starts a new Python interpreter as the page process. The page
+process loads the same site files as the worker, from the same bytes. The page process reads one page after
+another, and exits when the worker closes its end of the pipe.
 
-`page_process_messages` defines the frames on the pipes. The process does not add links and requests to the frontier. It
-records them, and the worker adds them as if it had read the page itself.
+`page_process_messages` defines the frames on the pipes. The page process only records the links and requests
+of a page. The worker adds the recorded links and requests to the frontier, as if the worker had read the
+page.
 """
 
 from __future__ import annotations
@@ -54,14 +56,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LinkNotes:
-    """Replaces the `LinkIntake` in this process. It records the links and requests that the worker then adds
-    to the frontier."""
+    """Stands in for `LinkIntake` in the page process. `LinkNotes` records links and requests, which the
+    worker later adds to the frontier."""
 
     def __init__(self) -> None:
         self.noted: list[RecordedTake] = []
 
     def voucher(self, claim: Claim) -> str:
-        """Returns a placeholder. The worker computes the real voucher."""
+        """Returns a placeholder, because the worker computes the actual voucher."""
         return "v"
 
     def request(
@@ -80,7 +82,7 @@ class LinkNotes:
     def take(
         self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, routes: str = ""
     ) -> TakenLinks:
-        """Records plain links. Each `RecordedTake` holds CHUNK of them."""
+        """Records plain links, at most CHUNK_REQUESTS per `RecordedTake`."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK_REQUESTS):
             part = every[at : at + CHUNK_REQUESTS]
@@ -89,7 +91,7 @@ class LinkNotes:
 
 
 class PageProcess:
-    """The page process's end of the pipes. Decodes tasks, reads the pages, and encodes the answers."""
+    """Answers tasks in the page process. Decodes a task, reads its page, and encodes the answer."""
 
     def __init__(self, order: ProcessSettings) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
@@ -115,11 +117,11 @@ class PageProcess:
         self._limits, self._start = Limits(), virtual_size()
 
     def _keep(self, page: Page, request: Request, why: str) -> None:
-        """Records the reason why a page could not be parsed. The worker then stores the page for replay."""
+        """Records the reason why a page could not be parsed. The worker stores this page for replay."""
         self._why.append(why)
 
     def close(self) -> None:
-        """Closes the sites' steps."""
+        """Closes the steps of the sites."""
         self._reader.close()
 
     def answer(self, data: bytes) -> Iterator[bytes]:
@@ -213,9 +215,10 @@ def _send(pipe: int, data: bytes) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Makes the kernel kill this process when the worker dies, even while it parses a page (Linux only)."""
+    """On Linux, makes the kernel kill this process when the worker dies, even while a page is being parsed.
+    Exits if the worker has already died."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # the option 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(0)
 
@@ -225,7 +228,7 @@ def main() -> None:
     _end_with(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = os.dup(1)
-    os.dup2(2, 1)  # a site file may print, and the output must not get into the pipe
+    os.dup2(2, 1)  # print calls in site files must not write into the pipe
     first = _receive(0)
     if first is None:
         return

@@ -1,8 +1,8 @@
 """The messages between a worker and its page process.
 
 A frame consists of its length (4 bytes) and msgpack data. The worker sends one `ProcessSettings`, and then
-one `PageTask` per page. The process answers with frames of at most CHUNK_REQUESTS entries each, so that no
-frame blocks the worker's event loop for long. The first byte of such a frame is its type.
+one `PageTask` per page. The page process answers with frames of at most CHUNK_REQUESTS entries each, so that
+no frame blocks the worker's event loop for long. The first byte of an answer frame is the frame's type.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZE = struct.Struct("<I")
 
 
 class ProcessSettings(msgspec.Struct, array_like=True):
-    """The crawl's settings that the process needs."""
+    """The settings of the crawl that the page process needs."""
 
     sources: list[tuple[str, bytes]]
     """The path and content of each site file, as the worker loaded them."""
@@ -73,8 +73,8 @@ class SentPage(msgspec.Struct, array_like=True):
 
 
 class PageTask(msgspec.Struct, array_like=True):
-    """A page to read. If `lacks` is true, the process only checks whether the page has the content that its
-    site requires."""
+    """A page to read. If `lacks` is true, the page process only checks whether the page contains the content
+    that its site requires."""
 
     lacks: bool
     request: Request
@@ -85,8 +85,9 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A recorded call that the worker must make to its `LinkIntake`. It is either a call for one `request`,
-    or for the plain links `hrefs` of a page. `vouched`: whether the request has a voucher."""
+    """A call to `LinkIntake` that the page process records and the worker makes. The call takes either one
+    `request` or the plain links `hrefs` of a page. `vouched`: whether a voucher was passed with the
+    request."""
 
     request: Request | None = None
     vouched: bool = False
@@ -99,7 +100,8 @@ class RecordedTake(msgspec.Struct, array_like=True):
 
 
 class End(msgspec.Struct, array_like=True):
-    """The last frame of an answer. It contains everything that is not in the earlier frames."""
+    """The last frame of the answer to a `PageTask`. This frame contains all results except the rows, recorded
+    calls and names, which are in the earlier frames."""
 
     skips: dict[str, int] = {}
     items: int = 0

@@ -1,10 +1,11 @@
 """Reads costly pages in separate processes (`page_process`), which are killed if a page takes too much time
 or memory.
 
-A process is started for the first costly page and reads many pages. While it reads, the worker's event loop
-serves other hosts. For a costly page, the event loop only has to take the links, CHUNK of them at a time. The
-process exits together with its worker, because its pipe is closed. On Linux, the kernel also kills the
-process when the thread that started it ends.
+A page process is started for the first costly page and then reads many pages. While a page process reads, the
+worker's event loop serves other hosts. The only work on a costly page that remains for the event loop is to
+add its links to the frontier, at most CHUNK_REQUESTS at a time. A page process exits when its worker exits,
+because the worker's end of the pipe is closed. On Linux, the kernel also kills a page process when the thread
+that started the process ends.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ProcessDied(Exception):
-    """Raised if a page process ended before it answered. `signal`: the signal that killed the process, or
-    0."""
+    """Raised if a page process ended before it sent a complete answer. `signal`: the signal that killed the
+    process, or 0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that read the page ended ({code})")
@@ -71,7 +72,8 @@ class ProcessDied(Exception):
 
 
 class PageReader:
-    """Runs the page processes of one worker. `order` returns the settings for a new process."""
+    """Runs the page processes of one worker. `order`: a function that returns the settings for a new page
+    process."""
 
     def __init__(self, order: Callable[[], ProcessSettings]) -> None:
         self._order = order
@@ -82,8 +84,8 @@ class PageReader:
         """An event that is set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page in another process. If the page takes too much time or memory, or kills the process,
-        no exception is raised. Instead, the result has the error `too-complex` or `crash`."""
+        """Reads a page in a page process. If the page takes too much time or memory, the result contains the
+        error `too-complex`. If the page kills two page processes, the result contains the error `crash`."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)
@@ -94,8 +96,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector for content that the page's site requires and the page lacks, or ''. Also
-        returns '' if the page is too costly, because `read` reports that error."""
+        """Returns the selector of required content that is missing from a page, or '' if nothing is missing.
+        Also returns '' if the page is too costly, because `read` reports this error later."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -103,14 +105,14 @@ class PageReader:
         return _END.decode(frames[-1][1:]).lacks
 
     async def close(self) -> None:
-        """Ends the page processes."""
+        """Stops the page processes."""
         await asyncio.gather(*(one.end(exits=one in self._idle) for one in self._all))
         self._all.clear()
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
-        """Sends a task, and returns the frames of the answer. If the process dies, sends the task once more,
-        because the page may not be the cause of the death."""
+        """Sends a task to a page process, and returns the frames of the answer. If the process dies, the task
+        is sent to another process, because the death may have had a different cause than the page."""
         try:
             return await self._ask(task, body)
         except ProcessDied:
@@ -160,7 +162,7 @@ class PageReader:
 
 
 class ReaderProcess:
-    """A page process and its pipes, as the worker uses them."""
+    """The worker's handle of a page process, with the pipes to the process."""
 
     def __init__(self) -> None:
         self._popen = subprocess.Popen(
@@ -187,8 +189,8 @@ class ReaderProcess:
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
-        """Sends a task and returns the frames of its answer. Raises TooComplex if the frames have more than
-        `most` bytes."""
+        """Sends a task and returns the frames of the answer. Raises TooComplex if the frames contain more
+        than `most` bytes."""
         await self._send(task)
         frames, size = list[bytes](), 0
         while True:
@@ -206,8 +208,9 @@ class ReaderProcess:
         await self._writer.drain()
 
     async def end(self, *, exits: bool = False) -> int:
-        """Kills the process. Returns its exit code, or the number of the signal that ended it, as a negative
-        number. `exits`: whether the process is idle, so that it may first close its sites' steps and exit."""
+        """Stops the process. Returns the process's exit code, or the negative number of the signal that
+        killed the process. `exits`: whether to give the process time to close the steps of the sites and
+        exit, which is possible only if the process is idle."""
         if exits and self._in is not None:
             self._in.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -220,7 +223,7 @@ class ReaderProcess:
             elif transport is None and file is not None:
                 file.close()
         code = await asyncio.to_thread(self._popen.wait)
-        await asyncio.sleep(0)  # the transports close their pipes in the loop's next iteration
+        await asyncio.sleep(0)  # lets the event loop run once, so that the transports close their pipes
         return code
 
 
@@ -234,8 +237,8 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> ReadResult:
-    """Returns the result for a page that could not be read. The page is stored for replay with the reason
-    `why`, and its record contains the error."""
+    """Stores a page that could not be read for replay, with the reason `why`. Returns a result whose page
+    record contains the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
         return ReadResult([], TakenLinks(), infrastructure=True, error=error)
@@ -248,8 +251,8 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> ReadResult:
-    """Decodes the answer of a page process. Takes the links and requests in the answer as if this process had
-    read the page."""
+    """Decodes the answer of a page process. The links and requests in the answer are added to the frontier,
+    as if this process had read the page."""
     read, end, met = ReadResult([], TakenLinks()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
@@ -273,7 +276,8 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
-        reader.taker.forget()  # the links taken so far will not be committed
+        # the links of this page will not be committed, so they must not be cached as taken
+        reader.taker.forget()
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)

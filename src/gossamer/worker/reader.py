@@ -1,5 +1,5 @@
-"""Reads a page, that is, extracts its links, its record and its items. This is step 7 of a URL's path. Each
-page is parsed only once."""
+"""Reads pages. To read a page means to extract the page's links, page record and items. Each page is parsed
+only once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MAX_PARSED = 16
 
 
 class ReadsApart(Protocol):
-    """The interface for reading pages in another process (`page_reader.PageReader`)."""
+    """The interface of an object that reads pages in another process (`page_reader.PageReader`)."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult: ...
 
@@ -86,22 +86,21 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Does nothing. Used if failed pages are not stored."""
+    """Does nothing. Used as `keep` if failed pages are not stored."""
 
 
 class Reader:
     """Reads the pages of one crawl.
 
     - `taker`: takes links for the frontier.
-    - `key`: returns the canonical form of a URL.
-    - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
-    - `tap(claim, page)`: called with each page before it is read.
-    - `graph(page, request, document)`: returns the rows of a page's links. It is None if links are not stored
-      as rows.
-    - `apart`: reads costly pages in another process. If it is None, they are read in this process.
-    - `tell(line)`: called with a message for the operator.
-    - `is_apart`: whether this process is that other process. It does not request the files of items, which
-      the worker does.
+    - `key`: returns the canonical form of a URL. - `keep(page, request, why)`: stores a page for replay, with
+      the reason `why`.
+    - `tap(claim, page)`: called with each page before it is read. - `graph(page, request, document)`: returns
+      one row per link of a page. `graph` is None if links are not stored as rows. - `apart`: reads costly
+      pages in another process. If `apart` is None, costly pages are read in this process.
+    - `tell(line)`: called with a message for the operator. - `is_apart`: whether this reader runs in a page
+      process. In a page process, the reader does not add the files of items to the frontier, because the
+      worker adds these files.
     """
 
     def __init__(
@@ -152,8 +151,8 @@ class Reader:
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
         """Begins a run, and opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder
-        of the file that records the claim whose page is being read (`crash_marker`), or None if this is not
-        recorded. `usual`: the fields that nearly all items of the last good runs had. Raises ConfigError."""
+        of the crash marker (`crash_marker`), or None to keep the crash marker only in memory. `usual`: the
+        fields that nearly all items of the last good runs had. Raises ConfigError."""
         self.builders.open(crawl, folder)
         self._reading, self.usual = CrashMarker(crashes), usual
 
@@ -163,13 +162,13 @@ class Reader:
         self._reading.close()
 
     def forget(self) -> None:
-        """Drops the page that was parsed last."""
+        """Discards all pages that are kept parsed."""
         self._parsed.clear()
         self._costs = None, Cost(False)
 
     def is_costly(self, page: Page) -> bool:
-        """Returns whether a page may be costly to read (`parsing.page_cost`), so that another process must
-        read it."""
+        """Returns whether a page must be read in another process, because reading the page may be costly
+        (`parsing.page_cost`)."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:
@@ -182,7 +181,8 @@ class Reader:
         return self._costs[1].is_costly
 
     def _document(self, page: Page, keep: bool = False) -> html.Document:
-        """Returns the tree of a page. `keep`: whether to keep the tree until the page is read."""
+        """Returns the parsed document of a page. `keep`: whether to keep the document until the page is
+        read."""
         if (known := self._parsed.get(id(page))) is not None:
             return known[1]
         roots = self._costs[1].roots if self._costs[0] is page else None
@@ -194,7 +194,7 @@ class Reader:
         return document
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page as `read` does. A costly page is read in another process, which is killed if the page
+        """Reads a page like `read`. A costly page is read in another process, which is killed if the page
         takes too much time or memory."""
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
@@ -211,7 +211,8 @@ class Reader:
         return read
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector for content that the page's site requires and the page lacks, or ''."""
+        """Returns the selector of required content that is missing from a page, or '' if nothing is
+        missing."""
         if self.apart is not None and self.sites and self.is_costly(page):
             site = match(self.sites, page.url)
             return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
@@ -225,7 +226,7 @@ class Reader:
         self._reading.begins(claim.bucket, claim.token)
         try:
             return missing_selector(site, PageView(page, self._document(page, keep=True)))
-        except ValueError:  # the error is reported when the page is read
+        except ValueError:  # `read` reports this error later
             return ""
         finally:
             self._reading.ends()
@@ -233,9 +234,8 @@ class Reader:
     def shows(self, claim: Claim, page: Page) -> int:
         """Returns a lower bound for the number of letters that a page shows (`html.Document.shows`)."""
         if _too_deep(claim, page) or self.is_costly(page):
-            return len(
-                page.body
-            )  # a costly page is not parsed here, so its size is used instead of its amount of text
+            # a costly page is not parsed here, so the size of its body is returned instead
+            return len(page.body)
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._document(page, keep=True).shows
@@ -243,8 +243,8 @@ class Reader:
             self._reading.ends()
 
     def unrendered(self, claim: Claim, page: Page) -> str:
-        """Returns the reason if a page needs a browser because it is empty until its scripts have run,
-        otherwise ''."""
+        """Returns the reason why a page needs a browser, or '' if the page needs none. A page needs a browser
+        if it is empty until its scripts have run."""
         if not may_be_empty(claim, page) or _too_deep(claim, page) or self.is_costly(page):
             return ""
         self._reading.begins(claim.bucket, claim.token)
@@ -254,8 +254,8 @@ class Reader:
             self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page. `error`: the error that follows from the page's status (http-4xx), or None. If there
-        is an error, the page's links are not followed."""
+        """Reads a page. `error`: the error for the page's status (`http-4xx`), or None. The links of a page
+        with an error are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -314,7 +314,8 @@ class Reader:
         return self._unrendered.count(ReadResult(rows, taken), claim, page, document, routes)
 
     def again(self, claim: Claim, page: Page) -> ReadResult | None:
-        """Reads a stored page again, and extracts only its items. Returns None if no site reads the page."""
+        """Reads a stored page again, and extracts only the page's items. Returns None if no site has
+        functions for the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -332,11 +333,11 @@ class Reader:
         error: str | None = None,
     ) -> ReadResult:
         """Reads a page with its site's functions. If a function fails, the page is stored for replay.
-        `error`: the error that follows from the page's status (http-4xx). If there is an error, the page's
-        links are not followed.
+        `error`: the error for the page's status (`http-4xx`), or None. The links of a page with an error are
+        not followed.
 
-        `marks`: whether duplicate items may be dropped before the rows are written (`near_duplicates`). If
-        so, the files of such items are requested only after the duplicates have been dropped.
+        `marks`: whether duplicate items may be removed before the rows are written (`near_duplicates`). The
+        files of items that may be removed are added to the frontier only after the removal.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -382,8 +383,8 @@ class Reader:
         return read
 
     def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Requests the files to which the items of a page refer, and inserts the rows of all references after
-        the items."""
+        """Adds the files to which the items of a page refer to the frontier, and inserts the rows of all
+        references after the item rows."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
@@ -404,8 +405,8 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
-        """Takes the distinct requests of a page, at most MAX_LINKS of them. Further requests are counted as
-        `trap`."""
+        """Adds at most MAX_LINKS distinct requests from a page to the frontier. All requests beyond MAX_LINKS
+        are counted as `trap`."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body, one.key): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
@@ -421,8 +422,8 @@ class Reader:
         links: tuple[list[str], int],
         taken: TakenLinks,
     ) -> None:
-        """Adds the links that `follow=` selects. If `follow=` is not given, adds all links of a page that no
-        function reads."""
+        """Adds the links that the site's setting `follow=` selects to the page's requests. If the site does
+        not set `follow=`, all links are added, unless a page function has read the page."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
             return
@@ -449,9 +450,9 @@ class Reader:
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
     ) -> Row:
-        """Returns the row of an item. It contains the item's fields, followed by the URL and the time at
-        which the item was seen. For an invalid item, returns a row for rejected items, and stores the page
-        for replay."""
+        """Returns the row of an item. The row contains the item's fields and further fields, for example the
+        URL of the page and the time at which the page was fetched. For an invalid item, stores the page for
+        replay and returns a row for rejected items."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -483,8 +484,8 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult:
-        """Returns the result for a downloaded file (`asset_download`). It contains the file's row, and a page
-        record as for any other URL."""
+        """Returns the result for a downloaded file (`asset_download`). The result contains the file's row
+        and, if page records are written, a page record of the file's URL."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
@@ -494,9 +495,9 @@ class Reader:
         )
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str, detail: str = "") -> ReadResult:
-        """Returns the result for a URL that failed permanently. It contains the URL's record, and the items
-        and requests that the site's `@site.failed` yields. If the browser waited in vain for required
-        content, the page is stored for replay."""
+        """Returns the result for a URL that failed permanently. The result contains the URL's page record,
+        and the items and requests that the site's `@site.failed` function yields. If required content never
+        appeared in the browser, the page is stored for replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if (claim.request.use or "").startswith("@"):  # a sitemap or a file
@@ -526,8 +527,8 @@ class Reader:
         *,
         read: bool = True,
     ) -> ReadResult:
-        """Returns the items and requests that `@site.failed` yields. If the function raises an error, the
-        error is logged. `read`: whether the function may read the page."""
+        """Returns the items and requests that the `@site.failed` function yields. An exception in this
+        function is logged. `read`: whether the function may access the contents of the page."""
         from gossamer.sites.failed_visit import call_failed  # most sites do not define @site.failed
 
         view, parsed = call_failed(site, claim.request, result, error, detail, read=read)
@@ -573,15 +574,15 @@ class Reader:
             record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
-            # comes last, because it changes the page's tree
+            # `mark_row` must be called last, because it changes the page's tree
             from gossamer.worker.near_duplicates import mark_row
 
             mark_row(row, page, document, self.duplicates.startswith("near"))
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a sitemap or feed. The entries are added like seeds. A sitemap index is followed up to depth
-        3."""
+        """Reads a sitemap or feed. The entries are added with depth 0, like seeds. Nested sitemap indexes are
+        followed up to depth 3."""
         from gossamer.parsing.sitemaps import entries
 
         taken = TakenLinks()
@@ -599,8 +600,8 @@ class Reader:
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
-    """Returns the links that match a pattern in `follow`, and the number of links on which a pattern took too
-    long."""
+    """Returns the hrefs that match a pattern in `follow`, and the number of hrefs on which a pattern timed
+    out."""
     found, undecided = [], 0
     for href in hrefs:
         url = base.resolve(href) or ""
@@ -613,14 +614,15 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Returns whether a page is nested so deeply that parsing it again would be dangerous. This is checked
-    only after the page's visit killed two processes, because a single death may have another cause."""
+    """Returns whether a page has already killed two processes and is nested so deeply that the parser may
+    crash. The nesting is not checked after a single death, because a single death may have a different
+    cause."""
     return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """Returns the hrefs to resolve, and the number of those that were left out. If the base URL is too long,
-    hrefs relative to its path are left out."""
+    """Returns the hrefs to resolve, and the number of hrefs that are left out. If the base URL is too long,
+    hrefs that are relative to its path are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
@@ -628,7 +630,7 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
-    """Returns the distinct URLs of hrefs, up to the number that a record may list."""
+    """Returns the distinct URLs of hrefs, up to the limits for one page record."""
     found, size = dict[str, None](), 0
     for href in hrefs:
         url = base.resolve(href)
@@ -641,8 +643,8 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite, status: int, error: str | None) -> bool:
-    """Returns whether a site's functions read a page with this status and error. If not, the page is read as
-    if it belonged to no site."""
+    """Returns whether a site's functions read a page with this status and error. A page that the site's
+    functions do not read is processed as if the page belonged to no site."""
     own = site.site
     if error is not None:
         return error == "http-4xx" and any(status in function.statuses for function in own.functions)

@@ -43,7 +43,8 @@ def _second(whole: int) -> str:
 
 
 def given_fields(request: Request) -> dict[str, Any]:
-    """Returns the ID of a request and the time at which it was added, as texts, if the request has them."""
+    """Returns the fields `id` and `added_at` of a request's record. A field that the request does not set is
+    left out."""
     found: dict[str, Any] = {} if request.id is None else {"id": request.id}
     if request.added_at is not None:
         found["added_at"] = format_time(request.added_at)
@@ -51,8 +52,8 @@ def given_fields(request: Request) -> dict[str, Any]:
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
-    """Returns the record of a page before the page is parsed. The fields title, language, links, hash and
-    text are filled in after parsing."""
+    """Returns the record of a page that is not parsed yet. The fields title, language, links, hash and text
+    are filled in after parsing."""
     return PageRecord(
         url=page.url,
         requested_url=request.hops[0] if request.hops else request.url,
@@ -76,8 +77,8 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
 
 
 def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
-    """Returns the record of a URL that failed permanently. `now` (seconds since the epoch) is the time of the
-    record if no request was made."""
+    """Returns the record of a URL that failed permanently. If no request was made, the record's time is `now`
+    (seconds since the epoch)."""
     at = result.fetched_at if result is not None else now
     return PageRecord(
         url=request.url,
@@ -107,8 +108,8 @@ def gone_at(page: Page) -> str:
 
 
 def page_row(record: PageRecord, key: str) -> Row:
-    """Returns a page record as a row for the sinks. `key`: the canonical form of the URL that was requested
-    first."""
+    """Returns a page record as a row for the sinks. `key`: the canonical form of the first URL of the visit,
+    before any redirect."""
     return Row("page", key, record)
 
 
@@ -160,9 +161,9 @@ def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str
 
 
 def is_attempt(result: Failure) -> bool:
-    """Returns whether a failure counts as an attempt. It does if a request was sent or a connection failed.
-    It does not if the crawler itself refused the request."""
-    if result.short:  # the process ran short of a resource, so no request was made
+    """Returns whether a failure counts as an attempt. A failure counts if a request was sent, a proxy was
+    used, or a connection failed. A request that the crawler itself refused does not count."""
+    if result.short:  # no request was made, because the process ran short of a resource
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
 
@@ -170,7 +171,7 @@ def is_attempt(result: Failure) -> bool:
 def edges(
     crawl: str, key: Callable[[str], str], kind: str, page: Page, request: Request, document: Document
 ) -> list[Row]:
-    """Returns at most MAX_EDGES links of a page as rows of the given kind. `key`: returns the canonical form
+    """Returns rows of the given kind for at most MAX_EDGES links of a page. `key`: returns the canonical form
     of a URL."""
     source = key(request.hops[0] if request.hops else request.url)
     found: dict[str, Row] = {}
@@ -190,8 +191,8 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 def raw_row(request: Request, page: Page) -> Row:
     """Returns the response as a row for outputs that store whole pages.
 
-    Browsers and unlockers do not record the bytes of a response. For these, the row contains the response as
-    a plain HTTP server would have sent it.
+    Browsers and unlockers do not record the raw bytes of a response. For these rungs, the row contains an
+    equivalent plain HTTP response.
     """
     asked = RequestContext(
         request.method,

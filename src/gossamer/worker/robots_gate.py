@@ -1,5 +1,6 @@
-"""Decides whether a claim may be visited. A claim may not be visited if robots.txt forbids the visit, or if
-the host was given up. The worker fetches, caches and evaluates robots.txt. The frontier stores the rules."""
+"""Decides whether a claim may be visited. A visit is refused if robots.txt disallows the URL, or if the host
+was given up. The worker fetches, caches and evaluates robots.txt. The frontier stores the rules of
+robots.txt."""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ MAX_CACHED_FILES = 10_000
 
 
 class HostTreatment(NamedTuple):
-    """The treatment of a host: the seconds before each retry, the fixed delay if there is one, whether its
-    robots.txt is obeyed, and the rules by which block pages are detected."""
+    """The settings for a host. `retries`: the delay in seconds before each retry. `fixed`: the fixed delay
+    between requests, or None. `obey`: whether robots.txt is obeyed. `blocks`: the rules for detecting block
+    pages."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -46,13 +48,13 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: returns the rung for a request. The collectors of these rungs read at most 500 KiB of a
-      robots.txt.
-    - `agent`: the product token that is compared with the user-agent groups of robots.txt.
-    - `obey`, `retries`, `fixed`: the default treatment. `treat`: returns the treatment of a host. None if all
-      hosts have the default treatment.
-    - `parse`: the URL parser.
-    - `opens`: whether the crawler may connect to the port of `host[:port]`.
+    - `rungs`: returns the rung of a request. The collectors of these rungs read at most 500 KiB of a
+      response.
+    - `agent`: the product token that is compared with the user-agent groups of robots.txt. - `obey`,
+      `retries`, `fixed`: the default values of `HostTreatment`. `treat`: returns the `HostTreatment` of a
+      host, or None if the default values apply to all hosts.
+    - `parse`: the URL parser. - `opens`: returns whether the crawler may connect to the port of
+      `host[:port]`.
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
     """
 
@@ -80,7 +82,7 @@ class RobotsGate:
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
-        """Returns the reason why this claim may not be visited, or None."""
+        """Returns the reason why a claim must not be visited, or None if the visit is allowed."""
         if claim.request.use == FILE and not self._files:
             return Drop(skip="filter", detail="--files off")
         if claim.trouble and (why := HostTrouble.of(claim.trouble).given_up):
@@ -93,7 +95,7 @@ class RobotsGate:
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            # the stored rules have expired since the URL was claimed, so their content is unknown
+            # the rules have expired in the store since the URL was claimed, so the rules are unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
@@ -103,7 +105,7 @@ class RobotsGate:
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
 
     def _keep(self, scheme: str, host: str, version: int, robots: Robots) -> None:
-        """Caches the parsed rules of an origin for further claims."""
+        """Caches the parsed rules of an origin for later claims."""
         if len(self._known) >= MAX_CACHED_FILES:
             self._known.clear()
         self._known[scheme, host] = (version, robots)
@@ -111,11 +113,11 @@ class RobotsGate:
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Returns the reason why a claim may not request an additional URL that it needs for a log-in, or
-        None if it may.
+        """Checks an additional URL that a visit must request for a log-in. Returns the reason why this
+        request is refused, or None if the request is allowed.
 
-        If the URL has another origin, this method fetches and caches the robots.txt of that origin. `note` is
-        called with the result and the URL of that request.
+        If the additional URL has a different origin than the claim's URL, the robots.txt of this origin is
+        fetched and cached. `note` is called with the result of fetching this robots.txt, and with its URL.
         """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
@@ -141,8 +143,8 @@ class RobotsGate:
         return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
 
     async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, robots_access.Access]:
-        """Fetches an origin's robots.txt for a robots claim, and stores the outcome in the frontier. Returns
-        the last response, the monotonic time at which its request began, and the outcome."""
+        """Fetches the robots.txt of an origin for a robots claim, and stores the outcome in the frontier.
+        Returns the last response, the monotonic time at which the last request was sent, and the outcome."""
         try:
             result, began = await self._follow(claim)
         except (OSError, MemoryError, RuntimeError, GossamerError) as error:
@@ -190,17 +192,18 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """Requeues a robots claim without fetching robots.txt. The host gets no request for the next `wait`
-        seconds."""
+        """Requeues a robots claim without fetching robots.txt. No request is sent to the host for the next
+        `wait` seconds."""
         settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """Fetches a robots.txt and follows at least five redirects, even to other hosts (RFC 9309 section
-        2.3.1.2). The egress guard checks each target.
+        """Fetches a robots.txt and follows up to MAX_REDIRECTS redirects, even to other hosts (RFC 9309
+        section 2.3.1.2). The egress guard checks each redirect target.
 
-        All redirects belong to one robots claim, which holds the host's slot. Their requests respect the
-        host's delay. Returns the last result and the monotonic time at which its request was sent.
+        All requests are made within one robots claim, which occupies one slot of the host. The delay of the
+        claim's host passes between two requests. Returns the last result and the monotonic time at which the
+        last request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MAX_REDIRECTS):
@@ -218,8 +221,9 @@ class RobotsGate:
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
-        """Makes one request, not before the monotonic time `at`. If the response is a block page, tries the
-        next higher rung, because a block page does not contain the site owner's rules."""
+        """Waits until the monotonic time `at`, then makes one request. If the response is a block page, the
+        request is repeated on the next higher rung, because a block page does not contain the rules of the
+        site."""
         rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
@@ -237,16 +241,16 @@ class RobotsGate:
         return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
-        """Returns the version of the expired rules that the frontier still stores, or 0 if there are none.
-        The store drops rules after 48 h."""
+        """Returns the version of the expired rules that the frontier still stores, or 0 if the frontier
+        stores no rules. The store deletes rules after 48 hours."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return robots_access.version_of(kept) if kept is not None else 0
 
 
 def robots_health(result: Page | Failure) -> tuple[HostHealth, str]:
-    """Returns the health of a host according to the result of a robots claim, and the reason
-    (`politeness.breaker`)."""
+    """Returns the health of a host and the reason (`politeness.breaker`), derived from the result of a robots
+    claim."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason
     return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

@@ -1,5 +1,5 @@
-"""Decides which links to routes in fragments (`#/guide`) are followed as links to separate pages
-(`url.routes`)."""
+"""Decides which links with a route in the fragment (for example `#/guide`) are followed as links to separate
+pages (`url.routes`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ MAX_TOLD_HOSTS = 1000
 
 
 class RouteFollower:
-    """Decides which links to routes on a page are followed. The decision depends only on the page itself, so
-    that all workers decide alike.
+    """Decides which links to routes on a page are followed. The decision depends only on the page and the
+    settings, so all workers make the same decision.
 
-    `mode`: the setting `fragments`. `tell(line)`: reports that the routes of a host are followed.
+    `mode`: the value of the setting `fragments`. `tell(line)`: called with a message when the routes of a
+    host are first followed.
     """
 
     def __init__(self, mode: str, tell: Callable[[str], None] = lambda _: None) -> None:
@@ -31,9 +32,10 @@ class RouteFollower:
     def choose(
         self, page: Page, document: Document, hrefs: Sequence[str], routes: list[str], own: str
     ) -> tuple[str, list[str]]:
-        """Returns two values. The first states how the routes of a page are resolved (`Base.routes`), and is
-        '' if they are not followed. The second contains one href for each different route. `routes`: the
-        page's hrefs that are routes. `hrefs`: its other hrefs. `own`: the mode that its site sets, or ''."""
+        """Returns a pair of values. The first value is the way in which the page's routes are resolved
+        (`Base.routes`), or '' if the routes are not followed. The second value is a list with one href per
+        distinct route. `routes`: the page's hrefs that are routes. `hrefs`: the page's other hrefs. `own`:
+        the mode that the page's site sets, or ''."""
         mode = own or self._mode
         if mode == "drop":
             return "", []
@@ -60,8 +62,9 @@ class RouteFollower:
 
 
 def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
-    """Whether a page shows that its site uses routes: a browser rendered it, it has a router, and most links
-    to its own host are routes."""
+    """Returns whether a page shows that its site uses routes. This is true if a browser rendered the page and
+    either docsify builds the page, or the page has a router, links to at least MIN_ROUTES routes, and has no
+    more other links within the site than routes."""
     if page.rung != "browser" or not routes:
         return False
     if docsify:
@@ -75,6 +78,6 @@ def _is_own(href: str, origin: str) -> bool:
 
 
 def _is_docsify(document: Document) -> bool:
-    """Whether docsify builds a page."""
+    """Returns whether a page is built by docsify."""
     scripts = document.tree.select("script")
     return any("docsify" in attribute_of(one, "src") or "$docsify" in one.text for one in scripts)

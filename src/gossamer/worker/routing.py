@@ -1,6 +1,6 @@
-"""Routes hosts to workers that can serve them. Some workers of a fleet have a browser and others do not, so
-hosts wait in lanes. Some workers lack the file of a site, so the site's hosts are reserved for the workers
-that have it."""
+"""Routes hosts to the workers that can process them. Not every worker of a fleet has a browser, so hosts that
+need a browser wait in a separate lane. If some workers lack a site file, the hosts of this site are reserved
+for the workers that have the file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ BROWSER = "browser"
 
 
 class Handover(Protocol):
-    """The frontier's method that moves a host of a bucket to another lane. It returns whether the host was in
-    a different lane before."""
+    """The method of the frontier that moves a host to another lane. `handover` returns whether the host was
+    in a different lane before."""
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool: ...
 
 
 class LaneRouter:
-    """Moves hosts between lanes. `usual` returns the lane that is set by a host's site or by the crawl."""
+    """Moves hosts between lanes. `usual` returns the lane of a host according to the settings of its site or
+    of the crawl."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
         self._frontier, self._usual = frontier, usual
@@ -38,18 +39,18 @@ class LaneRouter:
         await self._frontier.handover(claim.bucket, claim.host, BROWSER)
 
     async def home(self, claim: Claim) -> None:
-        """Moves a claim's host back to its usual lane, because its pages no longer need a browser."""
+        """Moves a claim's host back to its usual lane after its pages no longer need a browser."""
         await self._frontier.handover(claim.bucket, claim.host, self._usual(claim.host))
 
 
 def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
-    """Returns the LaneRouter of a crawl. `lane` and `ladder` are the crawl's defaults, for sites that do not
-    set their own.
+    """Returns the `LaneRouter` of a crawl. `lane` and `ladder` are the defaults for sites that do not set a
+    lane or ladder.
 
-    Returns None if a site that needs a browser sets its own lane. In that case, the workers of this lane must
-    have a browser.
+    Returns None if a site whose ladder contains a browser sets its own lane, because then the user must make
+    sure that the workers of this lane have a browser.
     """
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
@@ -60,9 +61,10 @@ def lanes_of(
 
 
 class SiteRouter:
-    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `lacks`: the
-    names of the sites whose files this worker lacks. `tell` announces that hosts are reserved for workers
-    with the files of a group of sites. `shut` requeues a robots.txt claim."""
+    """Requeues the claims of hosts whose site file this worker lacks. `sites`: all sites of the crawl.
+    `lacks`: the names of the sites whose files this worker lacks. `tell` announces a group of sites whose
+    hosts are reserved for workers that have the site files. `shut` requeues a robots.txt claim without
+    fetching robots.txt."""
 
     def __init__(
         self,
@@ -78,12 +80,12 @@ class SiteRouter:
         """The groups of sites that this worker has already announced."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """Requeues the claims of a host if this worker lacks the file of one of the host's sites. The host
-        then waits for other workers. Returns whether the claims were requeued."""
+        """Requeues a batch of claims and reserves their host for other workers, if this worker lacks the file
+        of one of the host's sites. Returns whether the batch was requeued."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
-        if apart not in self.told:  # announces the group before its first host waits
+        if apart not in self.told:  # the group is announced before its first host is reserved
             await self._tell(apart)
             self.told.add(apart)
         await self._frontier.handover(batch[0].bucket, batch[0].host, f"+{apart}")
@@ -95,7 +97,7 @@ class SiteRouter:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Announces groups again if the store no longer contains their announcement."""
+        """Announces again the groups that the store no longer contains."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

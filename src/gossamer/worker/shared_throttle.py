@@ -1,6 +1,6 @@
-"""A request budget that hosts with the same address or registered domain share (`--polite-by`). Before each
-request, a worker must take a turn, which is a permit for one request from this budget. After the request, the
-worker gives the turn back."""
+"""Limits the requests to hosts that share an address or registered domain (`--polite-by`). All these hosts
+share one budget. Before each request, a worker acquires a turn, which is a permit for one request from the
+budget. After the request, the worker releases the turn."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The interface to the shared budgets (`state.host_groups`). `enter` requests a turn. It returns the
-    turn's token, and 0 or the seconds to wait. `leave` gives a turn back."""
+    """The interface to the shared budgets (`state.host_groups`). `enter` requests a turn, and returns the
+    turn's token and the seconds to wait, which are 0 if the turn was granted. `leave` releases a turn."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
 
 
 class SharedThrottle:
-    """Takes and gives back turns for the claims of one crawl. `group` returns the name of the budget that a
-    host shares. It returns None if the host shares no budget, or if its budget is not known yet."""
+    """Acquires and releases turns for the claims of one crawl. `group` returns the name of a host's budget,
+    or None if the host shares no budget or the budget is not known yet."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class SharedThrottle:
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Takes a turn for a claim. Returns 0 if the turn was granted, otherwise the number of seconds for
-        which the host must wait."""
+        """Acquires a turn for a claim. Returns 0 if the turn was granted or not needed, otherwise the number
+        of seconds to wait before the next try."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0
@@ -47,7 +47,7 @@ class SharedThrottle:
         return wait
 
     def wrap(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
-        """Wraps the visit function `go` so that the claim's turn is given back after the visit."""
+        """Wraps the visit function `go` so that the claim's turn is released after the visit."""
 
         async def turned(claim: Claim) -> Visit:
             began, delay = time.monotonic(), claim.delay
@@ -69,7 +69,7 @@ class SharedThrottle:
     async def robots(
         self, claim: Claim, fetch: Callable[[Claim], Awaitable[tuple[Page | Failure, float, Access]]]
     ) -> tuple[Page | Failure, float, Access]:
-        """Fetches robots.txt, then gives the claim's turn back."""
+        """Fetches robots.txt, then releases the claim's turn."""
         began, delay = time.monotonic(), claim.delay
         try:
             result, began, found = await fetch(claim)
@@ -82,9 +82,9 @@ class SharedThrottle:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """Gives the turn of a claim back. `began`: the monotonic time at which the request began, or 0 if no
-        request was made. `delay`: the minimum number of seconds between the start of that request and the
-        next request."""
+        """Releases the turn of a claim. `began`: the monotonic time at which the claim's request began, or 0
+        if no request was made. `delay`: the minimum number of seconds between the starts of the claim's
+        request and the next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

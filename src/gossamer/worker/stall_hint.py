@@ -1,5 +1,5 @@
-"""Determines why a crawl has not received any page yet. A host that does not answer is retried as often as
-`--retries` allows. During the retries, the user should see what the crawl is waiting for."""
+"""Determines why a crawl has not received a page yet. A host that does not answer is retried as often as
+`--retries` allows. During these retries, the user should be able to see why the crawl waits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ FAULTS = (HostHealth.FAULT, HostHealth.REPEATED_FAULT)
 
 
 class StallHint:
-    """An object that is called with every visit, and records failures until the first page arrives. The
-    attribute `of` contains the host that failed last and its error, or None if there is nothing to report."""
+    """A callable that is called with every visit and records failures until the first page arrives. The
+    attribute `of` is a tuple of the host that failed last and the error, or None if no host has failed or a
+    page has arrived."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

@@ -1,4 +1,4 @@
-"""Recognizes and counts unrendered pages, which are empty until their scripts have run. Also counts links to
+"""Detects and counts unrendered pages, which are empty until their scripts have run. Also counts links to
 routes that are not followed."""
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ RENDERS = ("browser", "unlocker")
 
 
 class UnrenderedPages:
-    """Recognizes and counts the unrendered pages of one process."""
+    """Detects and counts the unrendered pages that one process reads."""
 
     def __init__(self) -> None:
         self._need: RenderingNeed | None = None
         self._named: set[str] = set()
 
     def judge(self, claim: Claim, page: Page, document: Document) -> str:
-        """Returns the reason why a page needs a browser, or '' if it does not need one."""
+        """Returns the reason why a page needs a browser, or '' if the page does not need a browser."""
         if self._need is None:
             from gossamer.parsing.rendering_need import RenderingNeed  # imports the parser
 
@@ -38,10 +38,10 @@ class UnrenderedPages:
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
     ) -> ReadResult:
-        """Adds counts to the result of reading a page, and returns it. The counts are 1 if the page needs a
-        browser, and the number of routes that are not followed. If the page was judged before it was read, it
-        is not counted as needing a browser, because the ladder has a browser. `routes`: the different routes
-        to which the page links."""
+        """Adds two counts to the result of reading a page, and returns the result. The first count is 1 if
+        the page needs a browser. The second count is the number of routes on the page that are not followed.
+        A page that was judged before it was read is not counted as needing a browser, because the ladder
+        contains a browser rung. `routes`: the distinct routes to which the page links."""
         counts: dict[str, int] = {}
         if page.unrendered is None and may_be_empty(claim, page):
             page.unrendered = self.judge(claim, page, document)
@@ -54,16 +54,16 @@ class UnrenderedPages:
         return read
 
     def _name(self, host: str) -> str:
-        """Returns the name under which a host is counted: its own name, or OTHER_HOSTS if too many hosts are
-        counted."""
+        """Returns the name under which a host is counted. This name is the host itself, or OTHER_HOSTS if
+        MAX_NAMED_HOSTS other hosts are already counted."""
         if len(self._named) < MAX_NAMED_HOSTS:
             self._named.add(host)
         return host if host in self._named else OTHER_HOSTS
 
 
 def may_be_empty(claim: Claim, page: Page) -> bool:
-    """Whether a page may need a browser. This is possible if it is HTML with a good status that was fetched
-    without a browser."""
+    """Returns whether a page may need a browser, which is possible if the page is HTML with a 2xx status and
+    was fetched without a browser."""
     kind = page.content_type
     return (
         200 <= page.status < 300

@@ -1,8 +1,9 @@
 """Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
 
-The counts are sent with the settle, so they change together with the claims. A killed worker therefore
-neither loses nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Labels
-come from fixed lists, except domains and collectors. This module limits the number of these.
+The counts are written to the store in the same call that settles the claims. A killed worker therefore
+neither loses nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Most
+labels come from fixed lists. The labels for domains, collectors, item kinds and proxy providers are
+open-ended, so this module limits how many distinct labels of each kind are used.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ _At = tuple[str, str, int, str, str]
 
 
 class LabelLimit:
-    """Limits the labels that a process uses for one kind of name. The first `most` names are used as labels.
-    All further names get the label OTHER."""
+    """Limits the number of distinct labels for one kind of name. The first `most` names are used as labels.
+    All later names are replaced by the label OTHER."""
 
     def __init__(self, most: int) -> None:
         self._most, self._known = most, set[str]()
 
     def __call__(self, name: str) -> str:
-        """Returns the label of a name. A `|` in a name separates labels, so it is replaced."""
+        """Returns the label of a name. A `|` in a name is replaced, because this character separates
+        labels."""
         if name in self._known:
             return name
         name = name.replace("|", "_")[:100]
@@ -49,13 +51,13 @@ class LabelLimit:
 
 
 class TotalsOfVisits:
-    """Counts visits of one process.
+    """Counts the visits of one process for the metrics.
 
     - `lane`, `region`: the lane and the region of this worker.
     - `domains`: the registered domains that have their own metrics. All other domains are counted as OTHER.
-      The set may grow while the process runs.
-    - `ask`: a function that is called with a domain to which this process made many requests. The domain may
-      be added to `domains` later.
+      This set may grow while the process runs.
+    - `ask`: a function that is called with a domain after MIN_REQUESTS requests, to propose that the domain
+      is added to `domains`.
     """
 
     def __init__(
@@ -70,8 +72,8 @@ class TotalsOfVisits:
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
-        """Returns the changes to the totals. `counts`: the sum of the counts of these visits. If it is a
-        dict, the number of requests is added to it as `requests`."""
+        """Returns the amounts that these visits add to the totals. `counts`: the sum of the counts of the
+        visits. If `counts` is a dict, the number of requests is added under the key `requests`."""
         totals: Counter[str] = Counter()
         made = 0
         for visit in visits:
@@ -117,7 +119,7 @@ class TotalsOfVisits:
             totals[f"robots|{result_of(visit.attempts[-1])}"] += 1
 
     def _remember(self, at: _At) -> tuple[str, ...]:
-        """Returns the names of the totals to which a request is added, and caches them."""
+        """Returns the names of the totals that count a request, and caches these names."""
         collector, what, interval, domain, short = at
         collector = self._collector(collector)
         own = (f"{name}|{collector}" for name in ("seconds", "wire", "decoded"))
@@ -138,8 +140,9 @@ class TotalsOfVisits:
 
 
 def result_of(attempt: Attempt) -> str:
-    """Returns the outcome of one request. This is its error, the reason for a skip, `ok`, `not-modified`, or
-    the name of an outcome that does not end the claim."""
+    """Returns the outcome of one request for the metrics. The outcome is the error if there is one, `blocked`
+    if the visit climbed to a higher rung after the request, `ok` after a success or redirect, otherwise the
+    outcome in the attempts log."""
     if attempt.error:
         return attempt.error
     if attempt.outcome == CLIMBED:

@@ -1,5 +1,6 @@
-"""The visitor turns one claim into one visit. It checks the gate, fetches the page, detects blocks, parses
-the page and decides the verdict. It writes nothing to the store or to sinks."""
+"""The visitor turns each claim into a visit. For each claim, the visitor checks the gate, fetches the page,
+detects blocks, reads the page and decides the verdict. The committer, not the visitor, writes the rows and
+settles the claims."""
 
 from __future__ import annotations
 
@@ -50,9 +51,8 @@ MAX_FIXED_HOSTS = 100_000
 
 
 class ReadsPages(Protocol):
-    """The interface of an object that reads pages, which is step 7 of a URL's path. It has no side effects
-    except on its caches. An error in a site function is returned as a value. `functions`: whether any site
-    has page functions."""
+    """The interface of an object that reads pages (`worker.reader.Reader`). An error in a site function is
+    returned in the result and is not raised. `functions`: whether any site has page functions."""
 
     functions: bool
 
@@ -90,12 +90,12 @@ class Visitor:
 
     - `gate`: decides whether a URL may be visited, according to robots.txt and the treatment of its host.
     - `fetching`: makes the requests of a visit.
-    - `reader`: reads pages.
-    - `scope`: the crawl's scope, which grows when a seed is redirected, and its link intake.
-    - `nearer`: visits a page again if a shorter path to it is found. None if depths need not be exact.
-    - `sharing`: the budgets that several hosts share. None if each host has its own budget.
-    - `apart`: requeues claims of sites whose files this worker lacks. None if this worker has all site files.
-    - `keeping`: stores the files of items. None if the crawl does not download files.
+    - `reader`: reads pages. - `scope`: the crawl's scope, which contains the link intake and grows when a
+      seed is redirected. - `nearer`: visits a page again if a shorter path to the page is found. None if
+      depths need not be exact. - `sharing`: the request budgets that several hosts share. None if each host
+      has its own budget. - `apart`: requeues the claims of hosts whose site file this worker lacks. None if
+      the worker has all site files. - `keeping`: stores the files to which items refer. None if the crawl
+      does not download files.
     """
 
     def __init__(
@@ -118,8 +118,10 @@ class Visitor:
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visits one claim. If the batch contains several gate claims, visits the first that is allowed.
-        Calls `put` exactly once for each claim in the batch."""
+        """Visits one claim of a batch. In a batch of gate claims, the first claim that the gate allows is
+        chosen. If a shared budget requires a wait, the chosen claim is requeued instead of visited. The
+        claims before the chosen claim are refused, and the claims after the chosen claim are requeued. Calls
+        `put` once for each claim in the batch, except for a robots.txt claim that is requeued."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -146,7 +148,7 @@ class Visitor:
                     put(Visit(chosen, Settle(chosen.token, ClaimEnd.REQUEUED, host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.wrap(go)
-            # a file has no links, so its depth does not matter
+            # the depth of a file does not matter, because a file has no links
             if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
             else:
@@ -198,7 +200,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.scope.refresh()  # another worker may have widened the scope
+            await self.scope.refresh()  # the redirect that another worker recorded may have widened the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -216,7 +218,7 @@ class Visitor:
         return visit
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
-        """Returns the visit for a verdict."""
+        """Builds the visit that results from a verdict."""
         match verdict:
             case Done():
                 assert isinstance(result, Page)
@@ -238,8 +240,8 @@ class Visitor:
                 return Visit(claim, settle, attempts=self._attempt(claim, result, verdict.end.word, None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
-        """Returns the visit. If an output stores whole responses, first adds the raw responses to the visit's
-        rows. The last of them is the response that determined the verdict."""
+        """Adds the raw responses to the visit's rows if an output stores whole responses, and returns the
+        visit. The last raw response is the response that determined the verdict."""
         if self.raw:
             pages = [result for result in results if isinstance(result, Page)]
             visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
@@ -249,8 +251,8 @@ class Visitor:
     async def _file(
         self, claim: Claim, page: Page, verdict: Done, began: float, keeping: AssetDownloads
     ) -> Visit:
-        """Stores a downloaded file, which is not read as a page. A file that violates its rule is refused
-        like a page."""
+        """Stores a downloaded file instead of reading the response as a page. A file that violates its file
+        rule is dropped."""
         row, reason = await keeping.kept(claim.request, page, verdict.error)
         if reason is not None and reason != verdict.error:
             drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
@@ -262,8 +264,8 @@ class Visitor:
         return visit
 
     async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        """Reads a page and returns its visit. If the page kills every process that reads it, the page's URL
-        becomes a dead letter."""
+        """Reads a page and returns the visit. If the page has killed two page processes, its URL becomes a
+        dead letter."""
         read = await self.reader.reads(claim, page, verdict.error)
         if read.error == "crash":
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
@@ -314,17 +316,17 @@ class Visitor:
             await self.scope.redirected(request.url, verdict.target)
         temporary = request.temporary
         if request.key is not None and result.status in TEMPORARY_REDIRECTS:
-            temporary = True  # only if needed, because earlier versions cannot read such a request
+            # set only if needed, because earlier versions of gossamer cannot read a request with this field
+            temporary = True
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops, temporary=temporary)
         if split(verdict.target)[:2] != split(request.url)[:2]:
-            child = msgspec.structs.replace(
-                child, headers=None
-            )  # the headers were meant only for the first origin
+            # the headers were meant only for the original origin
+            child = msgspec.structs.replace(child, headers=None)
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if is_infrastructure(request) else "rf"
         if self.revisits and request.known is not None:
-            flags += "v"  # the redirect target of a known page is visited again, too
+            flags += "v"  # the redirect target of a known page is also visited again
         self.taker.request(
             child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
         )
@@ -370,7 +372,7 @@ class Visitor:
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
-        # a skip after a request is not a refusal by the gate
+        # a claim that is skipped after a request was sent was not refused by the gate
         end = ClaimEnd.DONE if sent and verdict.end == ClaimEnd.REFUSED else verdict.end
         visit = Visit(
             claim,
@@ -406,7 +408,7 @@ class Visitor:
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
         """Computes the host's new pace after this response, and the delay until the host's next request.
-        Stores both in the visit's settle."""
+        Stores the pace and the delay in the visit's settle record."""
         slow = isinstance(result, Page) and (
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
@@ -415,7 +417,7 @@ class Visitor:
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()
-        elif claim.host not in self._fixed:  # stored only once per host
+        elif claim.host not in self._fixed:  # the pace is stored only once per host
             if len(self._fixed) >= MAX_FIXED_HOSTS:
                 self._fixed.clear()
             self._fixed.add(claim.host)
@@ -433,7 +435,7 @@ class Visitor:
 
 
 def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> HostHealth:
-    """Returns the health of the host according to a response (`politeness.breaker`)."""
+    """Returns the health of a host (`politeness.breaker`), derived from the result of a visit."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final
@@ -441,5 +443,5 @@ def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> Host
 
 
 def is_probe(claim: Claim) -> bool:
-    """Returns whether the claim is a probe of a host whose circuit breaker is half open."""
+    """Returns whether a claim is a probe of a host whose circuit breaker is half-open."""
     return bool(claim.trouble) and HostTrouble.of(claim.trouble).failing > 0

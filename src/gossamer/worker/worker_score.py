@@ -32,7 +32,7 @@ SCORE_TTL_S = 60.0
 
 
 class ScoreStore(Protocol):
-    """The interface to the store of all workers' scores (`state.scores`). `tell` writes this worker's score,
+    """The interface to the store of all workers' scores (`state.scores`). `tell` stores this worker's score,
     and returns the store's time in seconds and the scores of all workers. `drop` removes a score. `now`
     returns the store's time."""
 
@@ -42,14 +42,15 @@ class ScoreStore(Protocol):
 
 
 class ScoreKeeper:
-    """Keeps the score of one worker: how often and how fast its recent visits succeeded.
+    """Keeps the score of one worker, which measures how often and how fast the worker's recent visits
+    succeeded.
 
-    - `patience`: a function that is called with two values: for how many milliseconds easy hosts, and hard
-      hosts, must have waited before this worker may claim them.
-    - `tell`: a function that is called with a message for the operator.
-    - `serves`: the queues from which this worker claims. Only workers with the same queues are compared.
-    - `probe`: the seconds between the test visits of a worker that has excluded itself because of its score.
-      `turn`: the seconds between two exchanges of scores.
+    - `patience`: a function that is called with a pair of minimum waits in milliseconds, for easy hosts and
+      for hard hosts. This worker may claim a host only after the host has waited for this time.
+    - `tell`: a function that is called with a message for the operator. - `serves`: the queues from which
+      this worker claims URLs. Scores are compared only between workers with the same queues. - `probe`: the
+      number of seconds between two test visits of a worker that has excluded itself. `turn`: the number of
+      seconds between two exchanges of scores.
     """
 
     def __init__(
@@ -79,8 +80,8 @@ class ScoreKeeper:
         return bool(self.mine.out)
 
     def allowed(self, want: int) -> int:
-        """Returns how many of `want` claims may be made. A worker that excluded itself may make one claim
-        from time to time, for a test visit."""
+        """Returns how many of `want` claims the worker may make now. A worker that excluded itself may make
+        one claim per `probe` seconds, for a test visit."""
         if not self.mine.out:
             return want
         if time.monotonic() < self._probe_at:
@@ -88,8 +89,8 @@ class ScoreKeeper:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """Records that `n` claims were made. If the worker has excluded itself, the wait for its next test
-        visit starts."""
+        """Records that `n` claims were made. If the worker has excluded itself, its next test visit is
+        scheduled."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
@@ -122,17 +123,18 @@ class ScoreKeeper:
         self._tell("this worker is back: a visit succeeded")
 
     async def keep(self, room: Callable[[], bool], level: Callable[[], tuple[int, str]]) -> None:
-        """Exchanges scores with the other workers until cancelled. `room` returns whether this worker could
-        take on more work. `level` returns how many visits its process may run at once, and the limit that
-        applies."""
+        """Exchanges scores with the other workers until cancelled. `room` returns whether this worker has
+        capacity for more visits. `level` returns how many visits the worker's process may run at once, and
+        the limit that applies."""
         while True:
             self.mine.concurrency, self.mine.limit = level()
-            with contextlib.suppress(GossamerError):  # after an outage, the next exchange catches up
+            # if the store is unavailable, the next exchange is tried anyway
+            with contextlib.suppress(GossamerError):
                 await self.look(room())
             await asyncio.sleep(self._turn)
 
     async def look(self, room: bool) -> None:
-        """Exchanges scores with the other workers once."""
+        """Stores this worker's score, and reads the scores of the other workers."""
         now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:

@@ -44,22 +44,22 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block page. A response that counted as a block only because it is
-    empty or lacks required content is not a block page here, because the crawl has read it as a page."""
+    """Returns whether a response was a block page. If the crawl's only reason for the block was an empty page
+    or missing required content, returns False, because the crawl has read such a response as a page."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def is_telling(kept: StoredAnswer) -> bool:
-    """Returns whether a response is conclusive: whether it contains the page, a redirect, or the fact that
-    the page does not exist (404, 410). Other errors and block pages only show that the page could not be
-    fetched at that time."""
+    """Returns whether a response is conclusive. A conclusive response contains the page, a redirect, or the
+    status 404 or 410, which means that the page does not exist. Other errors and block pages only show that
+    the fetch failed."""
     return (kept.status < 400 or kept.status in (404, 410)) and not is_blocked(kept)
 
 
 class AnswerPositions(dict[str, At]):
-    """Maps each URL (or key of a response) to the position of its last response. Earlier positions are kept
-    too."""
+    """Maps each response key, such as a URL, to the position of the last response. Also stores the positions
+    of earlier responses with the same key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class AnswerPositions(dict[str, At]):
         super().__setitem__(name, place)
 
     def latest_answer(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
-        """Returns the last conclusive response (see `is_telling`). If no response is conclusive, returns the
-        last one."""
+        """Returns the last conclusive response (see `is_telling`), or the last response if no response is
+        conclusive."""
         if (place := self.get(name)) is None or (last := load(place)) is None or is_telling(last):
             return None if place is None else last
         while (before := self._earlier.get(place)) is not None:

@@ -1,8 +1,9 @@
-"""Replays pages without a network: from a dict, a folder, a file or a WARC. Also used as the test double.
+"""Replays pages without a network, from a dict, a folder, a file or a WARC. Tests use this collector as a
+fake for the HTTP collector.
 
-For a URL without a stored response, a page with status 404 is returned, so that a crawl of an archive ends
-like a crawl of the web. No host name is resolved and no connection is made, so no host counts as private.
-Sizes are limited as in a crawl.
+For a URL without a stored response, the collector returns a page with status 404, so that a crawl of an
+archive ends like a crawl of the web. The collector resolves no host names and opens no connections, so no
+host counts as private. The size limits are the same as in a crawl of the web.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ NOT_STORED: Final = b"<!doctype html><title>Not in the archive</title>"
 
 
 class ArchiveCollector:
-    """Returns responses from a source. `close` is called when the collector is closed. A stored response is
-    returned for both GET and HEAD."""
+    """Returns the stored responses of a source. A stored response is returned for both GET and HEAD. `close`:
+    a function that the collector calls when the collector is closed."""
 
     name = "archive"
 
@@ -76,8 +77,8 @@ class ArchiveCollector:
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:
-        """Returns the keys of all responses, in the order in which they can be read fastest. Raises
-        ConfigError if the source cannot list them."""
+        """Returns the keys of all responses, in the fastest order for reading the responses. Raises
+        ConfigError if the source cannot list its responses."""
         if self._known is None:
             raise ConfigError(
                 "the pages of an archive can be listed only if it is a WARC or a folder of plain objects"
@@ -86,12 +87,13 @@ class ArchiveCollector:
 
     @property
     def broken(self) -> list[str]:
-        """Returns one line per truncated or damaged file. The line says where the damage begins, and the
+        """Returns one line per truncated or damaged file. Each line contains the offset of the damage and the
         reason."""
         return [] if self._known is None else self._known.broken
 
     def again(self) -> None:
-        """Reopens the files. Call it in a forked process."""
+        """Reopens the files. A forked process must call this method, because otherwise the parent and the
+        child process share the file positions."""
         if self._known is not None:
             self._known.again()
 
@@ -100,7 +102,8 @@ class ArchiveCollector:
         return self._source(name, self._wire)
 
     def page(self, request: Request, kept: StoredAnswer, began: float | None = None) -> Page | Failure:
-        """Converts a stored response to a page. `began`: the monotonic time at which it was requested."""
+        """Converts a stored response to a page. Returns a Failure if the body is too large or has several
+        content codings. `began`: the value of `time.perf_counter()` when the request began."""
         body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
         try:
             if size > self._wire and not self._truncate:
@@ -147,12 +150,14 @@ def archive_collector(
     decoded: int = MAX_DECODED_BYTES,
     truncate: bool = False,
 ) -> ArchiveCollector:
-    """Returns a collector for a path: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
-    of them), an object archive, a folder of pages, or a single file.
+    """Returns a collector for the archive at a path. The archive is a WARC file, a folder of WARC files, an
+    object archive, a folder of pages, or a single page. A WARC file is recognized by the extension `.warc` or
+    `.warc.gz`, or by its first bytes.
 
-    A folder of pages is a mirror with files named `HOST[:PORT]/PATH`, as `wget -r` writes it. If `base` is
-    given, the folder is a mirror of the site at that URL. A single file is the response for `base`, or for
-    the first URL that is requested. Sizes are in bytes. Raises ConfigError if the path cannot be read.
+    A folder of pages is a mirror with files named `HOST[:PORT]/PATH`, such as `wget -r` writes. If `base` is
+    given, the folder is a mirror of the site at this URL. A single page is the response for `base`, or for
+    the first requested URL if `base` is None. Sizes are in bytes. Raises ConfigError if the path cannot be
+    read.
     """
     if "://" in path:
         raise ConfigError(
@@ -180,8 +185,8 @@ def archive_collector(
 
 
 def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
-    """Returns a collector for several archives. If a URL has several responses, the latest conclusive one is
-    used (see `is_telling`). Raises ConfigError."""
+    """Returns one collector for several archives. If a URL has several responses, the collector returns the
+    latest conclusive response (see `is_telling`). Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]
@@ -191,7 +196,7 @@ def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
 
 
 class MergedArchives:
-    """Combines several archives. Has the interface of `AnswerIndex`."""
+    """Combines several archives into one archive with the interface of `AnswerIndex`."""
 
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
         self._opened = opened
@@ -199,13 +204,13 @@ class MergedArchives:
         self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the latest conclusive response (see `is_telling`). If no response is conclusive, returns
-        the latest one."""
+        """Returns the latest conclusive response (see `is_telling`), or the latest response if no response is
+        conclusive."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: (is_telling(kept), kept.at or 0.0), default=None)
 
     def urls(self) -> list[str]:
-        """Returns the distinct URLs (keys) of all archives."""
+        """Returns the distinct response keys of all archives."""
         return list(dict.fromkeys(chain.from_iterable(one.keys() for one in self._opened)))
 
     def again(self) -> None:
@@ -220,7 +225,8 @@ class MergedArchives:
 
 
 class AnswerIndex(Protocol):
-    """The interface of an archive that can list its responses: a WARC, or an object archive."""
+    """The interface of archives that can list their responses. WARCs and object archives have this
+    interface."""
 
     skipped: list[str]
     broken: list[str]
@@ -251,8 +257,8 @@ def _kept_in(where: Path) -> AnswerIndex | None:
 
 
 def from_pages(pages: Mapping[str, str | bytes | StoredAnswer | Page]) -> ArchiveCollector:
-    """Returns a collector that returns the given pages, for tests. `pages` maps URLs to pages. Text and bytes
-    are HTML with status 200.
+    """Returns a collector for tests, which returns the given pages. `pages` maps URLs to pages. A page that
+    is given as text or bytes becomes an HTML page with status 200.
 
     >>> import asyncio
     >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body

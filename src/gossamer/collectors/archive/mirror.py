@@ -1,5 +1,5 @@
-"""Replays the files of a mirrored site. A URL is mapped to possible file names, which are opened inside the
-folder. Symbolic links are not followed."""
+"""Replays the files of a mirrored site. Each URL is mapped to possible file names inside the mirror's folder.
+Symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.model.request import split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO in the folder must not block
+_FILE = (
+    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)  # opening a FIFO in the folder must not block
 _INDEX = b"index.html"
 
 
@@ -27,8 +29,9 @@ class Mirror:
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the file of a URL as a response. If the URL names a folder but does not end in a slash,
-        returns a redirect, as servers do, so that relative links resolve correctly."""
+        """Returns the file of a URL as a response. If the URL lacks the final slash of a folder that contains
+        `index.html`, returns a redirect to the URL with the slash, so that relative links resolve
+        correctly."""
         for names in self._names(url):
             if any(not stays_in_folder(name) for name in names[:-1]) or not (
                 stays_in_folder(names[-1]) or not names[-1]
@@ -52,8 +55,9 @@ class Mirror:
             self._root = -1
 
     def _names(self, url: str) -> Iterator[list[bytes]]:
-        """Yields the forms of the URL's path, each split into folders and a file name: percent-encoded as in
-        the URL, and decoded."""
+        """Yields the possible file paths of a URL, each as a list of names. Without `base`, a file path
+        begins with the host's name in one of several spellings. The other names are yielded as in the URL and
+        percent-decoded."""
         path = url.partition("?")[0]
         if self._base is not None:
             if not path.startswith(self._base):
@@ -74,7 +78,8 @@ class Mirror:
                 yield [*top, *parts]
 
     def _descend(self, names: list[bytes]) -> int:
-        """Opens a folder below the root. Returns its descriptor, or -1 if it does not exist."""
+        """Opens a folder below the root. Returns the folder's descriptor, or -1 if the folder cannot be
+        opened."""
         at = os.dup(self._root)
         for name in names:
             try:
@@ -102,7 +107,8 @@ class ClosingDescriptor:
 
 
 def stays_in_folder(name: bytes) -> bool:
-    r"""Returns whether a name denotes an entry of the folder itself.
+    r"""Returns whether a name is a valid file name. The names `.` and `..` and names with a path separator
+    are invalid, because a file with such a name may be outside the folder.
 
     >>> [stays_in_folder(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
     [True, False, False, False, False, False, False]
@@ -111,8 +117,8 @@ def stays_in_folder(name: bytes) -> bool:
 
 
 def file_names(name: bytes, url: str) -> Iterator[bytes]:
-    """Yields the names under which a page may have been stored: `wget` may append the query and `.html` to
-    the name."""
+    """Yields the file names that `wget` may have given to a page. `wget` may append the query and `.html` to
+    the name in the URL."""
     query = url.partition("?")[2].encode()
     stem = name or _INDEX
     if query:
@@ -149,8 +155,9 @@ def read_file(folder: int, name: bytes, most: int) -> StoredAnswer | None:
 
 
 def content_type_of(name: bytes, body: bytes) -> str:
-    """Returns the content type of a file, determined from its name or else from its first bytes. The type of
-    text contains no charset, so that the charset is detected from the page.
+    """Returns the content type of a file. The type is determined by the file's name or, if the name is
+    unknown, by the first bytes. The type contains no charset, so that the charset is detected from the page
+    itself.
 
     >>> content_type_of(b"a.html?x=1", b""), content_type_of(b"sitemap.xml.gz", b""), content_type_of(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
@@ -166,8 +173,8 @@ def content_type_of(name: bytes, body: bytes) -> str:
 
 
 def single_file(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
-    """Returns a source that returns one file as the response for one URL: for `url` or, if `url` is None, for
-    the first URL that is requested."""
+    """Returns a source that contains a single file. The file is the response for `url`, or for the first
+    requested URL if `url` is None."""
     meant = [url] if url is not None else []
 
     def find(asked: str, most: int) -> StoredAnswer | None:

@@ -1,5 +1,5 @@
-"""Reads page archives that `sinks.object_files` wrote. An archive consists of files of index lines and a
-folder of bodies."""
+"""Reads page archives that `sinks.object_files` wrote. An archive consists of index files with one line per
+response, and a folder of bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SKIPPED = 1000
 
 
 class ObjectLine(msgspec.Struct):
-    """The line of an index file that describes one response."""
+    """A line of an index file. Each line describes one response."""
 
     url: str
     at: float
@@ -33,8 +33,8 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The responses of a folder by URL. See `AnswerPositions` for URLs with several responses. Raises OSError
-    if the folder cannot be read."""
+    """Finds the responses of an object archive by URL. See `AnswerPositions` for URLs with several responses.
+    Raises OSError if the folder cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
@@ -50,9 +50,8 @@ class ObjectArchive:
             for text in self._files[number]:
                 try:
                     line = _line(text)
-                    if (
-                        line.status != 304
-                    ):  # the page was unchanged, so the response that was stored earlier counts
+                    # status 304: the page was unchanged, so the response that was stored earlier stays valid
+                    if line.status != 304:
                         self._places[answer_key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
@@ -62,8 +61,8 @@ class ObjectArchive:
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:
-        """Returns the response for a URL (or key) with at most `most` + 1 bytes of its body. Returns None if
-        the response is missing or incomplete."""
+        """Returns the response for a key, such as a URL, with at most `most` + 1 bytes of the body. Returns
+        None if the response is missing or incomplete."""
         return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
@@ -77,7 +76,7 @@ class ObjectArchive:
                 body = file.read(most + 1)
         except FileNotFoundError:
             return None
-        if len(body) < min(line.size, most + 1):  # ignore an incomplete body
+        if len(body) < min(line.size, most + 1):  # the body is incomplete
             return None
         lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
         status, headers = parse(lines)
@@ -87,12 +86,12 @@ class ObjectArchive:
         )
 
     def urls(self) -> list[str]:
-        """Returns the URLs (keys) of all responses."""
+        """Returns the keys of all responses."""
         return list(self._places)
 
     def again(self) -> None:
-        """Reopens the files. Call it after a fork, because parent and child would share the file
-        positions."""
+        """Reopens the files. A forked process must call this method, because otherwise the parent and the
+        child process share the file positions."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]

@@ -1,10 +1,10 @@
-"""Reads WARC files (ISO 28500), plain or compressed, and finds their records by URL. Opening builds an index
-of offsets, and a record is read when it is requested.
+"""Reads WARC files (ISO 28500), plain or compressed, and finds their records by URL. When a file is opened,
+an index of the record offsets is built. A record is read when the record is requested.
 
-A file with one gzip member per record is fast to read. If a member contains several records, the member must
-be read up to the wanted record. Broken records are skipped and listed in `skipped`, and reading continues at
-the next complete record. If gossamer has written a complete index (CDXJ) next to a file, the index is used
-instead of reading the file.
+A file with one gzip member per record is fast to read. If a member contains several records, the member is
+decompressed from its start to the requested record. Broken records are skipped and listed in `skipped`, and
+reading continues at the next complete record. If gossamer has written a complete index (CDXJ) next to a file,
+the offsets are read from this index instead of the file.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _ENDS = re.compile(rb"[\r\n]+")
 
 class RecordPosition(NamedTuple):
     """The position of a record. `offset`: the offset of the record or, in a compressed file, of its gzip
-    member. `within`: the record's offset in the decompressed member. `file`: the number of the file. `size`:
-    the compressed size of the member if it contains only this record, 0 if unknown."""
+    member. `within`: the record's offset in the decompressed member. `file`: the file's number in the
+    archive. `size`: the compressed size of a member that contains only this record, or 0 if the size is
+    unknown."""
 
     offset: int
     within: int
@@ -46,7 +47,7 @@ class RecordPosition(NamedTuple):
 
 
 class Stream:
-    """Reads a plain file from an offset on, or one gzip member, decompressed."""
+    """Reads a plain file from an offset to the end, or decompresses the gzip member at an offset."""
 
     def __init__(self, file: BinaryIO, offset: int, packed: bool) -> None:
         self._file, self._undo = file, isal_zlib.decompressobj(31) if packed else None
@@ -56,7 +57,8 @@ class Stream:
         file.seek(offset)
 
     def take(self, count: int) -> bytes:
-        """Returns `count` bytes, or fewer at the end. Raises BROKEN for a broken member."""
+        """Returns `count` bytes, or fewer bytes at the end of the stream. Raises BROKEN if the gzip member is
+        damaged."""
         while len(self._have) < count and self._more():
             pass
         out = bytes(self._have[:count])
@@ -65,8 +67,8 @@ class Stream:
         return out
 
     def skip(self, count: int) -> int:
-        """Skips up to `count` bytes and returns how many were skipped. In a plain file the bytes are not
-        read, so a wrong length in a header does no harm."""
+        """Skips up to `count` bytes and returns the number of skipped bytes. In a plain file, the method
+        seeks past the bytes, so a wrong length in a record's header costs no time."""
         passed = len(self._have)
         if self._undo is None and count > passed:
             passed += max(0, min(count - passed, self._size - self.end))
@@ -81,8 +83,8 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Skips all line ends after a record, which normally ends with two. Sets `record` to the offset at
-        which the next record begins."""
+        """Skips all line ends after a record. Two line ends are normal, and some files contain more or fewer.
+        Sets `record` to the offset of the next record."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0
@@ -107,8 +109,8 @@ class Stream:
                 return None
 
     def _more(self) -> bool:
-        """Reads more data. Returns False at the end. `end` is the file offset after the bytes used so far. At
-        the end of a gzip member, `end` is the offset after the member."""
+        """Reads more data. Returns False at the end of the file or gzip member. Sets `end` to the file offset
+        after the data. After the last data of a gzip member, `end` is the offset after the member."""
         if self._undo is None:
             piece = self._file.read(CHUNK_BYTES)
             self._have += piece
@@ -128,8 +130,8 @@ class Stream:
 
 
 class RecordHeader(NamedTuple):
-    """The header of a record: its type, its fields (with names in lower case), and the length of its
-    block."""
+    """The header of a record. `kind`: the record's type. `fields`: the header fields, with names in lower
+    case. `length`: the length of the record's block."""
 
     kind: str
     fields: dict[str, str]
@@ -142,7 +144,7 @@ class RecordHeader(NamedTuple):
 
 
 def next_record(stream: Stream) -> tuple[int, RecordHeader] | None:
-    """Returns the next record's offset and header, or None at the end. Raises ValueError."""
+    """Returns the next record's offset and header, or None at the end of the stream. Raises ValueError."""
     stream.blank()
     began = stream.at
     head = stream.head()
@@ -166,8 +168,8 @@ def parse_header(head: bytes) -> RecordHeader:
 
 
 def parse_date(text: str) -> float:
-    """Returns a WARC-Date as seconds since the epoch, or 0 if it is invalid. A date with nine decimal digits
-    yields exactly the float that was written."""
+    """Converts a WARC-Date to seconds since the epoch, or to 0 if the date is invalid. If gossamer wrote a
+    time with nine decimal places, the result equals the written time exactly."""
     try:
         if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
             return float(f"{_second(text[:19])}.{text[20:-1]}")
@@ -179,7 +181,7 @@ def parse_date(text: str) -> float:
 
 @lru_cache(maxsize=100)
 def _second(text: str) -> int:
-    if text.isdecimal() and len(text) >= 4:  # a year alone, or a date without separators
+    if text.isdecimal() and len(text) >= 4:  # a year, or a date without separators
         found = datetime.strptime(f"{text}{_NEWYEAR[len(text) :]}", "%Y%m%d%H%M%S")
     else:
         found = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text.replace("Z", "+00:00"))
@@ -198,7 +200,7 @@ ENDING = ".warc.gz"
 
 
 class WarcIndexLine(msgspec.Struct):
-    """The fields of an index line that gossamer uses."""
+    """A line of a CDXJ index, with only the fields that gossamer uses."""
 
     url: str
     mime: str
@@ -227,8 +229,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL. See `AnswerPositions` for URLs with several responses. Raises OSError
-    if a file cannot be read."""
+    """Finds the responses of a WARC by URL. See `AnswerPositions` for URLs with several responses. Raises
+    OSError if a file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
@@ -249,16 +251,16 @@ class WarcArchive:
                     self._enter(place, found)
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the response for a URL (or key) with at most `most` + 1 bytes of its body."""
+        """Returns the response for a key, such as a URL, with at most `most` + 1 bytes of the body."""
         return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
-        """Returns the URLs (keys) of all responses, in the order of the files."""
+        """Returns the keys of all responses, in the order of the files."""
         return sorted(self._places, key=lambda url: (self._places[url].file, self._places[url]))
 
     def again(self) -> None:
-        """Reopens the files. Call it after a fork, because parent and child would share the file
-        positions."""
+        """Reopens the files. A forked process must call this method, because otherwise the parent and the
+        child process share the file positions."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]
@@ -269,8 +271,9 @@ class WarcArchive:
             file.close()
 
     def _index(self, path: Path, number: int) -> bool:
-        """Reads the positions from the index next to a file. Returns False if there is no index that a run of
-        gossamer wrote completely."""
+        """Reads the positions from the index next to a file. Returns False if the file itself must be read,
+        because the index is missing, incomplete, older than the file, invalid, or lists requests other than
+        GET and HEAD."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
         ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
@@ -285,7 +288,7 @@ class WarcArchive:
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
-            return False  # only the records, not the index, contain the request body
+            return False  # the index contains no request bodies, so the records must be read
         if lost is not None:
             self.broken.append(
                 f"{path} is broken from byte {lost} on (its index lists records beyond its end)"
@@ -296,7 +299,7 @@ class WarcArchive:
                 self._digests.get(one.digest),
             )
             if one.mime == "warc/revisit" and one.status == "304":
-                continue  # the page was unchanged, so the response stored earlier counts
+                continue  # the page was unchanged, so its earlier response stays valid
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
@@ -310,9 +313,9 @@ class WarcArchive:
     def _enter(self, place: RecordPosition, found: RecordHeader) -> None:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
-            return None  # a revisit: the page was unchanged, so the earlier response counts
+            return None  # not a response, or the page was unchanged and its earlier response stays valid
         if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
-            return None  # not a page, as expected
+            return None  # a record of another tool, which contains no page
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(
                 place,
@@ -365,8 +368,9 @@ class WarcArchive:
                 offset = self._next(number, stream.end) if packed else None
 
     def _next(self, number: int, offset: int) -> int | None:
-        """Returns the next offset at or after `offset` at which a record may begin: at a gzip member, or at
-        `WARC/` on a new line. Returns None if there is no such offset."""
+        """Returns the first offset from `offset` on at which a record may begin, or None if no record
+        follows. A record may begin at the start of a gzip member or, in a plain file, at a line that begins
+        with `WARC/`."""
         packed, file = self._packed[number], self._files[number]
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)
@@ -398,7 +402,7 @@ class WarcArchive:
         return own
 
     def _block(self, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-        """Returns a record's header and block, or None if the record is no longer complete."""
+        """Returns a record's header and block, or None if the record is incomplete or damaged."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
@@ -407,14 +411,14 @@ class WarcArchive:
             if (found := next_record(stream)) is None:
                 return None
             block = stream.take(size := min(found[1].length, most + 4 * MAX_HEAD_BYTES))
-            return (found[1], block) if len(block) == size else None  # ignore an incomplete block
+            return (found[1], block) if len(block) == size else None  # the block may be incomplete
         except (ValueError, BROKEN):
             return None
 
 
 def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-    """Reads a record's header and block in one step from a gzip member of known size. Returns None if the
-    member cannot be read this way, for example because it is larger."""
+    """Reads a record's header and block in one step from a gzip member of known size. Returns None if this
+    method fails, for example because the member is too large."""
     most += 4 * MAX_HEAD_BYTES
     data = os.pread(file.fileno(), min(place.size, most), place.offset)
     try:
@@ -428,7 +432,8 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """Returns the context of the page's request. Only records that gossamer wrote contain this context."""
+    """Returns the context of the page's request, or an empty context if the record contains no valid context.
+    Only gossamer writes this context."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()
@@ -456,8 +461,9 @@ def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:
-    """Decodes a chunked body. Returns the decoded body, and whether the last chunk was present. Some writers
-    decode the body themselves and leave no chunk sizes."""
+    """Decodes a chunked body. Returns the decoded body, and True if the body is complete. A body without
+    chunk sizes is returned unchanged and counts as complete, because some WARC writers store the decoded
+    body."""
     out: list[bytes] = []
     at = 0
     while found := _CHUNK.match(body, at):

@@ -1,5 +1,5 @@
-"""Performs steps on a page in a browser, either without pauses or with the timing of a human who uses mouse
-and keyboard."""
+"""Performs steps, such as clicks, on a page in a browser. The steps have either no pauses or the timing of a
+human user."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ pause before a click."""
 
 
 class StepRunner:
-    """Performs steps on a page until the monotonic time `ends`. `human`: whether steps have human timing.
-    `settle`: waits for the requests that a step caused. `idle`: waits until there have been no requests for a
-    while. `scroll`: scrolls to the end."""
+    """Performs steps on a page. `ends`: the monotonic time at which the steps time out. `human`: whether
+    mouse and keyboard have human timing. `settle`: a function that waits for the requests that a step caused.
+    `idle`: a function that waits until the page has sent no requests for a while. `scroll`: a function that
+    scrolls to the end of the page."""
 
     def __init__(
         self,
@@ -62,8 +63,8 @@ class StepRunner:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Moves the mouse to the element of a step. The mouse moves on a curve, faster in the middle, to a
-        point that is not exactly the element's center."""
+        """Moves the mouse to the element of a step. The mouse moves on a curve to a random point near the
+        element's center. The movement is fastest in the middle of the curve."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())

@@ -1,5 +1,5 @@
-"""A running Chromium: finds the program, starts it with gossamer's tunnel as its only network connection,
-lends its contexts, and terminates it with all its processes."""
+"""Finds, starts and terminates Chromium, and manages its browser contexts. gossamer's tunnel is Chromium's
+only network connection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
 """Seconds within which a browser must start, and within which a context or the browser must close."""
 OFF = (
-    # the features that Playwright disables; this list replaces Playwright's
+    # the features that Playwright disables, because this list replaces Playwright's list
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
@@ -64,7 +64,7 @@ FLAGS = (
     "--disable-domain-reliability",
     "--no-pings",
     "--dns-prefetch-disable",
-    # the browser does not resolve names; the tunnel does
+    # the tunnel resolves names instead of the browser
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -78,7 +78,8 @@ INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name on
 
 def find_program(path: str | None, bare: bool = False) -> str:
     """Returns the path of the browser's executable. `bare`: prefers the headless-only build. Raises
-    ConfigError with the package to install."""
+    ConfigError if the executable or a required package is missing. The error's message contains the name of
+    the package."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -112,8 +113,8 @@ def is_firefox(program: str | None) -> bool:
 
 
 def unsupported_by_firefox(render: Render) -> str:
-    """Returns the name of a field of `render` that Firefox does not support, or '' if it supports all of
-    them.
+    """Returns the name of a field of `render` that Firefox does not support, or '' if Firefox supports all
+    fields.
 
     >>> from gossamer.model.rendering import Render
     >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))
@@ -125,8 +126,9 @@ def unsupported_by_firefox(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """Raises ConfigError if the browser is Firefox and the sites need something that Firefox does not
-    support. `held`: for each site, the rungs on which its accounts are logged in."""
+    """Raises ConfigError if the browser is Firefox and the crawl needs a feature that Firefox does not
+    support. `held`: the rungs on which a site's accounts are logged in, by the site's name. `disguised`:
+    whether a ladder contains the impersonated rung."""
     if not is_firefox(program):
         return
     if disguised:
@@ -143,7 +145,8 @@ def only_chromium(
 
 
 class ContextKey(NamedTuple):
-    """Identifies a context by a registered domain, a session, and the URL of a proxy ('' for none)."""
+    """Identifies a browser context by a registered domain, a session, and the URL of a proxy, which is ''
+    without a proxy."""
 
     domain: str
     visitor: str = ""
@@ -151,8 +154,8 @@ class ContextKey(NamedTuple):
 
 
 class ContextInUse:
-    """A browser context with its cookies, cache and connections, its tab and its tunnel. A context serves one
-    page at a time."""
+    """A browser context with its own cookies, cache, connections, tab and tunnel. A context loads one page at
+    a time."""
 
     def __init__(self, place: ContextKey, tunnel: Tunnel, worn: BrowserFingerprint | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
@@ -163,7 +166,7 @@ class ContextInUse:
         """The context's cookies after the last page."""
 
     async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
-        """Opens a tab if there is none. Raises Playwright's Error."""
+        """Opens a tab if the context has no usable tab. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
             self.tab = await opened(self)
 
@@ -183,7 +186,7 @@ class Chromium:
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent. None means the user agent that the browser sends when it runs with a
-        window. `ca_file`: see `tunnel`."""
+        window. `ca_file`: the trusted certificates for proxies that use TLS."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
@@ -223,8 +226,8 @@ class Chromium:
                 await page.close()
 
     async def take(self, place: ContextKey, worn: BrowserFingerprint | None = None) -> ContextInUse:
-        """Returns a context for a page: an idle context with this key, or else a new one that shows the
-        identity `worn`."""
+        """Returns a context for a page: an idle context with this key, or else a new context that shows the
+        fingerprint `worn`."""
         self.pages += 1
         self.busy += 1
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
@@ -259,8 +262,9 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
-        """Takes back a context. If `sound` is true, the context is kept, otherwise closed. Raises
-        TimeoutError if the browser does not close it."""
+        """Takes back a context after a page. If `sound` is true, the context is kept for later pages.
+        Otherwise, the context is closed. Raises TimeoutError if the browser does not close a context in
+        time."""
         self.busy -= 1
         if kept is None:
             return None
@@ -278,7 +282,8 @@ class Chromium:
         return None
 
     async def close(self) -> None:
-        """Closes the browser within a limited time. The driver kills processes that are left."""
+        """Closes the browser within a limited time. Playwright's driver kills the browser's remaining
+        processes."""
         self.dead = True
         if self._closed:
             return
@@ -303,7 +308,7 @@ class Chromium:
 
 
 async def _only(page: Any) -> None:
-    """Closes a window that a page has opened."""
+    """Closes a window that another page opened."""
     with contextlib.suppress(Exception):
         if await page.opener() is not None:
             await page.close()

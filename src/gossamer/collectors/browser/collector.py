@@ -1,9 +1,9 @@
-"""The browser rung. Returns a page in the state after its scripts have run. All traffic of the browser goes
-through gossamer's tunnel (`tunnel`), which resolves, checks and pins names with the same egress guard as on
-the other rungs. Contexts are kept per registered domain, each with its own cookies, cache and connections. A
-browser that hangs or dies is replaced, and the pages that it was loading fail and are retried. Robots rules
-and delays apply to the page itself. The resources of the page are loaded without robots rules and delays, as
-in a visitor's browser.
+"""The browser rung, which returns pages after their scripts have run. All traffic of the browser goes through
+gossamer's tunnel (`tunnel`). The tunnel resolves, checks and pins names with the same egress guard as the
+other rungs. Each combination of a registered domain, a session and a proxy has its own browser context, with
+its own cookies, cache and connections. A browser that hangs or dies is replaced, and the pages that were
+loading in this browser fail and are retried. The rules of robots.txt and the delays apply to the page itself.
+The page's resources are loaded without these rules and delays, as in a visitor's browser.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ MAX_LOADED_BODIES = 4
 
 
 class BrowserCollector:
-    """Collects pages with a browser. `program`: its path; None searches PATH. `agent`: the user agent; None
-    uses the user agent of the identity. `render`: a function that returns the settings for rendering a host's
-    pages. `domain`: a function that returns a host's registered domain. `pages`: the number of concurrent
-    pages. `total`: the maximum number of seconds per page. `wire`: the maximum number of body bytes.
-    `recycle`: the number of pages per browser process. `ca_file`: trusted certificates for proxies that use
-    TLS. `folder`: where screenshots are stored. `worn`: a function that returns the fingerprint of a browser,
-    given the browser's name. `country`: a function that returns the country of a proxy, given its URL. Raises
-    ConfigError if the browser or Playwright is missing."""
+    """Collects pages with a browser. `program`: the path of the browser's executable. None means that PATH is
+    searched. `agent`: the user agent. None means the user agent of the page's fingerprint or, without a
+    fingerprint, the browser's own user agent. `render`: a function that returns the settings for rendering a
+    host's pages. `domain`: a function that returns a host's registered domain. `pages`: the maximum number of
+    concurrent pages. `total`: the maximum number of seconds per page. `wire`: the maximum number of bytes of
+    a body. `recycle`: the number of pages after which a browser process is replaced. `ca_file`: trusted
+    certificates for proxies that use TLS. `folder`: the folder for screenshots. `worn`: a function that maps
+    a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
+    proxy's country. Raises ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 
@@ -82,8 +83,8 @@ class BrowserCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL and returns the document after it has loaded. If the page redirects, by HTTP or by
-        a script, returns the redirect. Raises BrowserFailed if no browser starts."""
+        """Loads one URL and returns the loaded document. If the page redirects, by HTTP or by a script,
+        returns the redirect. Raises BrowserFailed if no browser starts."""
         if not request.url.startswith(("http://", "https://")):
             return self._refused(FailureCause("filter", "only http and https are fetched", True))
         guise = guise or Guise()
@@ -104,7 +105,7 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # the host is not responsible for the wait for a free tab
+            # the time that a page waits for a free tab does not count as the host's time
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
@@ -118,8 +119,8 @@ class BrowserCollector:
 
     @contextlib.asynccontextmanager
     async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
-        """A context manager that makes the pages of a logged-in account load one after another, because they
-        share one browser context."""
+        """A context manager that loads the pages of a logged-in account one after another, because these
+        pages share one browser context."""
         if not guise.member:
             yield
             return
@@ -128,8 +129,8 @@ class BrowserCollector:
             yield
 
     async def _running(self) -> Chromium:
-        """Returns the running browser. Starts another browser if the running one has died or has loaded its
-        maximum number of pages."""
+        """Returns the running browser. Starts a new browser if none is running, or if the running browser has
+        died or has loaded its maximum number of pages."""
         async with self._starting:
             now = self._now
             if now is not None and not now.dead and now.pages < self._recycle:
@@ -152,7 +153,7 @@ class BrowserCollector:
             return made
 
     def _retire(self, browser: Chromium) -> None:
-        """Assigns no more pages to the browser and closes it."""
+        """Stops giving pages to a browser, and closes the browser in the background."""
         if self._now is browser:
             self._now = None
         task = asyncio.ensure_future(browser.close())
@@ -162,7 +163,7 @@ class BrowserCollector:
     async def _visit(
         self, browser: Chromium, place: ContextKey, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
-        """Loads one page in a context, and gives the context back."""
+        """Loads one page in a browser context, then returns the context to the browser."""
         from gossamer.collectors.browser.document import BrowserDocument
 
         at, began = time.time(), time.perf_counter()
@@ -193,7 +194,8 @@ class BrowserCollector:
         return result
 
     def _wears(self, guise: Guise) -> BrowserFingerprint | None:
-        """Returns the fingerprint that the browser shows, or None if the browser shows its own."""
+        """Returns the fingerprint that the browser shows to sites, or None if sites see the browser's own
+        fingerprint."""
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)
@@ -201,11 +203,11 @@ class BrowserCollector:
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
-        """Gives a context back to the browser. Closes the browser if it does not respond, or if it was
-        already replaced and this was its last context."""
+        """Returns a context to its browser. Closes the browser if the browser does not respond, or if the
+        browser was already replaced and loads no other page."""
         try:
             await asyncio.shield(browser.give(kept, sound))
-        except Exception:  # noqa: BLE001 - whatever it is, this browser lets nothing go any more
+        except Exception:  # noqa: BLE001 - after any error here, the browser cannot be used any more
             browser.dead = True
         if browser.dead if browser is self._now else not browser.busy:
             self._retire(browser)

@@ -1,5 +1,5 @@
-"""Loads one page in a browser context: sets the request's cookies, loads the document, and reports new
-cookies. The result is a Page, or the reason why there is no page."""
+"""Loads one page in a browser context. Sets the request's cookies, loads the document, and returns a Page
+with the changed cookies, or a Failure."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
 class BrowserDocument:
-    """Loads the document at a request's URL. `at`, `began`: the time when the visit began, by the wall clock
-    and by the performance counter. `wire`: the maximum number of body bytes. `folder`: where screenshots are
-    stored. `cookies`: all cookies that the context must have for the domain (`Guise.cookies`)."""
+    """Loads the document at a request's URL. `at`: the start of the visit, in seconds since the epoch.
+    `began`: the start of the visit as a value of `time.perf_counter()`. `wire`: the maximum number of bytes
+    of a body. `folder`: the folder for screenshots. `cookies`: all cookies that the context must have for the
+    domain (`Guise.cookies`)."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class BrowserDocument:
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
         """Loads the document in the context's tab. Raises Playwright's Error if the browser has exited, and
-        TimeoutError if it hangs."""
+        TimeoutError if the browser hangs."""
         tab = self._kept.tab
         assert tab is not None
         await tab.leave(self._request.url)
@@ -131,12 +132,12 @@ class BrowserDocument:
                 place = {key: known[name][key] for key in place}
             if known.get(name, {}).get("value") != value:
                 more.append({"name": name, "value": value, **place})
-        with contextlib.suppress(Error):  # if the browser refuses a cookie, it would not send it anyway
+        with contextlib.suppress(Error):  # a cookie that the browser refuses would never be sent
             await context.add_cookies(more)
         self._kept.cookies = await self._cookies()
 
     async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
-        """Makes the context's cookies for the domain equal to `given`."""
+        """Replaces the context's cookies for the domain with the cookies in `given`."""
         context, have = self._kept.context, self._kept.cookies
         wanted = {
             _key(one): one for one in given if covers_host(one["domain"].lstrip("."), f".{self._domain}")
@@ -154,8 +155,8 @@ class BrowserDocument:
             self._kept.cookies = await self._cookies()
 
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
-        """Yields the changed cookies of other hosts of the domain, as pairs of a URL of the host and a
-        Set-Cookie value."""
+        """Yields the changed cookies of the domain's other hosts. Each cookie is a pair of a URL of its host
+        and a Set-Cookie value."""
         after = self._kept.cookies
         hosts = {
             domain.lstrip(".") for _, domain, _ in (*before, *after) if not covers_host(self._host, domain)
@@ -199,9 +200,9 @@ class BrowserDocument:
             return self._failure(
                 watch, FailureCause("too-large", f"the document is too large: {body} characters", True)
             )
-        if (
-            status >= 400 and body == EMPTY
-        ):  # for such errors Chromium shows an internal page, but its headless shell shows nothing
+        # for an error response without a body, Chromium shows an internal page, and its headless shell shows
+        # an empty document
+        if status >= 400 and body == EMPTY:
             body = b""
         if "#" in self._request.url and (now := rendering.route(self._request.url)) != self._request.url:
             return self._page(watch, 302, [("location", now)], b"", "")
@@ -270,7 +271,8 @@ def explain_error(problem: str) -> FailureCause:
 
 
 def covers_host(host: str, domain: str) -> bool:
-    """Returns whether a cookie's domain (a leading dot includes subdomains) covers a host."""
+    """Returns whether a cookie for `domain` is sent to `host`. A leading dot in `domain` includes the
+    subdomains."""
     return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
 
 

@@ -1,5 +1,5 @@
-"""The identity that Chromium shows for a whole session: its names and client hints, languages, window size,
-time zone and graphics card. The functions have no side effects."""
+"""The identity that Chromium shows during a session. The identity consists of the user agent, client hints,
+languages, window size, time zone and graphics card. The functions have no side effects."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ _MOST_LIVE = {
 
 
 class BrowserFingerprint(NamedTuple):
-    """The identity of a browser. `agent`, `language` and `hints` are header values (`Accept-Language`,
-    `sec-ch-ua...`). `session` determines the window size."""
+    """The identity that a browser shows to sites. `agent`, `language` and `hints` are header values
+    (`Accept-Language`, `sec-ch-ua...`). `session` determines the window size."""
 
     agent: str
     language: str
@@ -76,7 +76,7 @@ class BrowserFingerprint(NamedTuple):
 
 
 def context_arguments(worn: BrowserFingerprint) -> dict[str, Any]:
-    """Returns the arguments for Playwright's new context."""
+    """Returns the arguments for Playwright's `new_context`."""
     screens = _SCREENS[worn.system]
     drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
     width, height, scale = screens[int.from_bytes(drawn, "big") % len(screens)]
@@ -90,8 +90,8 @@ def context_arguments(worn: BrowserFingerprint) -> dict[str, Any]:
 
 
 def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
-    """Returns the arguments of CDP's `Emulation.setUserAgentOverride`, with names and client hints that
-    agree."""
+    """Returns the arguments of CDP's `Emulation.setUserAgentOverride`. The user agent and the client hints
+    describe the same browser."""
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
     return {

@@ -1,7 +1,7 @@
-"""Controls Firefox by WebDriver BiDi. Starts one process with an empty profile, and exchanges commands and
-events with it over a WebSocket on loopback. The classes have the same interface as those for Chromium: user
-contexts with their own cookies and gossamer's tunnel as their proxy, tabs, the watch over the main document,
-loading and reading. Steps, screenshots and captured responses are not supported.
+"""Controls Firefox by WebDriver BiDi. Starts one Firefox process with an empty profile, and exchanges
+commands and events with the process over a WebSocket on loopback. The classes have the same interfaces as the
+classes for Chromium. Each user context has its own cookies, and gossamer's tunnel is its proxy. Steps,
+screenshots and captured responses are not supported.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ EVENTS = (
 
 
 class BidiError(Error):
-    """A command failed (the text contains the browser's message), or the browser has exited."""
+    """A command failed, or the browser has exited. If a command failed, the text contains the browser's
+    message."""
 
 
 class BidiConnection:
-    """The connection to the browser. `hear(event, params)` is called for each event, and `died()` when the
-    browser has exited."""
+    """The connection to the browser. `hear`: a function that is called with the name and the parameters of
+    each event. `died`: a function that is called when the browser has exited."""
 
     def __init__(self, hear: Callable[[str, dict[str, Any]], None], died: Callable[[], None]) -> None:
         self._hear, self._died = hear, died
@@ -72,7 +73,7 @@ class BidiConnection:
         self.over = False
 
     async def start(self, program: str, prefs: Mapping[str, Any]) -> None:
-        """Starts the browser with preferences. Raises BidiError, OSError."""
+        """Starts the browser with the preferences `prefs`. Raises BidiError, OSError."""
         self._folder = tempfile.mkdtemp(prefix="gossamer-firefox-")
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items()]
         await asyncio.to_thread(Path(self._folder, "user.js").write_text, "".join(lines))
@@ -126,7 +127,7 @@ class BidiConnection:
         """Closes the browser and removes its profile."""
         self.over = True
         if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()  # the shell does the rest
+            self._process.stdin.close()  # the shell script GUARD then kills the browser
             await self._process.wait()
         for task in self._tasks:
             task.cancel()
@@ -168,7 +169,8 @@ of seconds."""
 
 
 class GeckoTab:
-    """A tab of a user context. `watch` and `hears` belong to the page that currently uses the tab."""
+    """A tab of a user context. `watch`: the object that handles the page's paused requests. `hears`: the
+    page's event handlers, by event name."""
 
     def __init__(self, wire: BidiConnection, frame: str) -> None:
         self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
@@ -178,7 +180,7 @@ class GeckoTab:
 
     @classmethod
     async def open(cls, wire: BidiConnection, user: str) -> GeckoTab:
-        """Opens a tab in a user context and intercepts its requests. Raises BidiError."""
+        """Opens a tab in a user context and starts to intercept the tab's requests. Raises BidiError."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
         await wire.send(
@@ -193,7 +195,7 @@ class GeckoTab:
         return tab
 
     def heard(self, event: str, params: dict[str, Any]) -> None:
-        """Handles an event of the tab or of a frame in it."""
+        """Handles an event of the tab or of a frame in the tab."""
         if params.get("isBlocked"):
             if self.watch is not None:
                 self.watch.paused(params)
@@ -212,7 +214,8 @@ class GeckoTab:
         return not self.wire.over
 
     async def rest(self) -> bool:
-        """Blanks the tab after a page. Returns whether the tab can be used again. Raises TimeoutError."""
+        """Navigates the tab to about:blank after a page. Returns whether other pages can use the tab. Raises
+        TimeoutError."""
         self.watch, self.hears = None, {}
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
@@ -263,7 +266,7 @@ class GeckoWatch(Watch):
     async def _answer(self, event: dict[str, Any]) -> None:
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
-        with contextlib.suppress(BidiError):  # if the page is gone, no answer is needed
+        with contextlib.suppress(BidiError):  # a request of a closed page needs no response
             if "response" in event:
                 await (
                     self._response(event)
@@ -281,9 +284,9 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles the main frame's request for a document, as in Chromium. The first such request is
-        gossamer's own. A reload of the same URL may continue. A request for another URL is aborted, and the
-        URL is returned as a redirect."""
+        """Handles a request of the main frame for a document. gossamer itself causes the first request.
+        Reloads of the same URL are allowed, up to a limit. All other requests are aborted. If the page
+        requests another URL by GET, this URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -311,8 +314,8 @@ class GeckoWatch(Watch):
         return None
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
-        accepted content is read as received, and everything else is refused."""
+        """Handles the main document's response. HTML is loaded by the browser. A redirect is returned to the
+        caller. The body of other accepted content is read as received. All other responses are refused."""
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
@@ -324,9 +327,8 @@ class GeckoWatch(Watch):
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await send("network.continueResponse", request=request)
         elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
-            self.whole = (
-                True  # the load event does not mean that the body is complete, so wait for the body too
-            )
+            # the load event may arrive before the body is complete, so wait for the body instead
+            self.whole = True
             await send("network.continueResponse", request=request)
             got = (await send("network.getData", dataType="response", request=request))["bytes"]
             self.raw = _bytes(got)
@@ -362,12 +364,12 @@ class GeckoRendering(Rendering):
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the requested URL, because the tab does not know the fragment that the page shows."""
+        """Returns the requested URL, because the fragment of a page in Firefox is not tracked."""
         return asked
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, then waits until the conditions of `render` are met, or until the monotonic time `ends`.
-        Raises BidiError if there is no document."""
+        """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
+        `ends`. Raises BidiError if there is no document."""
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -392,12 +394,13 @@ class GeckoRendering(Rendering):
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     def url(self, asked: str) -> str:
-        """Returns `asked`, because there are no steps that could lead to another URL."""
+        """Returns the requested URL, because pages in Firefox have no steps that could lead to another
+        URL."""
         return asked
 
     async def _waits(self, render: Render, ends: float) -> None:
-        """Waits until the conditions of `render` are met. `late` names a condition that was not met in
-        time."""
+        """Waits until the conditions of `render` are met. If a condition is not met in time, `late` contains
+        a message about this condition."""
         if render.wait not in ("load", "idle"):
             self.late = f"the page has no {render.wait}"
             await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
@@ -460,7 +463,7 @@ def _bytes(value: dict[str, str]) -> bytes:
 
 
 PREFS = {
-    # the browser sends no background requests
+    # disable background requests
     "app.normandy.enabled": False,
     "app.update.auto": False,
     "browser.safebrowsing.malware.enabled": False,
@@ -481,7 +484,7 @@ PREFS = {
     "network.connectivity-service.enabled": False,
     "services.settings.server": "",
     "dom.push.enabled": False,
-    # the tunnel is the only way to the network
+    # send all traffic through the tunnel
     "network.proxy.type": 1,
     "network.proxy.socks_version": 5,
     "network.proxy.socks_remote_dns": True,
@@ -498,7 +501,7 @@ PREFS = {
     "media.peerconnection.enabled": False,
     "dom.serviceWorkers.enabled": False,
     "dom.security.https_first": False,
-    # no built-in viewers for JSON and PDF, and English as the only language
+    # disable the built-in viewers for JSON and PDF, and make English the only language
     "devtools.jsonview.enabled": False,
     "pdfjs.disabled": True,
     "intl.accept_languages": "en-US, en",
@@ -541,8 +544,7 @@ class Firefox(Chromium):
         return tab
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
-        """Passes an event to the tab that the event is about. The event of a frame is passed to the tab that
-        contains the frame."""
+        """Passes an event to its tab. An event of a frame is passed to the tab that contains the frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
             if (parent := self._tabs.get(params.get("parent") or "")) is not None:
@@ -552,8 +554,8 @@ class Firefox(Chromium):
 
 
 class Context:
-    """The cookies of a user context. The methods have the same names as the methods of Playwright's
-    contexts."""
+    """Manages the cookies of a user context. The methods have the same names as in Playwright's
+    BrowserContext."""
 
     def __init__(self, wire: BidiConnection, user: str) -> None:
         self._wire, self.user = wire, user

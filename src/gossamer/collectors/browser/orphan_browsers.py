@@ -1,6 +1,6 @@
-"""Finds and kills browsers whose gossamer process was killed. Considers only browsers of this user and
-machine that have the command-line argument of a gossamer process. Works on Linux; elsewhere no browsers are
-found."""
+"""Finds and kills browsers whose gossamer process was killed. Considers only browsers of this user on this
+machine whose command line contains the argument `--gossamer-pid`. On systems other than Linux, no browsers
+are found."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _PROFILE = re.compile(rb"\0--user-data-dir=([^\0]+)(?=\0)")
 
 
 class OrphanBrowser(NamedTuple):
-    """A browser process or one of its helper processes. `profile`: the folder of the browser's profile, '' if
-    the command line names none."""
+    """A browser process or one of its helper processes. `profile`: the folder of the browser's profile, or ''
+    if the command line contains no such folder."""
 
     pid: int
     profile: str
 
 
 def mark() -> str:
-    """Returns the command-line argument for a browser that this process starts."""
+    """Returns the command-line argument that marks a browser as started by this process."""
     return f"{MARK}{os.getpid()}"
 
 
 def find_orphan_browsers(age: float, now: float) -> Iterator[OrphanBrowser]:
     """Yields the browsers that are at least `age` seconds old and whose gossamer process is gone. A process
-    in another PID namespace (a container) never counts as an orphan, because process ids have another meaning
-    there."""
+    in another PID namespace, for example in a container, never counts as an orphan, because its process ids
+    do not match the process ids here."""
     for entry in _PROC.iterdir() if _PROC.is_dir() else ():
         with contextlib.suppress(OSError, ValueError):
             pid, about = int(entry.name), entry.stat()
@@ -54,7 +54,8 @@ def find_orphan_browsers(age: float, now: float) -> Iterator[OrphanBrowser]:
 
 
 def end_orphan_browser(orphan: OrphanBrowser) -> None:
-    """Kills the process, and removes its profile if it is in the temporary folder."""
+    """Kills the browser process, and removes the browser's profile if the profile is in the temporary
+    folder."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(orphan.pid, signal.SIGKILL)
     if orphan.profile and Path(orphan.profile).parent == Path(tempfile.gettempdir()):

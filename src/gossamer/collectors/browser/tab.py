@@ -1,11 +1,12 @@
-"""Controls a tab of a Chromium context and the page in it: loading, waiting, scrolling and reading. The tab
-serves one page after another. Between two pages, the tab is first idle and then blank, so that no scripts of
-a finished page run. While a page loads, its main document is watched. A redirect or a script's navigation to
-another page is returned, not followed. Content that is not HTML is read as received. Images, fonts and media
-are loaded only on request. The document is read with the contents of its frames, each inserted at its place.
-A frame of the same origin is read together with the page. A frame of another origin is read in its own
-process. Frames that hang, fail, are too large, are blocked or would break the document are left out. On
-request, responses to scripts, console lines and a screenshot are captured, all within limits.
+"""Controls a tab of a Chromium context. Loads a page in the tab, waits, scrolls and reads the page. The tab
+loads one page after another. The scripts of a finished page are stopped, and the tab is navigated to
+about:blank if no other page needs the tab. A redirect or a script's navigation to another page is not
+followed, except during the page's steps. Instead, the URL of the other page is returned. Content other than
+HTML is read as received. Images, fonts and media are loaded only if the settings require them. The content of
+each frame is inserted into the document at the frame's place. A frame of the same origin is read together
+with the page. A frame of another origin is read in its own process. Frames that hang, fail, are too large,
+are blocked or would break the document are left out. If the settings require them, responses to scripts,
+console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ tags in a frame. The number is limited because merging takes time."""
 
 
 class FrameContent(NamedTuple):
-    """The HTML of a frame with numbered placeholders for its inner frames, and the contents of the inner
-    frames by number."""
+    """The content of a frame. `text`: the frame's HTML, with numbered placeholders for inner frames.
+    `frames`: the contents of the inner frames, by number."""
 
     text: str
     frames: dict[int, FrameContent]
 
 
 class Frames:
-    """The frames of one page. `blocks`: returns whether a URL is blocked."""
+    """Reads the frames of one page. `blocks`: a function that returns whether a URL is blocked."""
 
     def __init__(self, tab: Tab, blocks: Callable[[str], bool]) -> None:
         self._tab, self._blocks = tab, blocks
@@ -73,9 +74,10 @@ class Frames:
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """Reads the document with the reading script. Returns the document and its protocol. If the document
-        has more than `most` characters, returns its length instead of the document. The frames must be read
-        within `seconds`. Raises Playwright's Error if there is no document."""
+        """Reads the document with the reading script. Returns the document and the protocol, such as `h2`. If
+        the document has more than `most` characters, returns the document's length instead of the document.
+        Frames that cannot be read within `seconds`, at most FRAMES_TIMEOUT_S, are left out. Raises
+        Playwright's Error if there is no document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -88,8 +90,9 @@ class Frames:
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
     ) -> tuple[str | int, str, int, int]:
-        """Runs the reading script in a frame. Returns its results (text, protocol or URL, number of inner
-        frames), and the id of the isolated world in which it ran."""
+        """Runs the reading script in a frame. Returns the frame's text (or the text's length if the text is
+        too long), the page's protocol or the inner frame's URL, the number of inner frames, and the id of the
+        isolated world in which the script ran."""
         world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
         told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
@@ -100,7 +103,8 @@ class Frames:
         return text, protocol, count, world
 
     async def _attach(self, frame: Any) -> None:
-        """Opens a CDP session for a frame that has its own process. The session ends with the frame."""
+        """Opens a CDP session for a frame that has its own process. The session ends when the frame is
+        removed."""
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout_at(self._ends):
                 session = await self._tab.page.context.new_cdp_session(frame)
@@ -108,7 +112,8 @@ class Frames:
                 self._sessions[told["targetInfo"]["targetId"]] = session
 
     async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
-        """Returns the contents of the frames in a document in which the reading script has just run."""
+        """Returns the contents of a document's frames, by number. The reading script must have run in the
+        document before."""
         count = min(count, self._left)
         self._left -= count
         try:
@@ -125,7 +130,7 @@ class Frames:
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
 
     async def _held(self, cdp: Any, element: str) -> FrameContent | None:
-        """Returns the content of the frame that an element holds, or None if it is left out."""
+        """Returns the content of the frame in a frame element, or None if the frame is left out."""
         try:
             async with asyncio.timeout_at(self._ends):
                 frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
@@ -140,8 +145,8 @@ class Frames:
         return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
     def _whole(self, held: FrameContent, room: int) -> str:
-        """Returns the frame's text with its inner frames inserted, in order, as far as there is room. Returns
-        '' if the text itself is too long."""
+        """Returns the frame's text with the inner frames inserted in order. An inner frame is left out if the
+        text would exceed `room` characters. Returns '' if the frame's own text exceeds `room`."""
         parts = self._places.split(held.text)
         room -= sum(map(len, parts[::2]))
         if room < 0:
@@ -154,8 +159,8 @@ class Frames:
 
 
 def is_complete_anywhere(text: str) -> bool:
-    """Returns whether the HTML of an element stays one complete element wherever it is inserted. Returns
-    False if it contains elements that would change the page around it, such as `base` or `meta`.
+    """Returns whether the HTML of an element stays one complete element at any place in a page. Returns False
+    if the HTML contains elements that affect the whole page, such as `base` or `meta`.
 
     >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
     (True, False)
@@ -178,8 +183,8 @@ RESPONSES_TIMEOUT_S = 5.0
 
 
 class Capture:
-    """Captures responses, console lines and a screenshot of one page. `most`: the maximum number of bytes of
-    all responses together. `folder`: where screenshots are stored."""
+    """Captures responses, console lines and a screenshot of one page. `most`: the maximum total size of the
+    captured responses, in bytes. `folder`: the folder for screenshots."""
 
     def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:
         self._tab, self._render, self._left, self._folder = tab, render, most, folder
@@ -228,7 +233,7 @@ class Capture:
             self._under_way.append(asyncio.ensure_future(self._body(response)))
 
     async def _body(self, response: Any) -> Captured | None:
-        with contextlib.suppress(Error):  # a closed page has none
+        with contextlib.suppress(Error):  # a closed page has no response bodies
             if int(response.headers.get("content-length", 0)) > self._left:
                 return None
             body = await response.body()
@@ -272,10 +277,11 @@ MAX_NAVIGATIONS = 20
 
 
 class Watch:
-    """Watches the requests of one page. `fresh`: whether the page's browser context has no cache yet. `main`:
-    the status and headers of the main document. `raw`: the body if it is not HTML. `target`: the URL to which
-    a script redirects, or None. `away` is set as soon as `target` is known. `refused`: the content type, if
-    it was not accepted."""
+    """Handles the requests of one page. `fresh`: whether the page's browser context has no cache yet. `main`:
+    the status and headers of the main document. `raw`: the body of content other than HTML. `target`: the URL
+    that the page's scripts open instead of the page, or None. `away`: an event that is set when the document
+    has loaded or `target` is set. `refused`: the main document's content type if the type was refused,
+    otherwise ''."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -316,8 +322,8 @@ class Watch:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, event: dict[str, Any]) -> None:
-        """Decides about a paused request. Errors are ignored, because if the page is gone no decision is
-        needed."""
+        """Continues or aborts a paused request. Errors are ignored, because the requests of a closed page
+        need no decision."""
         try:
             if event["resourceType"] != "Document" or (
                 event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
@@ -333,16 +339,16 @@ class Watch:
             pass
 
     def blocks(self, url: str) -> bool:
-        """Returns whether a frame's host is blocked. Chromium's own block list is needed too, but is not
-        enough: it does not apply to the documents of frames, nor inside frames that have their own
-        process."""
+        """Returns whether a URL's host is blocked. This check supplements Chromium's own block list, which
+        applies neither to the documents of frames nor inside frames that have their own process."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document. The first such request is gossamer's own. A
-        reload of the same URL may continue. A request for another URL is aborted, and the URL is returned as
-        a redirect."""
+        """Handles a request of the main frame for a document. gossamer itself causes the first request.
+        Reloads of the same URL are allowed, up to a limit. During the page's steps, requests for other pages
+        of the host are allowed, up to a limit. All other requests are aborted. If the page requests another
+        URL by GET, this URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -374,9 +380,10 @@ class Watch:
         self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response. HTML is passed on to the page. Redirects are returned, other
-        accepted content is read as received, and everything else is refused."""
-        # the host has received the request by now, so the delay to the next request begins here
+        """Handles the main document's response. HTML is loaded by the browser. A redirect is returned to the
+        caller, except during the page's steps. The body of other accepted content is read as received. All
+        other responses are refused."""
+        # the host has received the request by now, so the delay before the next request begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
@@ -413,7 +420,7 @@ _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
 class Rendering:
-    """Loads and reads one page whose main document is watched."""
+    """Loads and reads one page. `watch` handles the page's requests."""
 
     def __init__(self, tab: Tab, watch: Watch) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
@@ -432,11 +439,11 @@ class Rendering:
         )
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, then waits until the conditions of `render` are met, or until the monotonic time `ends`.
-        Raises Playwright's Error if there is no document."""
+        """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
+        `ends`. Raises Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # a request that hangs may use at most half of the time
+        with contextlib.suppress(TimeoutError):  # wait at most half of the time for a request that hangs
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
@@ -447,8 +454,8 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Waits until the conditions of `render` are met, then performs its steps. `late` names a condition
-        or step that was not completed in time."""
+        """Waits until the conditions of `render` are met, then performs the steps of `render`. If a condition
+        or step is not completed in time, `late` contains a message about this condition or step."""
         acting = StepRunner(
             self._page,
             ends,
@@ -468,13 +475,13 @@ class Rendering:
         self.late = ""
 
     def url(self, asked: str) -> str:
-        """Returns the URL to which steps have led, or else the requested URL."""
+        """Returns the page's URL after the steps, or the requested URL if no steps were performed."""
         now = str(self._page.url).partition("#")[0]
         return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """Returns the current document and the protocol, such as `h2`. The document is in UTF-8. If the
-        document has more than `most` characters, its length is returned instead."""
+        """Returns the current document, encoded in UTF-8, and the protocol, such as `h2`. If the document has
+        more than `most` characters, returns the document's length instead of the document."""
         frames = Frames(self._tab, self._watch.blocks)
         text, protocol = await frames.read(
             reading_script(), most, max(self._ends - time.monotonic(), self._spare)
@@ -486,7 +493,7 @@ class Rendering:
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     async def handles_routes(self) -> bool:
-        """Returns whether scripts of the page listen to changes of its fragment."""
+        """Returns whether the page's scripts listen to changes of the URL's fragment."""
         with contextlib.suppress(Error, KeyError):
             window = await self._tab.cdp.send("Runtime.evaluate", {"expression": "window"})
             told = {"objectId": window["result"]["objectId"]}
@@ -495,8 +502,8 @@ class Rendering:
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the URL of the route that the page shows, or the requested URL if both URLs have the same
-        route."""
+        """Returns the URL with the route that the page now shows. Returns the requested URL if the page shows
+        the requested route, no route, or another document."""
         document = asked.partition("#")[0]
         now = str(self._page.url)
         if now.partition("#")[0] != document or not route_of(now) or same_route(now, asked):
@@ -509,7 +516,7 @@ class Rendering:
 
     def _loaded(self, _: Any) -> None:
         self._loading, self._changed = False, time.monotonic()
-        if self._there:  # otherwise the event is about the previous page's document
+        if self._there:  # otherwise the previous page's document has loaded
             self._watch.away.set()
 
     def _begun(self, request: Any) -> None:
@@ -522,8 +529,8 @@ class Rendering:
         self._changed = time.monotonic()
 
     async def _quiet(self, seconds: float, ends: float) -> None:
-        """Waits until there have been no open requests or loading documents for `seconds`, or until
-        `ends`."""
+        """Waits until the page has had no open requests and no loading documents for `seconds`, or until the
+        monotonic time `ends`. Returns early if a script opens another page."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
             if (
                 not self._under_way
@@ -549,7 +556,7 @@ class Rendering:
 
 
 def _missing(step: Step) -> str:
-    """Returns the message for a step that was not completed in time."""
+    """Returns the message about a step that was not completed in time."""
     if step.act == "pause":
         return f"no time was left for a pause of {step.what} s"
     return f"{step.what[:100]} never became true" if step.act == "until" else f"the page has no {step.what}"
@@ -570,15 +577,16 @@ number of seconds."""
 
 
 class TabListener(Protocol):
-    """Receives the events of a page while the page uses the tab."""
+    """Handles the paused requests of the page that uses the tab."""
 
     def paused(self, event: dict[str, Any]) -> None:
         """Handles a paused request (CDP `Fetch.requestPaused`)."""
 
 
 class Tab:
-    """A tab of the browser. A tab registers each event handler only once. `watch` and `hears` belong to the
-    page that currently uses the tab."""
+    """A tab of the browser. The tab registers only one handler per event, which calls the current page's
+    handler. `watch`: the object that handles the page's paused requests. `hears`: the page's event handlers,
+    by event name."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -594,7 +602,7 @@ class Tab:
 
     @classmethod
     async def open(cls, context: Any, worn: BrowserFingerprint | None = None) -> Tab:
-        """Opens a tab that shows the identity `worn`. Raises Playwright's Error."""
+        """Opens a tab that shows the fingerprint `worn`. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
@@ -608,7 +616,8 @@ class Tab:
         return tab
 
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
-        """Sets which requests are paused for `watch` (CDP `Fetch.enable`), and which hosts are blocked."""
+        """Makes the browser pause the requests that match `patterns` (CDP `Fetch.enable`), and blocks the
+        hosts in `hosts`."""
         if hosts != self._hosts:
             urls = [
                 f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")
@@ -620,8 +629,9 @@ class Tab:
             self._patterns = patterns
 
     async def rest(self) -> bool:
-        """Ends a page: stops its scripts, and blanks the tab a little later. Returns whether the tab can be
-        used again. Raises TimeoutError if the tab cannot be closed."""
+        """Ends the use of the tab by a page. Stops the page's scripts, and navigates the tab to about:blank
+        after a few seconds. Returns whether other pages can use the tab. Raises TimeoutError if the tab
+        cannot be closed."""
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
@@ -635,13 +645,15 @@ class Tab:
         return False
 
     async def leave(self, url: str) -> None:
-        """Blanks the tab if it shows another route of the document at `url`. Without this step, the browser
-        would not load the document again."""
+        """Navigates the tab to about:blank if `url` has a fragment and the tab already shows the document at
+        `url`. Without this step, the browser would only change the fragment and not load the document
+        again."""
         if "#" in url and str(self.page.url).partition("#")[0] == url.partition("#")[0]:
             await self.page.goto("about:blank", timeout=BLANK_TIMEOUT_S * 1000)
 
     async def ready(self) -> bool:
-        """Returns whether a page can use the tab now."""
+        """Prepares the tab for another page, and returns whether the page can use the tab. Cancels a planned
+        navigation to about:blank."""
         if self._blank is not None:
             if self._blanking:
                 await asyncio.wait([self._blank])
@@ -650,13 +662,14 @@ class Tab:
         return not self._crashed and not self.page.is_closed()
 
     async def wake(self) -> None:
-        """Allows scripts again, for the next page's document."""
+        """Enables scripts again for the next page."""
         if self._still:
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
             self._still = False
 
     async def _later(self) -> None:
-        """Blanks the tab if no page has needed it for a while, because a blank tab costs nothing."""
+        """Navigates the tab to about:blank if no other page has used the tab for a few seconds. A blank tab
+        uses no CPU time."""
         await asyncio.sleep(KEPT_PAGE_S)
         self._blanking = True
         try:

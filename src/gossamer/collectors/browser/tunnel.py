@@ -1,10 +1,11 @@
 """The browser's only connection to the network: a SOCKS5 proxy (RFC 1928) that gossamer runs on loopback. The
 proxy resolves each name with the egress guard, connects only to the checked address or to a proxy of the
-crawl, and counts the bytes. The browser can reach nothing that the guard refuses, and cannot bypass the
-proxy.
+crawl, and counts the received bytes. The browser can reach nothing that the guard refuses, and cannot bypass
+the proxy.
 
 A proxy of the crawl (http, https, socks5(h) or socks4(a)) is contacted at its checked address. Plain HTTP is
-sent to an HTTP proxy with the full URL in each request line. Everything else goes through CONNECT or SOCKS.
+sent to an HTTP proxy with the full URL in each request line. All other traffic through a proxy uses CONNECT
+or SOCKS.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class ProxyRefused(Exception):
-    """The proxy did not connect to the target. `blame`: `proxy`, or `path` if the path behind the proxy or
-    the host failed."""
+    """The proxy did not connect to the target. `blame`: `path` if the target failed or the proxy could not
+    reach the target, otherwise `proxy`."""
 
     def __init__(self, detail: str, blame: str = "proxy") -> None:
         super().__init__(detail)
@@ -51,12 +52,12 @@ class Upstream(NamedTuple):
 
     @property
     def http(self) -> bool:
-        """Whether the proxy speaks HTTP."""
+        """Returns whether the proxy is an HTTP proxy."""
         return self.scheme in ("http", "https")
 
     @property
     def basic(self) -> bytes:
-        """Returns the header line with the credentials for the proxy, or b"" if it has no user."""
+        """Returns the header line with the credentials for the proxy, or b"" if the proxy has no user."""
         if not self.user:
             return b""
         return b"Proxy-Authorization: Basic " + b64encode(f"{self.user}:{self.password}".encode()) + b"\r\n"
@@ -72,8 +73,9 @@ class Upstream(NamedTuple):
         )
 
     async def lead(self, stream: Stream, target: str, addresses: tuple[str, ...]) -> None:
-        """Makes the proxy connect to the target `host:port`. If the proxy must not resolve names, one of the
-        host's checked addresses is used instead of the name. Raises ProxyRefused, OSError, EOFError."""
+        """Makes the proxy connect to the target `host:port`. A `socks4` or `socks5` proxy receives one of the
+        host's checked addresses. All other proxies receive the host's name. Raises ProxyRefused, OSError,
+        EOFError."""
         if self.http:
             await self._connect(stream, target)
             return
@@ -96,7 +98,7 @@ class Upstream(NamedTuple):
 
 
 def upstream(url: str) -> Upstream | None:
-    """Returns the proxy that a URL describes, or None if it cannot be used.
+    """Parses a proxy's URL. Returns None if the URL cannot be used.
 
     >>> upstream("http://joe:p%3Aw@proxy.example:3128")
     Upstream(scheme='http', authority='proxy.example:3128', user='joe', password='p:w')
@@ -112,8 +114,10 @@ def upstream(url: str) -> Upstream | None:
 async def full_url_requests(
     reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes
 ) -> AsyncIterator[bytes]:
-    """Yields the data that a browser sends over one connection to `host:port`. Each request line contains the
-    full URL, as an HTTP proxy expects. Raises EOFError, and ValueError for data that is not a request."""
+    """Yields the data that a browser sends over one connection to `target`, with the full URL in each request
+    line, as an HTTP proxy requires. `first`: the first byte, which was already read. `basic`: the header line
+    with the credentials for the proxy. Raises EOFError at the end of the data, and ValueError for data that
+    is not an HTTP request."""
     while True:
         head = first + await _head(reader)
         first = b""
@@ -133,8 +137,8 @@ async def full_url_requests(
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
-    """Returns the lines of a request or response up to the empty line. Raises EOFError, and ValueError if
-    they are too long."""
+    """Returns the lines of a request or response up to the empty line. Raises EOFError if the data ends
+    before the empty line, and ValueError if the lines are too long."""
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
@@ -162,7 +166,7 @@ async def _socks5(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
 
 
 async def _socks4(proxy: Upstream, stream: Stream, host: str, port: bytes) -> None:
-    """Connects by SOCKS 4, or 4a with a name."""
+    """Connects by SOCKS 4, or by SOCKS 4a if `host` is a name."""
     reader, writer = stream
     user = proxy.user.encode() + b"\0"
     try:
@@ -204,10 +208,10 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 
 class Tunnel:
-    """The SOCKS proxy of one browser context. A tunnel serves one page at a time. Call `begin(room)` before
-    the page; afterwards `got` is the number of received bytes. If more than `room` bytes are received, all
-    connections are aborted and `over` is set. `proxy`: the proxy of the crawl through which all connections
-    go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
+    """The SOCKS proxy of one browser context. A tunnel is used by one page at a time. `begin(room)` must be
+    called before each page. After the page, `got` is the number of received bytes. If a page receives more
+    than `room` bytes, all connections are aborted and `over` is set. `proxy`: the proxy of the crawl through
+    which all connections go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -233,7 +237,7 @@ class Tunnel:
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
-        """Listens on loopback only."""
+        """Starts to listen on loopback."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if self._server is None or not self._server.is_serving():
@@ -241,20 +245,20 @@ class Tunnel:
             task = asyncio.ensure_future(self._serve(reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            # a task that is cancelled before it has started cannot close its connection itself
+            # a task that is cancelled before its start does not close its connection itself
             task.add_done_callback(lambda _: writer.close())
             return None
 
         self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
 
     def begin(self, room: int) -> None:
-        """Begins a page, which may receive `room` bytes."""
+        """Resets the counters for a new page, which may receive `room` bytes."""
         self.got, self._room, self.over = 0, room, False
         self.refused.clear()
         self.blame.clear()
 
     def end(self) -> None:
-        """Ends the page. Open connections may finish, but no new ones are made."""
+        """Ends the page. Open connections may finish, and new connections are refused."""
         self._room = 0
 
     async def close(self) -> None:
@@ -289,8 +293,8 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """Returns the permitted addresses of `host:port`. If there are no permitted addresses, sends the
-        browser a refusal."""
+        """Returns the permitted addresses of `host:port`. If no address is permitted, sends a SOCKS error to
+        the browser."""
         name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
@@ -324,8 +328,9 @@ class Tunnel:
     async def _through(
         self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Stream | None, AsyncIterator[bytes]]:
-        """Opens the connection through the proxy. Returns the connection, or None if it failed, and the data
-        to send. The first byte from the browser shows whether it speaks TLS or plain HTTP."""
+        """Opens a connection through the proxy. Returns the connection, or None if the attempt failed, and
+        the data that the browser sends. The browser's first byte shows whether the data is TLS or plain
+        HTTP."""
         out, leads = _bytes(reader), False
         if not (addresses := await self._checked(authority, writer)):
             return None, out
@@ -364,8 +369,9 @@ class Tunnel:
     async def _join(
         self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
     ) -> None:
-        """Copies data in both directions until one direction ends. If a proxy rejects the credentials, its
-        response is not passed on as the host's page."""
+        """Copies data in both directions until one direction ends. If a proxy rejects the credentials, the
+        browser does not receive the proxy's response, because the browser would show the response as the
+        host's page."""
         new = self.proxy is not None and self.proxy.http
 
         async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:
@@ -403,7 +409,7 @@ class Tunnel:
 
 
 def url_authority(authority: str, *usual: int) -> str:
-    """Returns an authority as URLs write it, without the default port.
+    """Returns an authority without the default port, as in a URL.
 
     >>> url_authority("e.com:443"), url_authority("e.com:443", 80)
     ('e.com', 'e.com:443')
@@ -421,8 +427,8 @@ async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncItera
 
 
 async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
-    """Returns the `host:port` to which the browser requests a connection, or '' if it requests something
-    else. Raises EOFError, ValueError."""
+    """Reads a SOCKS request from the browser. Returns the requested `host:port`, or '' if the browser does
+    not request a connection. Raises EOFError, ValueError."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != 5:

@@ -1,9 +1,10 @@
-"""The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. This
-module also explains curl's errors. curl does not resolve names: each transfer is pinned to a checked address,
-and a second check on the socket refuses any other address. The pinning uses curl's option CONNECT_TO. This
-option leaves Host and SNI unchanged, and curl reuses a connection only for the same address. curl does not
-decode bodies either. Bodies are counted as they arrive, and decoded here up to a limit. Redirects, cookies,
-proxies and credentials are handled outside curl.
+"""The plain rung, which fetches pages by HTTP/1.1 and HTTP/2 over libcurl. This module also explains curl's
+errors. curl does not resolve the names of hosts. Instead, each transfer is pinned to an address that the
+egress guard has checked, and a second check refuses to open a socket for any other address. Transfers are
+pinned with curl's option CONNECT_TO. This option leaves Host and SNI unchanged, and curl reuses a connection
+only for the same address. gossamer counts the bytes of a body as they arrive, and decodes the body up to a
+limit. curl does not decode bodies, follow redirects, store cookies, or read proxies and credentials from the
+environment.
 """
 
 from __future__ import annotations
@@ -43,17 +44,13 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 
-TOO_LARGE, WEIRD, STREAM, PROXY = (
-    100,
-    8,
-    92,
-    97,
-)  # CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM, CURLE_PROXY: pycurl has no names for them
+# CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM and CURLE_PROXY, which have no names in pycurl
+TOO_LARGE, WEIRD, STREAM, PROXY = (100, 8, 92, 97)
 
 
 class FailureCause(NamedTuple):
-    """The reason why there is no page. `reason` is a word of docs/glossary.md, and `detail` is one line of
-    text. `final`: whether a retry cannot help."""
+    """The reason why a request returned no page. `reason`: one of the failure reasons in docs/glossary.md.
+    `detail`: one line of text. `final`: true if a retry would fail again."""
 
     reason: str
     detail: str
@@ -107,8 +104,9 @@ _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 
 def blame_proxy(code: int, text: str, connected: bool) -> str:
-    """Returns what failed in a transfer through a proxy: `proxy`, `path` (the path behind the proxy, or the
-    host), or '' (neither). `connected`: whether the proxy accepted the connection.
+    """Returns the part that failed in a transfer through a proxy. `proxy` means the proxy itself, and `path`
+    means the host or the connection from the proxy to the host. '' means that neither part failed.
+    `connected`: whether the proxy accepted the connection.
 
     >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
@@ -135,8 +133,9 @@ a shortage."""
 
 
 def local_shortage(code: int, number: int, address: str) -> str:
-    """Returns the resource of this process whose shortage made a transfer to `address` fail before anything
-    was sent, or '' if there was no shortage. `number`: the errno that curl recorded, 0 for none.
+    """Returns the resource that this process lacked for a transfer to `address`, or '' if no resource was
+    lacking. The transfer must have failed before sending any data. `number`: the errno that curl recorded, or
+    0 without an errno.
 
     >>> local_shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
@@ -153,8 +152,9 @@ def local_shortage(code: int, number: int, address: str) -> str:
 
 
 def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
-    """Returns the failure that corresponds to a curl error. `problem`: the reason for which one of gossamer's
-    callbacks aborted the transfer. `wire`: the limit on received bytes. `kind`: the content type.
+    """Returns the failure that corresponds to a curl error. `problem`: the reason why one of gossamer's
+    callbacks aborted the transfer, or ''. `wire`: the maximum number of received bytes. `kind`: the content
+    type.
 
     >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
     FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
@@ -194,8 +194,8 @@ _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
 class CheckedAddresses(Protocol):
-    """Checked addresses, in the order in which they are tried. If there are no addresses, the host was
-    refused, and the other properties contain the reason (`egress.resolver`)."""
+    """The checked addresses of a host, in the order of the attempts. If the host was refused, `addresses` is
+    empty, and the other properties contain the reason (see `egress.resolver`)."""
 
     @property
     def addresses(self) -> tuple[str, ...]: ...
@@ -210,16 +210,17 @@ class CheckedAddresses(Protocol):
 
 
 class AddressResolver(Protocol):
-    """The egress guard. `known` returns cached addresses or None, `resolve` resolves the name."""
+    """The egress guard. `known` returns the cached addresses of a host, or None. `resolve` resolves the
+    host's name."""
 
     def known(self, authority: str) -> CheckedAddresses | None: ...
     async def resolve(self, authority: str) -> CheckedAddresses: ...
 
 
 class CurlLibrary(NamedTuple):
-    """The libcurl to use: pycurl's, or one with the same interface. `honest`: if true, gossamer's own
-    headers, which identify it, are sent with every request. If false, only the headers of the request are
-    sent."""
+    """The libcurl binding, which is pycurl or has pycurl's interface. `honest`: if true, gossamer adds its
+    own headers, which identify gossamer, to every request. If false, only the configured headers and the
+    request's own headers are sent."""
 
     name: str = "http"
     curl: Callable[[], Any] = pycurl.Curl
@@ -235,12 +236,12 @@ class HttpCollector:
     too large is truncated instead of refused.
 
     `connect` limits connecting, over all addresses of a host together. `first_byte` limits how long the
-    transfer may stay below 1 KiB/s. `total` limits the whole request. `once`: each request gets a connection
-    of its own, so that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large
-    files are stored while they arrive. If it is None, files stay in memory, and their size is limited like
-    that of pages. `more`: content types that are accepted from a host in addition to `accept`. `beside`:
-    another collector whose connections this collector also uses. Both collectors must have the same TLS
-    options.
+    transfer may stay below 1 KiB/s. `total` limits the whole request. `once`: whether each request opens a
+    new connection, so that curl never sends a request twice. `keep`: whether pages contain the `exchange`,
+    which is the bytes that were sent and received. `folder`: the folder for large files during a transfer.
+    None means that files stay in memory and have the same size limit as pages. `more`: a function that
+    returns the content types that are accepted from a host in addition to ACCEPT. `beside`: another collector
+    whose connections this collector also uses. Both collectors must have the same TLS options.
     """
 
     def __init__(
@@ -278,7 +279,7 @@ class HttpCollector:
             "Accept-Language": "en;q=0.9,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
         }
-        if not user_agent:  # no User-Agent at all, not even the client's default
+        if not user_agent:  # send no User-Agent, not even curl's default
             del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [encode_line(name, value) for name, value in self._headers.items()]
@@ -289,7 +290,7 @@ class HttpCollector:
             (pycurl.NETRC, 0),
             (pycurl.PATH_AS_IS, 1),
             (pycurl.HTTP_CONTENT_DECODING, 0),
-            (pycurl.DNS_CACHE_TIMEOUT, 0),  # each lookup in curl's cache reads all of its entries
+            (pycurl.DNS_CACHE_TIMEOUT, 0),  # no DNS cache, because each lookup reads all entries
             (pycurl.CONNECTTIMEOUT_MS, _milli(connect)),
             (pycurl.TIMEOUT_MS, _milli(total)),
             (pycurl.LOW_SPEED_LIMIT, 1024),
@@ -319,18 +320,19 @@ class HttpCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches one URL without following redirects. If the connection fails, the host's next address is
-        tried.
+        """Fetches one URL without following redirects. If connecting to one address fails, the host's next
+        address is tried.
 
-        While a connection to a host is being opened, further requests wait, because the connection may be
-        able to carry them all (HTTP/2). Requests do not wait if the host is known not to support HTTP/2.
-        Because of this wait, a burst of 32 requests with a round trip of 40 ms needs 1 connection instead of
-        32, a fifth of the CPU time, and three quarters of the elapsed time. The cost is one handshake's time,
-        once for each host that speaks only HTTP/1.1. A request that is alone never waits, because nothing
-        would end its wait.
+        While an HTTPS connection to a host is being opened, other requests to the host wait, because an
+        HTTP/2 connection can carry all of these requests. Requests do not wait if the host is known not to
+        support HTTP/2. For a burst of 32 requests with a round trip of 40 ms, the wait reduces the number of
+        connections from 32 to 1, the CPU time to a fifth, and the elapsed time to three quarters. Each host
+        that supports only HTTP/1.1 costs the time of one extra handshake. A request never waits if no other
+        request to the host is running, because then nothing would end the wait.
 
-        If a proxy is used, the names of both the proxy and the target are resolved and checked here. The
-        transfer is pinned to the proxy's address, and the proxy resolves the target.
+        If a proxy is used, this method resolves and checks the names of both the proxy and the target. The
+        transfer is pinned to the proxy's address. The proxy itself also resolves the target's name, unless
+        the scheme is `socks4` or `socks5`. Such a proxy receives a checked address.
         """
         began, now = time.perf_counter(), time.time()
         if not request.url.startswith(_WEB):
@@ -383,16 +385,17 @@ class HttpCollector:
         self._free.clear()
 
     def _begin_sharing(self, authority: str, proxy: str, transfer: Transfer) -> bool:
-        """Begins a transfer that may share a connection. Returns whether there are others."""
+        """Registers a transfer that may share a connection. Returns whether other transfers of the same group
+        are registered. A group has the same host and proxy."""
         together = self._sharing.setdefault((authority, proxy), [])
         together.append(transfer)
         return len(together) > 1
 
     def _end_sharing(self, authority: str, proxy: str, transfer: Transfer) -> None:
-        """Ends a transfer that may have shared a connection. If all other transfers of the group are waiting,
-        one of them stops waiting and opens a connection. Otherwise, libcurl 8.23 would let these transfers
-        wait until they time out, if the connection that it kept cannot be used. If no connection to the host
-        could be opened, all the other transfers continue to wait."""
+        """Unregisters a transfer that may have shared a connection. If all other transfers of the group are
+        waiting, restarts one of these transfers, which then opens a connection. Without the restart, libcurl
+        8.23 lets the transfers wait until their timeout if the connection that libcurl kept is unusable. If
+        the unregistered transfer opened a connection but sent no request, no transfer is restarted."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:
@@ -403,8 +406,8 @@ class HttpCollector:
     async def _by_turns(
         self, transfer: Transfer, authority: str, addresses: tuple[str, ...]
     ) -> tuple[int, str] | None:
-        """Tries one address after the other until a connection succeeds, so the request is sent to only one
-        address. The successful address is remembered."""
+        """Tries a host's addresses in turn until a connection succeeds, so that only one address receives the
+        request. If the first address fails, later requests try the successful address first."""
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))
@@ -440,8 +443,8 @@ class HttpCollector:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
 
     def _short(self, what: str, now: float) -> Failure:
-        """Returns the failure for a shortage of a resource in this process. No request was made, and the host
-        is not at fault."""
+        """Returns the failure for a shortage of a resource in this process. No request was sent, and the host
+        did not cause the failure."""
         self._multi.keep_fewer()
         return Failure(
             "connect",
@@ -464,7 +467,8 @@ class HttpCollector:
     def _set_up(
         self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str
     ) -> str | None:
-        """Sets all options that differ between transfers. Returns what is wrong with the request, or None."""
+        """Sets all options that differ between transfers. Returns an error message if the request is
+        malformed, otherwise None."""
         curl = transfer.curl
         try:
             curl.setopt(pycurl.URL, request.url)
@@ -495,13 +499,13 @@ class HttpCollector:
         return None
 
     def _give_back(self, transfer: Transfer) -> None:
-        """Keeps a handle for the next transfer. A handle that was used with a non-standard method is
-        discarded. The connections of a discarded handle stay open, because they belong to the multi
-        handle."""
+        """Keeps a handle for the next transfer. A handle that was used for a proxy, for a file, or for a
+        request other than a plain GET is discarded. The connections of a discarded handle stay open, because
+        they belong to the multi handle."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return
-        transfer.begin()  # an idle handle holds no body
+        transfer.begin()  # an idle handle keeps no body in memory
         transfer.bounds = self._bounds
         if transfer.headed:
             transfer.headed = False

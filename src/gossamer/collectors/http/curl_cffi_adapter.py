@@ -1,8 +1,8 @@
 """Adapts curl_cffi's libcurl, which has a browser's TLS and HTTP/2 fingerprint, to the part of pycurl's
-interface that `Transfer` and `Multi` use. The C functions are called directly, for two reasons. curl_cffi's
-own classes have no hook for the socket or for the moment before a request, and the egress guard's second
-check needs both. In addition, curl_cffi's own classes wake the event loop ten times per second for each pool
-of connections.
+interface that `Transfer` and `Multi` use. The C functions are called directly, because curl_cffi's own
+classes have two disadvantages. These classes provide no callbacks for opening a socket and for sending a
+request, which the egress guard's second check needs. These classes also wake the event loop ten times per
+second for each connection pool.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ except ImportError as missing:
     ) from missing
 
 ERRORBUFFER, COPYPOSTFIELDS, POSTFIELDSIZE = 10010, 10165, 30120
-HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # options of curl-impersonate
+HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # options that only curl-impersonate has
 WRITEDATA, HEADERDATA, OPENSOCKETDATA, PREREQDATA = 10001, 10029, 10164, 10313
 M_SOCKETDATA, M_TIMERDATA = 10002, 10005
-_POINTER, _LARGE = 10_000, 30_000  # options below this number take a long, those above it a curl_off_t
+_POINTER, _LARGE = 10_000, 30_000  # options below 10,000 take a long, options from 30,000 a curl_off_t
 _DONE = 1
 
 
@@ -55,7 +55,7 @@ def _open(me: Any, purpose: int, address: Any) -> int:
     made = ffi.from_handle(me).calls[pycurl.OPENSOCKETFUNCTION](purpose, (family, kind, protocol, place))
     try:
         return made if isinstance(made, int) else os.dup(made.fileno())
-    except OSError:  # out of descriptors; `local_shortage` detects this later
+    except OSError:  # no descriptor is free, which `local_shortage` detects later
         return -1
 
 
@@ -86,8 +86,8 @@ _CALLBACKS = {
 
 
 class Curl:
-    """A curl handle whose transfers look like those of the browser `target`. `http2`: the HTTP/2 settings, if
-    they differ from the target's. Raises ConfigError."""
+    """A curl handle whose transfers look like those of the browser `target`. `http2`: HTTP/2 settings that
+    replace the settings of `target`, or ''. Raises ConfigError."""
 
     def __init__(self, target: str, http2: str = "") -> None:
         self.calls: dict[int, Callable[..., Any]] = {}
@@ -104,8 +104,8 @@ class Curl:
             self.setopt(HTTP2_SETTINGS, http2)
 
     def setopt(self, option: int, value: Any) -> None:
-        """Sets an option, given by its number. The value is an int, a text, a list of texts, None, or a
-        callable for a callback. Raises ValueError."""
+        """Sets an option, given by its number. The value is an int, a string, a list of strings, None, or a
+        callable as a callback. Raises ValueError."""
         if option in _CALLBACKS:
             self.calls[option] = value
             function, data = _CALLBACKS[option]
@@ -153,17 +153,17 @@ class Curl:
 
     def _keep_order(self, lines: Sequence[bytes]) -> None:
         """Makes curl send headers in the given order, including `Connection`, which curl would otherwise put
-        last. A line `Name:` suppresses a header."""
+        last. A line `Name:` makes curl leave out the header `Name`."""
         names = [line.partition(b":")[0].rstrip(b";") for line in lines if not line.endswith(b":")]
-        # Content-Length has the position that it has in Chromium and Firefox
+        # Content-Length has the same position as in Chromium and Firefox
         after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"
         if b"Content-Type" in names:
             names.insert(names.index(after) + 1, b"Content-Length")
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:
-        """Sets an option to a list. curl does not copy the list, so this object keeps the list until it is
-        replaced."""
+        """Sets an option to a list. curl does not copy the list, so this object keeps the list until the
+        option is set again."""
         new = ffi.NULL
         for text in texts:
             new = lib.curl_slist_append(new, text.encode() if isinstance(text, str) else text)
@@ -189,7 +189,7 @@ class CurlMulti:
             lib.curl_multi_setopt(self._multi, option, value)
 
     def setopt(self, option: int, value: Any) -> None:
-        """Sets a numeric option, or the callback for sockets or for the timer."""
+        """Sets a numeric option, the callback for sockets, or the callback for the timer."""
         if option in (pycurl.M_SOCKETFUNCTION, pycurl.M_TIMERFUNCTION):
             self.calls[option] = value
             value = _on_socket if option == pycurl.M_SOCKETFUNCTION else _on_timer
@@ -208,11 +208,13 @@ class CurlMulti:
             lib.curl_multi_remove_handle(self._multi, curl._easy)
 
     def socket_action(self, fd: int, mask: int) -> None:
-        """Tells curl that a socket is ready, or (-1) that a timeout expired. Raises pycurl.error."""
+        """Reports to curl that the socket `fd` is ready or, if `fd` is -1, that the timeout has expired.
+        Raises pycurl.error."""
         self._check(lib.curl_multi_socket_action(self._multi, fd, mask, self._left))
 
     def info_read(self, _most: int) -> tuple[int, list[Curl], list[tuple[Curl, int, str]]]:
-        """Returns 0, the successful transfers, and the failed transfers with curl's error number and text."""
+        """Returns the number of remaining messages, which is always 0, the successful transfers, and the
+        failed transfers with curl's error number and text."""
         fine: list[Curl] = []
         failed: list[tuple[Curl, int, str]] = []
         while (message := lib.curl_multi_info_read(self._multi, self._left)) != ffi.NULL:

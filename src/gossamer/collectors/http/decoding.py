@@ -1,5 +1,5 @@
 """Decodes content codings (RFC 9110 section 8.4) up to a limit. A body of 102 bytes may decode to 64 MiB, so
-the output is counted."""
+the decoded bytes are counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from isal import isal_zlib
 
 GZIP, ZLIB, RAW = 31, 15, -15
-BROKEN = cast(type[Exception], isal_zlib.error)  # the type stub declares an instance
+BROKEN = cast(type[Exception], isal_zlib.error)  # the type stub declares `error` as an instance of the class
 CHUNK_BYTES = 16 << 10
 MAX_MEMBERS = 1000
 
@@ -24,8 +24,8 @@ class BadCoding(Exception):
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
     """Returns the body without its content coding. A broken stream is decoded up to the damage. A body that
     is not encoded, or whose coding is unknown (`utf-8`, `none`), is returned unchanged, as in browsers. If
-    the result has more than `limit` bytes, raises TooLarge, or returns the first `limit` bytes if `cut` is
-    true. Raises BadCoding for several codings.
+    the decoded body has more than `limit` bytes, returns the first `limit` bytes if `cut` is true, and raises
+    TooLarge if `cut` is false. Raises BadCoding if the body has several codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'
@@ -51,7 +51,7 @@ def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
 
 
 def _gzip(body: bytes, most: int) -> bytes:
-    """Decodes gzip. The usual case, a single member, takes one call."""
+    """Decodes gzip. A stream with a single member, which is the usual case, is decoded in one call."""
     if body[:2] != b"\x1f\x8b":
         return body
     undo = isal_zlib.decompressobj(GZIP)
@@ -72,8 +72,8 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # two plain bytes may look like raw deflate, so the stream must be complete, or its output must be
-        # longer
+        # a plain body may begin like raw deflate, so raw deflate must be complete, or its output must be at
+        # least as long as the body
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
@@ -97,8 +97,9 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """Decodes a damaged member again. The first `sound` bytes of the member are known to be intact. The bytes
-    after them are decoded in small steps, at the end byte by byte."""
+    """Decodes a damaged member up to the damage. The first `sound` bytes of the member are known to be
+    intact. The following bytes are decoded in steps of `fine` bytes, and the last bytes before the damage one
+    by one."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:

@@ -21,9 +21,9 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers on the event loop in which the first transfer is started. `connections`: the maximum
-    number of connections that are kept open. `epoll`: if False, the loop's readers and writers are used
-    instead of epoll. `made`: creates the multi handle, which is pycurl's or has the same interface."""
+    """Runs transfers on the event loop that starts the first transfer. `connections`: the maximum number of
+    connections that are kept open. `epoll`: if False, the loop's readers and writers are used instead of
+    epoll. `made`: a function that creates the multi handle, which has the interface of pycurl's CurlMulti."""
 
     def __init__(
         self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti
@@ -41,8 +41,8 @@ class Multi:
         self._armed = 0.0
 
     async def perform(self, curl: Any) -> tuple[int, str] | None:
-        """Runs a transfer. Returns None on success, otherwise curl's error. If this call is cancelled, the
-        handle can be reused at once."""
+        """Runs a transfer. Returns None on success, otherwise curl's error number and text. After a cancelled
+        call, the handle can be reused immediately."""
         if self.closed:
             return CLOSED
         if self._loop is None:
@@ -67,14 +67,14 @@ class Multi:
             self._multi.add_handle(curl)
 
     def keep_fewer(self) -> None:
-        """Halves the maximum number of connections that are kept open. Called if the process is out of
-        descriptors."""
+        """Halves the maximum number of connections that are kept open. The collector calls this method when
+        the process lacks a resource, such as file descriptors."""
         if not self.closed and self._connections > 1:
             self._connections //= 2
             self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)
 
     def close(self) -> None:
-        """Aborts all transfers (they return `CLOSED`) and closes all connections."""
+        """Aborts all transfers, which then return `CLOSED`, and closes all connections."""
         if self.closed:
             return
         self.closed = True
@@ -94,8 +94,8 @@ class Multi:
             self._set.close()
 
     def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
-        """Handles curl's request to watch a socket or to stop watching it. The kernel removes a closed socket
-        from the epoll set, possibly before this call."""
+        """Starts or stops watching a socket, as curl requests. The kernel removes closed sockets from the
+        epoll set, so the socket may already be missing from the set."""
         wants = _WANTS.get(what, 0)
         if not wants:
             self._forget(fd)
@@ -141,7 +141,7 @@ class Multi:
         """Handles the ready sockets of the epoll set."""
         assert self._set is not None
         for fd, events in self._set.poll(0):
-            if fd in self._wants:  # handling an earlier event of this round may have closed it
+            if fd in self._wants:  # an earlier event of this round may have closed the socket
                 self._act(fd, (events & 1 and 1) | (events & 4 and 2) | (events & 0x18 and 4), settle=False)
         self._settle()
 
@@ -162,8 +162,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """Sets the timer for curl's next timeout. A timer that expires earlier is kept, because calling curl
-        too early does no harm."""
+        """Sets the timer for curl's next timeout. If a timer that expires earlier is already set, this timer
+        is kept, because curl accepts calls before the timeout."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:
@@ -187,7 +187,7 @@ class Multi:
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _settle(self) -> None:
-        """Wakes the callers of the finished transfers."""
+        """Sets the results of finished transfers."""
         more = 1
         while more:
             more, fine, failed = self._multi.info_read(1000)

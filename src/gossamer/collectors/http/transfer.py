@@ -36,7 +36,7 @@ MAX_CACHED_LINE_BYTES = 200
 
 def parse(lines: list[bytes]) -> tuple[int, Headers]:
     r"""Parses the final header section. Returns the status, and the header fields with names in lower case.
-    Trailers are left out (RFC 9110 section 6.5.1).
+    Trailers (RFC 9110 section 6.5.1) are left out.
 
     >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
     (200, [('a', 'b c')])
@@ -95,7 +95,7 @@ def final_head(lines: list[bytes]) -> bytes:
 
 
 def content_type(headers: Headers) -> str:
-    """Returns the content type in lower case, '' if there is none."""
+    """Returns the content type in lower case, or '' without a content type."""
     return next((value.lower() for name, value in headers if name == "content-type"), "")
 
 
@@ -117,8 +117,8 @@ same connection as a part of this request."""
 
 
 def is_sendable(name: str, value: str) -> bool:
-    """Returns whether a header may be sent: its name must be a token, its value a single line, and it must
-    not delimit the request."""
+    """Returns whether a header may be sent. The header's name must be a token, and the value must be a single
+    line. Content-Length and Transfer-Encoding may not be sent, because these headers delimit the request."""
     return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
 
 
@@ -159,8 +159,8 @@ def proxy_of(url: str) -> str | None:
 
 
 def encode_line(name: str, value: str) -> bytes:
-    """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. A line `name;` makes curl send
-    an empty value.
+    """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. A header without a value becomes
+    `name;`, which makes curl send the header with an empty value.
 
     >>> encode_line("X-Name", "Zoë"), encode_line("X-Empty", "")
     (b'X-Name: Zo\\xeb', b'X-Empty;')
@@ -173,8 +173,8 @@ def encode_line(name: str, value: str) -> bytes:
 
 
 def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
-    r"""Returns the request that curl sends for these header lines: header section, then body. `through`:
-    whether the request line contains the full URL, for an HTTP proxy.
+    r"""Returns the header section and body of the request that curl sends with these header lines. `through`:
+    whether the request is sent to an HTTP proxy, which requires the full URL in the request line.
 
     >>> sent_bytes(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
@@ -199,16 +199,16 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the lines as curl sends them, with secrets masked, and their names. The result is cached,
-    because most requests of a crawl have the same lines."""
+    """Returns the header lines in the form that curl sends, with secrets masked, and the header names. The
+    result is cached, because most requests of a crawl have the same header lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
     return [mask_head(one) for one in said], names
 
 
 def _said(one: bytes) -> bytes:
-    """Returns a line as curl sends it. `name;` is a header with an empty value, and curl always capitalizes
-    `Connection`."""
+    """Returns a header line in the form that curl sends. The line `name;` becomes a header with an empty
+    value, and `connection` becomes `Connection`."""
     if one.endswith(b";") and b":" not in one:
         return one[:-1] + b":"
     return b"C" + one[1:] if one[:11] == b"connection:" else one
@@ -224,8 +224,8 @@ body."""
 
 
 class Spool:
-    """Receives the body of one file. `most`: the maximum number of bytes. `folder`: where a large body is
-    stored temporarily."""
+    """Receives the body of one file. `most`: the maximum number of bytes. `folder`: the folder for the
+    temporary file of a large body."""
 
     def __init__(self, rule: FileRule, most: int, folder: str) -> None:
         self.most, self._rule, self._folder = rule.size or most, rule, folder
@@ -259,7 +259,7 @@ class Spool:
         return ""
 
     def again(self, body: bytes) -> None:
-        """Replaces the stored bytes by the decoded body."""
+        """Replaces the stored bytes with the decoded body."""
         self._file.close()
         self._begin()
         self.write(body, None)
@@ -271,7 +271,7 @@ class Spool:
         return data
 
     def end(self) -> Spooled:
-        """Returns the result. The caller owns its file."""
+        """Returns the stored body. The caller must close the file of the stored body."""
         file, self._file = self._file, None
         return Spooled(file, self.size, self._hash.hexdigest())
 
@@ -284,9 +284,9 @@ class Spool:
 def decoded_body(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
-    """Returns a body without its content coding. For a spooled body, returns its first bytes and its stored
-    form instead. A spooled body with a content coding is decoded in memory, so its size is limited. Raises
-    TooLarge, BadCoding."""
+    """Returns a body without its content coding. If the body is in a spool, returns the first bytes of the
+    body and the stored body instead. A spooled body with a content coding is decoded in memory, so its size
+    is limited. Raises TooLarge, BadCoding."""
     if spool is None:
         return decode(body, coding, most, cut=cut), None
     if coding:
@@ -325,8 +325,9 @@ ACCEPT = (
 
 
 class BodyLimits(msgspec.Struct, frozen=True):
-    """Limits for a body. `wire`: the maximum number of bytes received over the network. `accept`: returns
-    whether a content type is accepted. `truncate`: whether a longer body is truncated instead of refused."""
+    """Limits for a body. `wire`: the maximum number of bytes received over the network. `accept`: a function
+    that returns whether a content type is accepted. `truncate`: whether a longer body is truncated instead of
+    refused."""
 
     wire: int
     accept: Callable[[str], bool] | None = None
@@ -334,8 +335,8 @@ class BodyLimits(msgspec.Struct, frozen=True):
 
 
 class PinnedSocket:
-    """A new socket for curl, which duplicates its descriptor. The original descriptor is closed as soon as
-    curl has done so."""
+    """A new socket for curl. curl uses a duplicate of the socket's descriptor, so the socket is closed when
+    this object is deleted."""
 
     __slots__ = ("socket",)
 
@@ -352,7 +353,7 @@ class PinnedSocket:
 
 class Transfer:
     """One reusable curl handle and the state of its transfer. `problem`: the reason why one of the callbacks
-    aborted the transfer. `short`: the resource that this process lacked to open a socket."""
+    aborted the transfer, or ''. `short`: the resource whose shortage prevented opening a socket, or ''."""
 
     __slots__ = (
         "allowed",
@@ -379,7 +380,7 @@ class Transfer:
     )
 
     def __init__(self, bounds: BodyLimits, made: Callable[[], Any] = pycurl.Curl) -> None:
-        """`made`: creates the curl handle, which is pycurl's or has the same interface."""
+        """`made`: a function that creates the curl handle, which has the interface of pycurl's Curl."""
         self.curl, self.bounds = made(), bounds
         self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
         self.allowed: tuple[str, ...] = ()
@@ -391,9 +392,8 @@ class Transfer:
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)
-        curl.setopt(
-            pycurl.HEADERFUNCTION, self.lines.append
-        )  # no Python code is needed per line, because curl stops at 300 KiB or 5,000 lines
+        # no limit is checked per line, because curl itself stops at 300 KiB or 5,000 lines
+        curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open)
         curl.setopt(pycurl.PREREQFUNCTION, self.before)
 
@@ -408,7 +408,7 @@ class Transfer:
         self.problem = self.short = ""
 
     def dial(self, address: str) -> None:
-        """Pins the transfer to a checked address."""
+        """Pins the transfer to a checked address, so that curl connects only to this address."""
         if address != self.pin:
             self.pin, self.allowed = address, (address,)
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
@@ -416,21 +416,21 @@ class Transfer:
     def through(
         self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]
     ) -> None:
-        """Sends the transfer through a proxy. The proxy's name resolves only to its checked addresses. The
-        proxy resolves the target's name. Only a `socks4` or `socks5` proxy needs an address, and gets a
-        checked one.
+        """Sends the transfer through a proxy. curl resolves the proxy's name only to the proxy's checked
+        addresses. The proxy resolves the target's name, unless the scheme is `socks4` or `socks5`. Such a
+        proxy receives a checked address of the target.
 
-        The handle is not used for other transfers afterwards, because a direct transfer must not have the
-        options of a transfer through a proxy.
+        The handle is discarded afterwards, because a direct transfer must not have the options of a transfer
+        through a proxy.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")
         places = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
         curl = self.curl
-        if proxy.startswith("https:"):  # the proxy's certificate contains the proxy's name
+        if proxy.startswith("https:"):  # the proxy's certificate is checked against the proxy's name
             curl.setopt(pycurl.PROXY, proxy)
             curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
-        else:  # curl keys connections by the proxy's name, not its user, so each user gets another name
+        else:  # curl shares a connection between users of a proxy name, so each proxy URL gets its own name
             own = f"p{blake2b(proxy.encode(), digest_size=12).hexdigest()}"
             scheme, _, rest = proxy.partition("://")
             user, at, _ = rest.rpartition("@")
@@ -445,7 +445,8 @@ class Transfer:
 
     def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
         """Prepares the handle for a file. Any content type is accepted. If `folder` is given, the body of a
-        successful response goes into a spool there. The handle is not used for other transfers."""
+        successful response is written to a spool in the folder. The handle is discarded after the
+        transfer."""
         self.changed, self.bounds = True, BodyLimits(most)
         if folder is not None:
             self.spool = Spool(rule_of(request), most, folder)
@@ -462,8 +463,8 @@ class Transfer:
 
     def meant_for(self, method: str, body: str | None) -> None:
         """Sets the request's method and body. If a reused connection turns out to be closed, curl sends the
-        request again, which is allowed only for safe methods. Therefore, other requests use a new
-        connection."""
+        request again. Only requests with safe methods may be sent twice, so requests with other methods use a
+        new connection."""
         self.changed = True
         curl = self.curl
         if body is not None:
@@ -492,8 +493,8 @@ class Transfer:
             return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """curl calls this method just before it sends the request, even on a reused connection, and each time
-        that it sends the request again."""
+        """Decides whether curl may send the request. curl calls this method before each attempt to send the
+        request, also on a reused connection."""
         if there not in self.allowed:
             self.problem = "private"
         elif self.sent >= self.tries:
@@ -505,8 +506,8 @@ class Transfer:
         return _ABORT
 
     def body(self, data: bytes) -> int | None:
-        """Handles a piece of the body. Size and content type are checked at the first piece, and all pieces
-        are counted."""
+        """Handles a piece of the body. The declared size and the content type are checked at the first piece.
+        The bytes of all pieces are counted."""
         if not self.most:
             self.most, self.problem = self._first()
             if self.problem:
@@ -528,11 +529,11 @@ class Transfer:
         return self.headers
 
     def has_long_headers(self) -> bool:
-        """Whether the headers are longer than allowed."""
+        """Returns whether the headers exceed the limits."""
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
     def cut(self) -> bool:
-        """Whether the received part of a body that is too large is kept."""
+        """Returns whether the received part of a body that is too large is kept."""
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:
@@ -542,8 +543,8 @@ class Transfer:
         return self.code
 
     def _first(self) -> tuple[int, str]:
-        """Returns the maximum number of bytes of the body, and the reason why the body is not read at all, or
-        ''."""
+        """Returns the maximum number of bytes of the body, and the reason why the body is refused, or '' if
+        the body is read."""
         if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
@@ -567,12 +568,13 @@ def content_type_gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
-    """Returns what was sent and received in a successful transfer. `body` is the body as received."""
+    """Returns the bytes that a successful transfer sent and received. `body`: the received body, before
+    decoding."""
     asked = sent_bytes(request, transfer.asked, version, transfer.proxy.startswith("http"))
     return Exchange(asked, final_head(transfer.lines), body)
 
 
 def start_delay(transfer: Transfer, elapsed: float) -> float:
-    """Returns the seconds from the start of a `collect` call, which was `elapsed` seconds ago, until its
-    request was sent."""
+    """Returns the number of seconds between the start of a `collect` call and its request, or 0 if no request
+    was sent. `elapsed`: the seconds since the start of the call."""
     return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0

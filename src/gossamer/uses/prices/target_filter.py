@@ -1,4 +1,4 @@
-"""Chooses targets by their shop, tag or product, for tables and reports."""
+"""Selects price targets by shop, tag or product for tables and reports."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from gossamer.uses.prices.product_groups import read_group
 
 
 class TargetFilter(NamedTuple):
-    """A filter for targets. An empty value matches all."""
+    """A filter for price targets. An empty field matches every target."""
 
     shop: str = ""
     tag: str = ""
     product: str = ""
-    """A product id in the list, or the key of a matched target."""
+    """A product id from the target list, or the key of any target of the product."""
 
     def condition(self, database: Database) -> tuple[str, list[str]]:
-        """Returns SQL conditions on `price_targets t`, each beginning with AND, and their values."""
+        """Returns SQL conditions on the table alias `price_targets t`, and the values of their placeholders.
+        Each condition begins with AND."""
         where, values = "", []
         if self.shop:
             where, values = " AND t.shop = ?", [self.shop]
@@ -33,13 +34,13 @@ class TargetFilter(NamedTuple):
         return where, values
 
     def any_target(self, database: Database) -> bool:
-        """Whether the filter matches any listed target."""
+        """Whether the filter matches at least one listed target."""
         where, values = self.condition(database)
         return bool(database.rows(f"SELECT 1 FROM price_targets t WHERE t.listed = 1{where} LIMIT 1", values))
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter uses more than the shop."""
+        """Whether the filter restricts the tag or the product."""
         return bool(self.tag or self.product)
 
 

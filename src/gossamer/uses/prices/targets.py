@@ -1,6 +1,6 @@
-"""Reads lists of targets: CSV, JSON lines, Excel, plain URLs, sitemaps and SQL queries.
+"""Reads lists of price targets from CSV, JSON Lines, Excel, plain URLs, sitemaps and SQL queries.
 
-A line that is not a target is rejected with its line number and the reason, and reading continues.
+An invalid line is rejected with its line number and a reason. The reader then continues with the next line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OTHER_NAMES = {
 
 
 class RejectedLine(msgspec.Struct, frozen=True):
-    """A line that is not a target."""
+    """A line of a target list or keyword list that was rejected, or a saved result page that was rejected."""
 
     source: str
     line: int
@@ -49,18 +49,18 @@ class RejectedLine(msgspec.Struct, frozen=True):
 
 
 class TargetList(msgspec.Struct, frozen=True):
-    """The targets of all sources, in order."""
+    """The targets from all sources, in the order of the sources."""
 
     targets: list[PriceTarget]
     rejected: list[RejectedLine]
     notes: list[str]
-    """Remarks for the user, one line each: for example, two targets with one page."""
+    """Messages for the user, for example that two targets share a product page. Each message is one line."""
 
 
 def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:
-    """Reads sources: paths, `sitemap:URL`, `sql:DATABASE QUERY`, and URLs (`gossamer.client.source_rows`).
-    `options`: the options of `gossamer.fetch` for sitemaps. Raises GossamerError if a source cannot be
-    read."""
+    """Reads price targets from sources. A source is a path, `sitemap:URL`, `sql:DATABASE QUERY` or a URL (see
+    `gossamer.client.source_rows`). `options`: options of `gossamer.fetch`, which apply to sitemaps. Raises
+    GossamerError if a source cannot be read."""
     targets: dict[str, PriceTarget] = {}
     rejected: list[RejectedLine] = []
     repeated: list[str] = []
@@ -84,7 +84,7 @@ def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = Non
 
 
 def shared_pages(targets: Iterable[PriceTarget]) -> list[str]:
-    """Returns a note if several targets have the same page and variant."""
+    """Returns a message for the user if several targets have the same page and variant."""
     pages: dict[tuple[str, str], list[str]] = defaultdict(list)
     for target in targets:
         pages[gossamer.url.canonical(target.url) or target.url, target.variant].append(target.key)
@@ -97,13 +97,13 @@ def shared_pages(targets: Iterable[PriceTarget]) -> list[str]:
 
 
 def write_rejected(path: Path, rejected: Iterable[RejectedLine]) -> None:
-    """Writes the rejected lines as JSON lines."""
+    """Writes rejected lines to a JSON Lines file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in rejected))
 
 
 def write_targets(path: Path, targets: Iterable[PriceTarget]) -> None:
-    """Writes targets as CSV."""
+    """Writes price targets to a CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
@@ -115,7 +115,7 @@ def write_targets(path: Path, targets: Iterable[PriceTarget]) -> None:
 
 
 def _has_url(source: str, names: Sequence[str]) -> None:
-    """Raises UsageError if no column of a source has a URL."""
+    """Raises UsageError if a source has no column for URLs."""
     if not any(_column(name) == "url" for name in names):
         shown = ", ".join(names)[:200] or "none"
         raise UsageError(f"{source[:200]} has no column url; its columns are {shown}")
@@ -128,7 +128,7 @@ def _column(name: str) -> str:
 
 
 def _target(columns: Mapping[str, Any]) -> PriceTarget | str:
-    """Returns the target of a line, or the reason why the line is invalid."""
+    """Converts the columns of a line to a price target. Returns the reason as text if the line is invalid."""
     found: dict[str, Any] = {}
     for name, value in columns.items():
         column = _column(str(name))
@@ -162,8 +162,8 @@ def _target(columns: Mapping[str, Any]) -> PriceTarget | str:
 
 
 def _text(value: Any) -> str:
-    """Returns a cell as text. Whole numbers are written without decimals, because spreadsheets store them as
-    floats."""
+    """Converts the value of a cell to text. Writes whole numbers without decimals, because spreadsheets store
+    all numbers as floats."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return " ".join(str(value).split())
@@ -187,28 +187,28 @@ def _minimum(value: Any) -> Decimal | None:
 
 
 def shop_of(url: str) -> str:
-    """Returns the default shop of a URL, which is the host with its port but without `www.`. It is used if
-    the list names no shop."""
+    """Returns the default shop name of a URL, for a target without a shop in the list. The default shop name
+    is the host of the URL, with the port and without `www.`."""
     return str(gossamer.url.host(url)).removeprefix("www.")
 
 
 @cache
 def currencies() -> frozenset[str]:
-    """Returns the ISO 4217 codes that are known."""
+    """Returns the supported ISO 4217 currency codes."""
     from gossamer.parsing.currencies import spellings
 
     return frozenset(spellings().iso.values())
 
 
 class HostPages(NamedTuple):
-    """The number of product pages of one host."""
+    """A host, and the number of product pages on the host."""
 
     host: str
     pages: int
 
 
 def pages_of_hosts(targets: Iterable[PriceTarget]) -> list[HostPages]:
-    """Returns the number of different pages of each host, the largest first."""
+    """Returns the number of distinct product pages per host, in descending order."""
     pages: dict[str, set[str]] = defaultdict(set)
     for target in targets:
         pages[str(gossamer.url.host(target.url))].add(gossamer.url.canonical(target.url) or target.url)

@@ -1,5 +1,5 @@
-"""Reads one page for `gossamer prices try`. Finds all prices on the page, each with a selector that matches
-it."""
+"""Reads one page for the command `gossamer prices try`. Finds the prices on the page and, if possible, a CSS
+selector for each price."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from gossamer.uses.prices.targets import shop_of
 
 MAX_SHOWN = 30
 MAX_TEXT_CHARS = 60
-"""Maximum number of characters of an element whose text is a price."""
+"""Maximum length of an element's text in characters. An element with a longer text is not a price."""
 
 
 class TriedCandidate(msgspec.Struct):
-    """A price of the page, with a selector that finds it."""
+    """A price on a page, with a CSS selector that matches the price."""
 
     amount: Decimal
     currency: str | None
     source: str
     confidence: float
     place: str = ""
-    """The path in the structured data."""
+    """The path of the price in the page's structured data."""
     selector: str = ""
-    """A CSS selector whose first match is this price, or ''."""
+    """A CSS selector whose first match is this price, or '' if there is no such selector."""
     raw: str = ""
     role: str = "price"
     """A `PriceRole` of gossamer.parsing.products."""
 
 
 class TriedPage(msgspec.Struct):
-    """The data that `gossamer prices try` shows."""
+    """The output of the command `gossamer prices try` for one page."""
 
     url: str
     domain: str
@@ -60,7 +60,8 @@ def try_page(
     selector: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> TriedPage:
-    """Fetches a page, or reads it from a file, and returns its prices. Raises GossamerError."""
+    """Returns the prices of a page. Reads the page from `file`, or fetches the page if `file` is None. Raises
+    GossamerError."""
     parsed = gossamer.url.parse(url)
     if parsed is None or not parsed.startswith(("http://", "https://")):
         raise UsageError(f"{url[:200]!r} is not an http(s) URL")
@@ -78,7 +79,7 @@ def try_page(
         )
         for one in _all_prices(page, read_page(page, table).candidates)
     ]
-    for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # the innermost element first
+    for shown in sorted(_shown_prices(page), key=lambda one: len(one.raw)):  # innermost element first
         same = [one for one in found if one.amount == shown.amount and not one.selector]
         if same:
             same[0].selector, same[0].raw = shown.selector, same[0].raw or shown.raw
@@ -90,7 +91,8 @@ def try_page(
 
 
 def _all_prices(page: Any, first: Sequence[PriceCandidate]) -> list[PriceCandidate]:
-    """Returns all prices of a page: first the candidates for the current price (`first`), then the others."""
+    """Returns all prices of a page. The candidates for the current price (`first`) come before the other
+    prices."""
     known = {(one.amount, one.currency) for one in first}
     return [
         *first,
@@ -134,7 +136,7 @@ def _with_selector(page: Any, selector: str) -> SelectorTable:
 
 
 def _shown_prices(page: Any) -> Iterator[TriedCandidate]:
-    """Yields the prices that elements of the page show, with a selector for each."""
+    """Yields the prices in the text of elements of a page, each with a CSS selector."""
     seen: set[tuple[Decimal, str]] = set()
     for element in page.css("[class], [id], [itemprop], [data-price], td, dd")[:5000]:
         text = " ".join((element.xpath("string(.)").get() or "").split())
@@ -150,7 +152,8 @@ def _shown_prices(page: Any) -> Iterator[TriedCandidate]:
 
 
 def _selector(page: Any, element: Any, text: str) -> str:
-    """Returns a short selector whose first match is the element, or ''."""
+    """Returns a short CSS selector whose first match has the text of the element, or '' if there is no such
+    selector."""
     attributes = element.attrib
     tries = []
     if name := attributes.get("id"):
@@ -161,7 +164,7 @@ def _selector(page: Any, element: Any, text: str) -> str:
     for one in tries:
         try:
             first = page.css(one)[:1]
-        except ValueError:  # the name would need escapes
+        except ValueError:  # this name needs escaping in a CSS selector
             continue
         if first and " ".join((first[0].xpath("string(.)").get() or "").split()) == text:
             return one

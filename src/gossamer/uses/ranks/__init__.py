@@ -1,2 +1,2 @@
-"""Rank tracking: fetches result pages of Google and Bing, and records the positions of sites, with history,
-alerts and reports."""
+"""Tracks the positions of websites in Google and Bing. Fetches result pages, stores a history of positions,
+sends alerts, and creates reports."""

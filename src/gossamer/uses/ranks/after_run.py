@@ -1,4 +1,4 @@
-"""The steps after a run: evaluates the rules, sends alerts, and sends the events to outputs."""
+"""Evaluates alert rules after a rank run, sends the alerts to receivers, and sends the events to outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = (
     *("e.kind", "e.time", "e.engine", "e.search", "e.domain", "e.before", "e.after", "e.detail"),
     *("s.keyword", "s.country", "s.language", "s.location", "s.device"),
 )
-"""The columns of the events that outputs get."""
+"""The columns of an event row that is sent to outputs."""
 
 
 def report_changes(
@@ -29,11 +29,11 @@ def report_changes(
     options: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> ReportedChanges:
-    """Evaluates the rules of a file and of the keywords for the changes that runs have found since the last
-    call. Sends the alerts to the receivers of the setting `alerts`, and the events to outputs (`-o`). A
-    further call does not send them again. `folder`: the folder for rows that are not sent yet. `options`:
-    options of `gossamer.run`, from which the settings are taken. `tell`: called with remarks. Raises
-    GossamerError.
+    """Evaluates the alert rules for all changes since the previous call. The rules come from the file `rules`
+    and from the column `rules` of the keywords. Sends the alerts to the receivers in the setting `alerts`,
+    and the events to outputs (`-o`). A second call does not send the same alerts and events again. `folder`:
+    the folder in which unsent rows are stored. `options`: options of `gossamer.run`, which contain the
+    settings. `tell`: called with messages for the user. Raises GossamerError.
     """
     book = read_rules(rules) if rules else RuleBook[RankRule]()
     receivers = receivers_of_settings(options)
@@ -52,7 +52,7 @@ def report_changes(
 
 
 def never_fires(rule: RankRule, history: RankHistory) -> str:
-    """Returns the reason why a rule does not apply to any keyword of the last list, or ''."""
+    """Returns the reason why a rule can never fire for the current keywords, or '' if the rule can fire."""
     keywords = history.keywords()
     if rule.condition.kind == "layout":
         return ""

@@ -1,4 +1,5 @@
-"""Compares two checks of a search, and returns the changes as events. All functions are pure."""
+"""Compares a check of a search with earlier checks, and returns the differences as events. All functions of
+this module are pure."""
 
 from __future__ import annotations
 
@@ -10,19 +11,20 @@ from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 
 
 class Known(NamedTuple):
-    """The results of earlier checks of a search: the last position of each domain, and the features of the
-    last page 1 (None if no page 1 was fetched)."""
+    """The results of earlier checks of a search. `positions`: the last position of each domain. `shown`: the
+    result types on the last page 1, or None if no earlier check read page 1. `owned`: the pairs of result
+    type and followed domain on the last page 1."""
 
     positions: dict[str, Position]
     shown: frozenset[str] | None = None
     owned: frozenset[tuple[str, str]] = frozenset()
     failing: bool = False
-    """Whether the last check failed."""
+    """Whether the last check failed. Skipped checks are ignored."""
 
 
 def changes(search: str, engine: str, time: float, before: Known, now: SearchOutcome) -> list[RankEvent]:
-    """Returns the events of a check. A check that failed has at most the event `failing`, and not even this
-    if the previous check also failed."""
+    """Returns the events of a check. A failed check creates the event `failing`, unless the previous check
+    also failed. A failed check can also create events for changes on the pages that were read."""
 
     def event(
         kind: RankEventKind, domain: str = "", was: object = None, became: object = None, detail: str = ""

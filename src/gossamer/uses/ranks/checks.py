@@ -1,5 +1,5 @@
-"""Derives the result of a check from its fetched pages: positions and features, or the reason why there are
-none. All functions are pure."""
+"""Computes the result of a check from the fetched pages of a search. The result contains positions and
+features, or the reason why the check failed. All functions of this module are pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer.uses.ranks.model import ASSUMED_END, PAGE_RESULTS, Position
 from gossamer.uses.ranks.strategy import END, FAILED, GOOD
 
 WRITES = ("ok", "partial")
-"""The verdicts of pages from which positions are written."""
+"""The verdicts of pages whose results are used for positions."""
 OWNED_TYPES = frozenset(
     (
         *(
@@ -38,14 +38,15 @@ OWNED_TYPES = frozenset(
         ),
     )
 )
-"""The types of results, besides organic ones, in which a domain can appear."""
+"""The types of non-organic results in which a domain can appear."""
 _LAST_PAGE = 1_000
 _FULL_PAGE = 7
-"""A page with at least this many organic results is usually not the last one."""
+"""A page with at least this many organic results is usually not the last page."""
 
 
 class CheckedPage(NamedTuple):
-    """A fetched page of a check. `first`: the first result page that its results cover."""
+    """A page that was fetched for a check. `page`: the number of the result page. `first`: the lowest page
+    number that the results cover, because one answer of a provider can cover several result pages."""
 
     page: int
     first: int
@@ -57,32 +58,34 @@ class CheckedPage(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state for `strategy.next_pages`. A partially loaded page is not fetched again."""
+        """The state of the page for `strategy.next_pages`. A partially loaded page is `good`, and is not
+        fetched again."""
         if self.verdict in WRITES:
             return GOOD
         return END if self.verdict == "no_results" else FAILED
 
 
 class SearchOutcome(NamedTuple):
-    """The result of a check. `positions`: the positions of the domains for which it is known."""
+    """The result of a check of a search. `positions`: the positions of the followed domains. A domain is
+    missing if its position is unknown."""
 
     state: str
-    """The state of the check: `done`, `failed` or `no-results`."""
+    """The state of the check: `done`, `failed`, `no-results` or `skipped`."""
     error: str
     positions: dict[str, Position]
     first_page: bool
     shown: dict[str, int]
-    """The number of results on page 1, by type."""
+    """The number of results on page 1 for each result type."""
     owned: dict[tuple[str, str], int]
-    """The number of results on page 1 that belong to a followed domain, by type and domain."""
+    """The number of results on page 1 for each pair of a result type and a followed domain."""
 
 
 def read_check(
     search: str, pages: Sequence[CheckedPage], domains: Mapping[str, bool], depth: int, withheld: str = ""
 ) -> SearchOutcome:
-    """Returns the result of a check. `domains`: the followed domains, with True for the user's own. `depth`:
-    the number of first results that are checked. `withheld`: why the pages are not trusted although they can
-    be read, or ''."""
+    """Computes the result of a check from the fetched pages. `domains`: the followed domains of the search.
+    The value is True for a domain of the user, and False for a competitor. `depth`: the number of top results
+    to check. `withheld`: the reason for ignoring all readable pages, or ''."""
     bad = next((one for one in pages if one.state == FAILED), None)
     error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
     if doubtful := next((one for one in pages if _is_doubtful_end(one, pages)), None):
@@ -118,8 +121,8 @@ def read_check(
 
 
 def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: int) -> Position:
-    """Returns the best position of a domain on readable pages. `position` is None if the domain is not on any
-    of them."""
+    """Returns the best position of a domain on readable pages. The returned `position` is None if no page
+    contains the domain."""
     match, hits = DomainMatch(domain), list[tuple[int, CheckedPage, Result]]()
     for page in pages:
         for one in page.results:
@@ -146,8 +149,8 @@ def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: i
 
 
 def _covered(pages: Iterable[CheckedPage]) -> set[int]:
-    """Returns the result pages whose results are completely known. These include the pages after the engine's
-    last page, which have no results."""
+    """Returns the numbers of the result pages that were read completely. Includes the numbers after the
+    engine's last page, because these pages have no results."""
     covered: set[int] = set()
     for one in pages:
         if one.verdict == "ok":
@@ -158,8 +161,8 @@ def _covered(pages: Iterable[CheckedPage]) -> set[int]:
 
 
 def _is_doubtful_end(page: CheckedPage, pages: Sequence[CheckedPage]) -> bool:
-    """Whether a page without results is only assumed to be the end, while the page before it suggests that there are
-    more. Some providers bill an answer without results when the engine has blocked them."""
+    """Whether an empty result page is unlikely to be the end of the results, because the previous page is
+    full. Some providers charge for an empty answer when the engine has blocked the request."""
     if page.verdict != "no_results" or page.reason != ASSUMED_END:
         return False
     before = next((one for one in pages if one.page == page.page - 1 and one.verdict in WRITES), None)

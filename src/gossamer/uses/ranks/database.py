@@ -1,4 +1,4 @@
-"""The database of the rank history: a SQLite file, or PostgreSQL."""
+"""The database of the rank history, which is a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from gossamer.uses.ranks.schema import INDEXES, TABLES, VERSION
 
 
 class RankDatabase(Database):
-    """A connection with the tables of the rank history. See `uses.prices.database.Database`."""
+    """A connection to the database of the rank history. The base class `uses.prices.database.Database`
+    describes the methods."""
 
     tables, indexes, version, kind = TABLES, INDEXES, VERSION, "rank"

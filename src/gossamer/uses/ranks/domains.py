@@ -1,4 +1,4 @@
-"""Normalizes domains that people write, and decides whether a result belongs to a domain."""
+"""Normalizes domain names that users enter, and matches the URLs of search results to domains."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import gossamer
 
 
 def plain_domain(text: str) -> str | None:
-    """Returns the canonical form of a followed domain: in lower case and punycode, without scheme, `www.` and
-    port. If a path follows, only pages below it belong to the domain. `=` before the domain excludes its
-    subdomains. Returns None if the text is not a domain.
+    """Returns the canonical form of a domain, in lower case and punycode, without scheme, `www.` and port. A
+    path after the domain restricts the domain to pages below the path. A leading `=` excludes subdomains.
+    Returns None if the text is not a valid domain.
 
     >>> plain_domain("https://www.Example.com/"), plain_domain("=münchen.de"), plain_domain("a.com/blog/")
     ('example.com', '=xn--mnchen-3ya.de', 'a.com/blog')
@@ -28,7 +28,7 @@ def plain_domain(text: str) -> str | None:
 
 
 def shown_domain(domain: str) -> str:
-    """Returns a domain for display, with decoded punycode.
+    """Converts the punycode of a domain to Unicode for display.
 
     >>> shown_domain("xn--mnchen-3ya.de")
     'münchen.de'
@@ -43,7 +43,7 @@ def shown_domain(domain: str) -> str:
 
 
 class DomainMatch:
-    """Decides whether URLs belong to a followed domain. `domain`: a result of `plain_domain`."""
+    """Matches URLs to a followed domain. `domain`: a domain in the form that `plain_domain` returns."""
 
     def __init__(self, domain: str) -> None:
         plain = domain.removeprefix("=")
@@ -60,7 +60,8 @@ class DomainMatch:
 
 
 def host_of(url: str) -> tuple[str, str]:
-    """Returns the canonical form of a URL's host, and the path. Both are '' if there is no host."""
+    """Returns the canonical host and the path of a URL. The host is '' if the URL contains no host. Both
+    strings are empty if the URL is invalid."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")

@@ -1,4 +1,4 @@
-"""Writes the history as CSV, Excel or Parquet."""
+"""Exports the rank history to CSV, Excel or Parquet files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_SHEET_ROWS = 1_048_575
 
 
 class ExportTable(NamedTuple):
-    """A table of the history: its columns, and a query that returns them. `times`: the columns that contain
-    seconds since the epoch, which are written as times in UTC."""
+    """A table that can be exported, with the column names and the SQL query for the rows. `times`: the
+    columns with seconds since the epoch, which are exported as times in UTC."""
 
     columns: tuple[str, ...]
     query: str
@@ -70,14 +70,14 @@ TABLES = {
     ),
 }
 RESULTS = ("time", *_SEARCH, "page", "type", "rank", "position", "title", "url", "text", "pixel", "run")
-"""The columns of the table `results`, which contains all results of all pages that could be read."""
+"""The columns of the table `results`, which contains all search results on all readable pages."""
 NAMES = (*TABLES, "results")
 
 
 def export(history: RankHistory, path: str, what: str = "", *, after: float = 0.0) -> dict[str, int]:
-    """Writes tables into a file, and returns the number of rows of each. A CSV or Parquet file contains one
-    table (default: `positions`). An Excel file contains one sheet for each table. `after`: only rows since
-    this time. Raises UsageError and ConfigError."""
+    """Exports tables to a file, and returns the number of rows per table. A CSV or Parquet file contains one
+    table, which is `positions` by default. An Excel file contains one sheet per table. `after`: exports only
+    rows since this time, in seconds since the epoch. Raises UsageError and ConfigError."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{path}: the file ends in {', '.join(ENDINGS)}")
@@ -94,7 +94,7 @@ def export(history: RankHistory, path: str, what: str = "", *, after: float = 0.
 def read_table(
     history: RankHistory, name: str, after: float = 0.0
 ) -> tuple[tuple[str, ...], list[list[Any]]]:
-    """Returns the columns and rows of a table. Times are datetimes in UTC."""
+    """Returns the column names and the rows of a table for export. Times are `datetime` objects in UTC."""
     if name == "results":
         return RESULTS, _results(history, after)
     table = TABLES[name]
@@ -147,7 +147,8 @@ def _csv(path: str, tables: Tables) -> dict[str, int]:
 
 
 def _csv_cell(value: Any) -> Any:
-    """Returns a cell. An apostrophe is put before a text that a spreadsheet would run as a formula."""
+    """Converts a value to a CSV cell. Adds an apostrophe before a text that a spreadsheet would interpret as
+    a formula."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
@@ -219,12 +220,13 @@ def _parquet(path: str, tables: Tables) -> dict[str, int]:
 
 
 def shown_time(seconds: float) -> str:
-    """Formats a time for display. Returns '' for 0."""
+    """Formats seconds since the epoch as a time in UTC for display. Returns '' for 0."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterable[list[Any]]:
-    """Yields the header and the rows as CSV. No cell can be run as a formula."""
+    """Yields the header and the rows of a CSV file as lists of cells. Escapes cells that a spreadsheet would
+    interpret as formulas."""
     yield list(columns)
     for row in rows:
         yield [_csv_cell(value) for value in row]

@@ -1,6 +1,7 @@
-"""The rank history: a SQLite file, or PostgreSQL (`postgresql://...`). See `schema` for its tables.
+"""Reads and writes the rank history, which is a SQLite file or a PostgreSQL database (`postgresql://...`).
+The module `schema` describes the tables of the history.
 
-A run calls, in this order:
+A run calls the methods in this order:
 
     with RankHistory("ranks.db") as history:
         history.list_keywords(keywords)
@@ -9,7 +10,8 @@ A run calls, in this order:
             history.record(pages)                 # any number of times
         events = history.end_run(depth)
 
-A check that failed writes no position. `end_run` records for each search whether its positions are known.
+`end_run` writes the state of the check for each search. A failed check never writes the position None,
+because a page that was not read could contain the domain.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from gossamer.uses.ranks.strategy import Depth
 
 DAY_S = 86_400.0
 KEEP_DAYS = 30.0
-"""The bodies of pages are kept for this time by default."""
+"""Default number of days for which the bodies of pages are stored."""
 _SEARCH = ("keyword", "engine", "country", "language", "location", "device")
 _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "detail")
 
 
 class PageRequest(NamedTuple):
-    """A page to fetch. `first`: the first result page that the answer covers."""
+    """A request for a result page. `first`: the number of the first result page that the answer covers."""
 
     search: str
     page: int
@@ -52,11 +54,11 @@ class PageRequest(NamedTuple):
 
 
 class RankHistory:
-    """Reads and writes a rank history. Several processes may write to it at the same time. A connection may
-    only be used by one thread at a time.
+    """A rank history in a database. Several processes may write to the same history at the same time. Only
+    one thread at a time may use a RankHistory.
 
-    `url`: a path or `postgresql://...`. `clock`: returns the time in seconds since the epoch. Raises ConfigError
-    if the database cannot be opened.
+    `url`: the path of a SQLite file, or `postgresql://...`. `clock`: a function that returns the current time
+    in seconds since the epoch. Raises ConfigError if the database cannot be opened.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
@@ -77,8 +79,8 @@ class RankHistory:
         self.database.close()
 
     def list_keywords(self, keywords: Iterable[Keyword]) -> None:
-        """Stores the list of keywords of a run. Searches and domains that are missing from the list are no
-        longer listed, but their history is kept."""
+        """Stores the current list of keywords. Searches and domains that the list does not contain are marked
+        as not listed, and their history is kept."""
         searches: dict[str, tuple[Any, ...]] = {}
         domains: dict[tuple[str, str], tuple[Any, ...]] = {}
         for one in keywords:
@@ -105,8 +107,8 @@ class RankHistory:
             )
 
     def searches(self, *, listed: bool = True) -> dict[str, Search]:
-        """Returns the searches by their ids. `listed`: whether to return only the searches of the last
-        list."""
+        """Returns the searches, keyed by search id. `listed`: whether to return only searches in the current
+        list of keywords."""
         where = " WHERE listed = 1" if listed else ""
         rows = self.database.rows(
             f"SELECT id, {', '.join(_SEARCH)} FROM rank_searches{where} ORDER BY keyword, id"
@@ -114,7 +116,8 @@ class RankHistory:
         return {row[0]: Search(**dict(zip(_SEARCH, row[1:], strict=True))) for row in rows}
 
     def keywords(self) -> list[Keyword]:
-        """Returns the listed keywords of the user's own domains, with their competitors."""
+        """Returns the keywords of the current list. A keyword contains a domain of the user, and the
+        competitors in the same search."""
         searches = self.searches()
         volumes = dict(self.database.rows("SELECT id, volume FROM rank_searches WHERE listed = 1"))
         rows = self.database.rows(
@@ -138,7 +141,8 @@ class RankHistory:
         ]
 
     def followed(self, searches: Iterable[str] | None = None) -> dict[str, dict[str, bool]]:
-        """Returns the listed domains of each search, with True for the user's own."""
+        """Returns the followed domains of each search. The value is True for a domain of the user, and False
+        for a competitor."""
         query = "SELECT search, domain, own FROM rank_domains WHERE listed = 1"
         if searches is None:
             rows = self.database.rows(f"{query} ORDER BY search, own DESC, domain")
@@ -152,8 +156,9 @@ class RankHistory:
         return dict(found)
 
     def begin_run(self, *, resume: bool = False, searches: Sequence[str] = ()) -> int:
-        """Begins a run, and returns its number. `resume`: whether to continue the last run if it has not
-        ended. `searches`: the searches that the run checks (default: all listed ones)."""
+        """Begins a run, and returns the number of the run. `resume`: whether to continue the last run if the
+        last run has not ended. `searches`: the ids of the searches to check. The default is all listed
+        searches."""
         with self.database.transaction():
             run, _, is_open, chosen = self._run()
             if not (resume and is_open):
@@ -163,14 +168,15 @@ class RankHistory:
         return run
 
     def run(self) -> tuple[int, float, bool]:
-        """Returns the number of the last run, when it began, and whether it is open. Returns (0, 0.0, False)
-        if there was no run."""
+        """Returns the number of the last run, the start time of the run, and whether the run is open. Returns
+        (0, 0.0, False) if the history contains no run."""
         number, started, is_open, _ = self._run()
         return number, started, is_open
 
     def next_requests(self, depth: Depth, skip: Iterable[str] = ()) -> list[PageRequest]:
-        """Returns the pages that the open run needs next. Searches with the oldest check come first. More
-        pages may be needed after these are recorded. `skip`: searches to leave out."""
+        """Returns the result pages that the open run needs next. The searches with the oldest successful
+        check come first. The run may need more pages after these pages are recorded. `skip`: the ids of
+        searches to leave out."""
         run, _, _, chosen = self._run()
         left_out, wanted = set(skip), set(chosen)
         followed, last = self.followed(), self.last_pages()
@@ -198,8 +204,9 @@ class RankHistory:
         return requests
 
     def last_pages(self) -> dict[str, int]:
-        """Returns, by search, the page of the last position of the user's domains. A search is left out if no
-        domain of the user was in the results in the last check."""
+        """Returns the number of the result page with the last position of the user's domains, keyed by search
+        id. If the user has several domains in a search, the best position counts. The result omits a search
+        if the results of the last check contained none of the user's domains."""
         rows = self.database.rows(
             "SELECT p.search, p.position FROM rank_positions p JOIN rank_domains d ON d.search = p.search AND "
             "d.domain = p.domain AND d.own = 1 AND d.listed = 1 WHERE p.run = (SELECT max(q.run) FROM "
@@ -212,8 +219,9 @@ class RankHistory:
         return pages
 
     def record(self, pages: Sequence[FetchedResultPage], *, keep: bool = True) -> None:
-        """Records pages of the open run in one transaction. They are durable when this returns. `keep`:
-        whether their bodies are stored, so that they can be parsed again."""
+        """Stores fetched pages of the open run in one transaction. The pages are durable when `record`
+        returns. `keep`: whether to store the bodies of the pages, so that the pages can be parsed again
+        later."""
         if pages:
             with self.database.transaction():
                 page_rows.write_pages(self.database, self._run()[0], pages, keep=keep)
@@ -221,9 +229,9 @@ class RankHistory:
     def end_run(
         self, depth: Depth, skipped: Mapping[str, str] | None = None, keep_days: float = KEEP_DAYS
     ) -> list[RankEvent]:
-        """Ends the run: writes the positions of all checks, and returns the events. `skipped`: the searches
-        that were not checked, each with the reason, for example the budget. `keep_days`: the number of days
-        after which stored bodies are removed."""
+        """Ends the open run. Writes the checks and the positions of all searches, and returns the events.
+        `skipped`: the reasons why searches were not checked, keyed by search id. `keep_days`: the number of
+        days after which the stored bodies of pages are deleted."""
         with self.database.transaction():
             run, started, is_open, chosen = self._run()
             if not is_open:
@@ -239,8 +247,8 @@ class RankHistory:
         return events
 
     def events(self, *, after: float = 0.0, before: float = 1e18, run: int | None = None) -> list[RankEvent]:
-        """Returns events of a period, oldest first. The period includes `after` but not `before`. `run`: only
-        events of this run."""
+        """Returns the events of a period, oldest first. The period includes the time `after` and excludes the
+        time `before`. `run`: if given, only events of this run are returned."""
         where, values = "time >= ? AND time < ?", [after, before]
         if run is not None:
             where += " AND run = ?"
@@ -254,7 +262,8 @@ class RankHistory:
         ]
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Runs a query on SQLite or PostgreSQL, with `?` for each value."""
+        """Runs an SQL query and returns the rows. The query contains `?` for each value, on both SQLite and
+        PostgreSQL."""
         return self.database.rows(sql, values)
 
     def _run(self) -> tuple[int, float, bool, list[str]]:

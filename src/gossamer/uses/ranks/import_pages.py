@@ -1,4 +1,5 @@
-"""Imports saved result pages into the history: HTML files (also gzip), JSON of providers, and WARC files."""
+"""Imports saved result pages into the rank history. The pages are HTML files, JSON answers of providers, or
+WARC files. HTML and JSON files may be compressed with gzip."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _WARC = (".warc", ".warc.gz")
 
 
 class SavedPage(NamedTuple):
-    """A saved page. `url` is '' if it is not known."""
+    """A result page that was saved to a file. `url` is '' if the URL of the page is unknown."""
 
     name: str
     url: str
@@ -37,8 +38,7 @@ class SavedPage(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """The result of an import. `rejected`: pages that do not belong to any search of the list, with the
-    reason."""
+    """The result of an import. `rejected`: the pages that were not imported, each with the reason."""
 
     pages: int
     runs: int
@@ -47,8 +47,8 @@ class Imported(NamedTuple):
 
 
 def read_saved(paths: Iterable[str]) -> Iterator[SavedPage]:
-    """Yields the pages in files, WARC files, and folders including their subfolders. Raises UsageError for a
-    path that does not exist."""
+    """Yields the saved pages in files, WARC files and folders. Includes the subfolders of a folder. Raises
+    UsageError if a path does not exist."""
     for name in paths:
         path = Path(name)
         if name.lower().endswith(_WARC):
@@ -80,8 +80,8 @@ def _of_file(path: Path) -> SavedPage:
 def import_pages(
     history: RankHistory, pages: Iterable[SavedPage], *, depth: Depth, layout: PageRules | None = None
 ) -> Imported:
-    """Records saved pages of the listed searches, one run for each day (UTC). A page that is older than the last
-    run is rejected, because positions are stored in the order of time."""
+    """Imports the saved pages of listed searches, as one run per day (UTC). Rejects a page that is older than
+    the last run, because the runs of a history are in chronological order."""
     searches, rejected = history.searches(), list[RejectedLine]()
     latest = history.run()[1]
     days: dict[int, list[FetchedResultPage]] = defaultdict(list)
@@ -112,8 +112,8 @@ def import_pages(
 def _fetched(
     one: SavedPage, searches: Mapping[str, Search], layout: PageRules | None
 ) -> FetchedResultPage | str:
-    """Converts a saved page to a fetched one. If the page does not belong to any search of the list, returns
-    the reason."""
+    """Converts a saved page to a FetchedResultPage. Returns the reason as text if the page cannot be assigned
+    to a listed search."""
     known = read_search_url(one.url) if one.url else None
     if one.url and known is None:
         return "its URL is not that of a result page"
@@ -163,7 +163,8 @@ def _page(one: SavedPage, name: str, page: int, parsed: ResultPage, form: str) -
 
 
 def _find(searches: Mapping[str, Search], engine: str, words: str, known: Search | None) -> str:
-    """Returns the id of the listed search to which a page belongs, or the reason why there is none."""
+    """Returns the id of the listed search that matches a saved page. Returns the reason as text if no search
+    or several searches match."""
     plain = " ".join(words.casefold().split())
     names = [
         name
@@ -184,5 +185,5 @@ def _find(searches: Mapping[str, Search], engine: str, words: str, known: Search
 
 
 def shown_rejected(rejected: Sequence[RejectedLine], most: int) -> list[str]:
-    """Returns messages about the first rejected pages, at most `most`."""
+    """Returns one message per rejected page, for at most `most` pages."""
     return [f"{one.source}: {one.reason}" for one in rejected[:most]]

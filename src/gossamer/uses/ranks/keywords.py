@@ -1,5 +1,5 @@
-"""Reads lists of keywords: CSV, JSON lines, Excel, text and SQL queries. A line that is not a keyword is rejected
-with its line number and the reason, and reading continues."""
+"""Reads lists of keywords from CSV, JSON Lines, Excel and text files, and from SQL queries. An invalid line
+is rejected with its line number and a reason. The reader then continues with the next line."""
 
 from __future__ import annotations
 
@@ -45,27 +45,28 @@ OTHER_NAMES = {
 }
 """Alternative column names, which other tools use in their lists."""
 MAX_CHARS = 2048
-"""Maximum length of a keyword in characters. Google cuts a query after 32 words, and its URLs at about this
-length."""
+"""Maximum length of a keyword in characters. Google truncates a query after 32 words, and accepts URLs up to
+about this length."""
 
 
 class RankKeywords(msgspec.Struct, frozen=True):
-    """The keywords of all sources, in order."""
+    """The keywords from all sources, in the order of the sources."""
 
     keywords: list[Keyword]
     rejected: list[RejectedLine]
     notes: list[str]
-    """Remarks for the user, one line each."""
+    """Messages for the user. Each message is one line."""
 
     @property
     def searches(self) -> dict[str, Search]:
-        """The searches by their ids. Keywords with different domains share a search."""
+        """The searches of the keywords, keyed by search id. Keywords with different domains can share a
+        search."""
         return {one.search.id: one.search for one in self.keywords}
 
 
 def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> RankKeywords:
-    """Reads lists. `defaults`: values of columns that a line leaves empty, for example `domain`. Raises
-    UsageError if a source cannot be read."""
+    """Reads keywords from lists. `defaults`: values for columns that are empty or missing in a line, for
+    example `domain`. Raises UsageError if a source cannot be read."""
     found: dict[tuple[str, str], Keyword] = {}
     rejected: list[RejectedLine] = []
     repeated = 0
@@ -93,7 +94,7 @@ def _rows(source: str) -> Iterator[SourceRow]:
 
 
 def _has_keyword(source: str, names: Sequence[str]) -> None:
-    """Raises UsageError if no column of a source has a keyword."""
+    """Raises UsageError if a source has no column for keywords."""
     if not any(_column(name) == "keyword" for name in names):
         shown = ", ".join(names)[:200] or "none"
         raise UsageError(f"{source} has no column keyword; its columns are {shown}")
@@ -105,8 +106,8 @@ def _column(name: str) -> str:
 
 
 def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[Keyword] | str:
-    """Returns the keywords of a line, one for each engine and device, or the reason why the line is
-    invalid."""
+    """Converts a line to keywords, with one keyword per engine and device. Returns the reason as text if the
+    line is invalid."""
     found: dict[str, Any] = {name: value for name, value in defaults.items() if value}
     for name, value in columns.items():
         if (column := _column(str(name))) in COLUMNS and value not in (None, "", []):
@@ -166,8 +167,8 @@ def _keywords(columns: Mapping[str, Any], defaults: Mapping[str, str]) -> list[K
 
 
 def _text(value: Any) -> str:
-    """Returns a cell as text. Whole numbers are written without decimals, because spreadsheets store them as
-    floats."""
+    """Converts the value of a cell to text. Writes whole numbers without decimals, because spreadsheets store
+    all numbers as floats."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return " ".join(str(value).split())

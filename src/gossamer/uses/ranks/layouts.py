@@ -1,6 +1,6 @@
-"""Decides whether the pages of an engine can still be read. No position may be derived from a page with a
-changed layout. Pages are compared in groups. A group consists of an engine, a form (HTML, or a provider's
-JSON) and a device.
+"""Detects changes in the layout of an engine's result pages. A page with a changed layout must not produce a
+position, because the parser could misread the page. The layout is judged for groups of pages. The pages of a
+group have the same engine, format (HTML or a provider's JSON) and device.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_PAGES = 5
-"""The layout of a group is judged only if it has at least this many pages."""
+"""Minimum number of pages of a group for a judgement by the share of unreadable pages."""
 UNREADABLE_SHARE = 0.3
-"""The layout has changed if at least this share of the pages is `layout_unknown`."""
+"""The layout of a group has changed if at least this share of the pages has the verdict `layout_unknown`."""
 MIN_FIRST_PAGES, MIN_USUAL_PAGES = 10, 20
-"""Minimum numbers of first result pages, in the run and from earlier runs, that are needed to compare their
-numbers of results."""
+"""Minimum numbers of first result pages for a comparison with the usual number of results. The first value
+applies to the run, and the second value applies to the earlier runs."""
 FEW_RESULTS = 0.6
-"""The layout has changed if the average number of organic results on page 1 is less than this share of the
-usual number."""
+"""The layout of a group has changed if the mean number of organic results on page 1 is less than this share
+of the usual number."""
 MEMORY_PAGES = 500
-"""Approximate number of last pages on which the usual number is based."""
+"""Approximate number of recent pages that determine the usual number of results."""
 
 
 class LayoutPages(NamedTuple):
-    """The pages of a group in a run. `organic`: the number of organic results on each page 1 that can be
-    read."""
+    """The page counts of a layout group in one run. `organic`: the number of organic results on each readable
+    page 1."""
 
     pages: int
     unreadable: int
@@ -31,8 +31,8 @@ class LayoutPages(NamedTuple):
 
 
 class LayoutVerdict(NamedTuple):
-    """The verdict on a layout. `state`: `ok` or `drift`. `withheld`: why positions of readable pages are not
-    trusted, or '' if they are."""
+    """The result of judging a layout. `state`: `ok` or `drift`. `withheld`: the reason why no positions of
+    readable pages are stored, or '' if the positions are stored."""
 
     state: str
     detail: str = ""
@@ -40,8 +40,8 @@ class LayoutVerdict(NamedTuple):
 
 
 def judge(found: LayoutPages, usual: float, usual_pages: int) -> LayoutVerdict:
-    """Judges the layout of a group. `usual`: the usual number of organic results on page 1, which is the mean
-    over `usual_pages` pages.
+    """Judges whether the layout of a group of pages has changed. `usual`: the usual number of organic results
+    on page 1, which is the mean over `usual_pages` pages.
 
     >>> judge(LayoutPages(10, 4, (10,) * 6), 9.5, 100).detail
     '4 of 10 pages have an unknown layout'
@@ -57,8 +57,8 @@ def judge(found: LayoutPages, usual: float, usual_pages: int) -> LayoutVerdict:
 
 
 def remember(usual: float, usual_pages: int, organic: tuple[int, ...]) -> tuple[float, int]:
-    """Returns the usual number of organic results, updated with the pages of a run, and the number of pages
-    over which it is the mean."""
+    """Updates the usual number of organic results on page 1 with the pages of a run. Returns the new mean,
+    and the number of pages that have contributed to the mean."""
     if not organic:
         return usual, usual_pages
     before = min(usual_pages, MEMORY_PAGES)

@@ -1,5 +1,5 @@
-"""Computes measures of positions: bands, visibility, share of voice and volatility. All functions are
-pure."""
+"""Computes ranking metrics: position bands, visibility, share of voice, and the similarity of two result
+lists."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from gossamer.uses.ranks.domains import DomainMatch, host_of
 from gossamer.uses.ranks.model import PAGE_RESULTS
 
 BANDS = ((1, 3), (4, 10), (11, 20), (21, 50), (51, 100))
-"""The bands of positions, as rank trackers show them."""
+"""The position bands that rank trackers commonly use."""
 BELOW, UNCHECKED = "not in results", "not checked"
 CURVE_FILE = Path(__file__).with_name("ctr_curve.txt")
 RBO_P = 0.9
 """The persistence of rank-biased overlap. At .9, the first ten results have 86 % of the weight."""
 Curve = Mapping[int, float]
-"""The share of clicks by position, 0 to 1. A missing position has no clicks."""
+"""A mapping of positions to shares of clicks, from 0 to 1. Positions that are missing in the mapping get no
+clicks."""
 
 
 def band_of(position: int | None) -> str:
-    """Returns the band of a position, such as `4-10`.
+    """Returns the band that contains a position, such as `4-10`.
 
     >>> band_of(1), band_of(20), band_of(120), band_of(None)
     ('1-3', '11-20', '101+', 'not in results')
@@ -39,8 +40,8 @@ def band_of(position: int | None) -> str:
 
 
 def count_bands(positions: Iterable[int | None]) -> dict[str, int]:
-    """Returns how many positions are in each band, in order. The first five bands are always included, with 0
-    if they are empty."""
+    """Returns the number of positions in each band, from the best band to the worst. The first five bands are
+    always included, even if they contain no position."""
     counts = Counter(map(band_of, positions))
     names = [f"{low}-{high}" for low, high in BANDS]
     return {
@@ -52,19 +53,19 @@ def count_bands(positions: Iterable[int | None]) -> dict[str, int]:
 
 @cache
 def default_curve() -> Curve:
-    """Returns the curve of `ctr_curve.txt` beside this file."""
+    """Returns the default click curve from the file `ctr_curve.txt`."""
     return read_curve(str(CURVE_FILE))
 
 
 def curve_source() -> str:
-    """Returns the source of the default curve, which its file names."""
+    """Returns the source of the default click curve, as named in `ctr_curve.txt`."""
     line = next(one for one in CURVE_FILE.read_text("utf-8").splitlines() if one.startswith("# Source: "))
     return line.removeprefix("# Source: ")
 
 
 def read_curve(path: str | None) -> Curve:
-    """Reads a curve from a file with lines such as `1 28.5` (position and percent). If `path` is None,
-    returns the default curve. Raises UsageError."""
+    """Reads a click curve from a file. Each line contains a position and a percentage, such as `1 28.5`.
+    Returns the default curve if `path` is None. Raises UsageError."""
     if path is None:
         return default_curve()
     try:
@@ -86,8 +87,8 @@ def _curve_of(lines: Iterable[str], name: str) -> Curve:
 
 
 def weights(volumes: Mapping[str, int | None]) -> dict[str, float]:
-    """Returns the weight of each search, which is its volume. If the volume is unknown, the weight is the
-    mean volume, or 1 if all volumes are unknown.
+    """Returns the weight of each search, which equals the search volume. A search with an unknown volume gets
+    the mean of the known volumes, or 1 if all volumes are unknown.
 
     >>> weights({"a": 300, "b": None, "c": 100})
     {'a': 300.0, 'b': 200.0, 'c': 100.0}
@@ -98,14 +99,15 @@ def weights(volumes: Mapping[str, int | None]) -> dict[str, float]:
 
 
 def clicks(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the sum, over all searches, of the curve's share times the weight. If the weights are volumes,
-    this is the expected number of clicks."""
+    """Returns the weighted clicks over all searches. A search contributes its weight times the share of
+    clicks at its position. If the weights are search volumes, the result is the expected number of clicks per
+    month."""
     return sum(curve.get(place or 0, 0.0) * weight.get(name, 1.0) for name, place in positions.items())
 
 
 def visibility(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the share of the possible clicks, 0 to 1. All possible clicks would be reached by position 1 in
-    every search. Searches that were not checked are not in `positions`, and are ignored.
+    """Returns the expected clicks as a share of the possible clicks, from 0 to 1. The possible clicks are the
+    clicks at position 1 in all searches. Unchecked searches are missing in `positions`, and have no effect.
 
     >>> round(visibility({"a": 1, "b": None}, {"a": 3.0, "b": 1.0}, {1: 0.3}), 2)
     0.75
@@ -120,9 +122,9 @@ def share_of_voice(
     curve: Curve,
     domains: Iterable[str] = (),
 ) -> dict[str, float]:
-    """Returns each host's share of the clicks on all organic results, the largest first. `results`: the
-    position and URL of each result, by search. `domains`: the pages of such a domain are counted together,
-    under the domain's name."""
+    """Returns each host's share of the clicks on all organic results, in descending order. `results`: the
+    position and the URL of each organic result, keyed by search id. `domains`: the followed domains. All
+    pages of a followed domain are counted together under the name of the domain."""
     matches = [(domain, DomainMatch(domain)) for domain in domains]
     shares: Counter[str] = Counter()
     for name, found in results.items():
@@ -134,7 +136,7 @@ def share_of_voice(
 
 
 def ranked_urls(first_page: int, results: Iterable[Result]) -> list[tuple[int, str]]:
-    """Returns the position and URL of each organic result of a page."""
+    """Returns the position and the URL of each organic result of a page."""
     return [
         ((first_page - 1) * PAGE_RESULTS + one.rank, one.url)
         for one in results
@@ -143,7 +145,7 @@ def ranked_urls(first_page: int, results: Iterable[Result]) -> list[tuple[int, s
 
 
 def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
-    """Returns the Jaccard index of two lists, 0 to 1, which does not depend on the order.
+    """Returns the Jaccard index of two lists, from 0 to 1. The index ignores the order of the entries.
 
     >>> jaccard(["a", "b", "c"], ["c", "b", "d"])
     0.5
@@ -153,8 +155,9 @@ def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
-    """Returns the extrapolated rank-biased overlap of two lists, 0 to 1 (Webber, Moffat and Zobel 2010,
-    RBO_ext for lists of equal length). Differences at the top have more weight. A longer list is cut.
+    """Returns the extrapolated rank-biased overlap of two lists, from 0 to 1 (Webber, Moffat and Zobel 2010,
+    RBO_ext for lists of equal length). Differences near the top have more weight. If one list is longer, its
+    extra entries are ignored.
 
     >>> rank_biased_overlap(["a", "b"], ["a", "b"]), round(rank_biased_overlap(["a", "b"], ["b", "a"]), 2)
     (1.0, 0.9)

@@ -1,4 +1,4 @@
-"""The values of rank tracking: searches, followed domains, fetched result pages, positions and events."""
+"""The data types of rank tracking: searches, keywords, fetched result pages, positions and events."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import msgspec
 from gossamer.parsing.ranks import ResultPage
 
 PAGE_RESULTS = 10
-"""Number of organic results on a page. Both engines show about ten. The first result of page 2 has the
-position 11 even if page 1 has fewer results, so that a position does not depend on which other pages were
-fetched."""
+"""Nominal number of organic results per result page. Google and Bing show about ten. The first result of page
+2 always has position 11, even if page 1 has fewer results. A position therefore does not depend on other
+fetched pages."""
 ASSUMED_END = "the provider answered without results, so this is assumed to be behind the last page"
-"""The reason of `no_results` on a later page if the provider does not say that there are none."""
+"""The reason for the verdict `no_results` if a provider returns an empty page after page 1 and does not
+report that the results have ended."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """A search that a person makes at a certain place with a certain device. Several followed domains with
-    the same search share its result pages."""
+    """A keyword with the engine, country, language, location and device of the search. Several followed
+    domains can share a search and its result pages."""
 
     keyword: str
     engine: str = "google"
     country: str = ""
-    """A country code of two letters, or '' for the engine's default."""
+    """A two-letter country code, or '' for the engine's default."""
     language: str = ""
     location: str = ""
     """The canonical name of a place, such as `Austin,Texas,United States`."""
@@ -34,18 +35,19 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The id of the search in the history."""
+        """The id of the search in the rank history."""
         return hashlib.blake2b(msgspec.json.encode(msgspec.structs.astuple(self)), digest_size=8).hexdigest()
 
     @property
     def place(self) -> str:
-        """The country, language, location and device in a few words."""
+        """A short text with the language, country, location and device, such as `en-us mobile`."""
         where = "-".join(filter(None, (self.language, self.country))) or "any"
         return " ".join(filter(None, (where, self.location, "" if self.device == "desktop" else self.device)))
 
 
 class Keyword(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a list: a search with the domain that is followed there."""
+    """An entry of a keyword list: a search, and the user's domain whose position is tracked in the
+    results."""
 
     search: Search
     domain: str
@@ -57,49 +59,49 @@ class Keyword(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FetchedResultPage(msgspec.Struct, kw_only=True):
-    """A result page of a run, or the failure to get it."""
+    """A result page that a run fetched, or the error of a failed fetch."""
 
     search: str
     page: int
     time: float
-    """When the page was fetched, in seconds since the epoch."""
+    """The time of the fetch, in seconds since the epoch."""
     parsed: ResultPage | None = None
-    """The parsed page, or None if no page was received."""
+    """The parsed page, or None if the fetch failed."""
     error: str = ""
-    """The reason why no page was received."""
+    """The reason why the fetch failed."""
     since_page: int = 0
-    """The result page with which the results begin, if the source returns all results up to `page`. 0 means
-    `page` itself."""
+    """The number of the first result page in the answer, if the source returns all results up to `page`. 0
+    means that the answer contains only `page`."""
     source: str = ""
-    """The source of the page: a provider, an unlocker, `own` or `file`."""
+    """The source of the page: the name of a provider or unlocker, `own`, `archive` or `file`."""
     form: str = "html"
-    """The form of `body`: `html`, or the name of the provider if it is JSON."""
+    """The format of `body`: `html`, or the name of the provider if the body is JSON."""
     url: str = ""
     body: bytes = b""
     credits: int = 0
 
     @property
     def first(self) -> int:
-        """The first result page that its results cover."""
+        """The number of the first result page that the answer covers."""
         return self.since_page or self.page
 
     @property
     def verdict(self) -> str:
-        """The verdict of the parsed page, or `failed` if no page was received."""
+        """The verdict of the parsed page, or `failed` if the fetch failed."""
         return self.parsed.verdict if self.parsed is not None else "failed"
 
 
 class RankEventKind(StrEnum):
-    """The kind of an event.
+    """The kind of a rank event.
 
     - `first`: the domain was checked for the first time.
     - `rank`: the position changed.
-    - `entered`, `lost`: the domain entered or left the first N results.
-    - `url`: another page of the domain is now in the results.
-    - `feature-won`, `feature-lost`: the domain appeared in a feature, or disappeared from it.
-    - `feature-shown`, `feature-hidden`: the result page now has a feature, or no longer has it.
+    - `entered`, `lost`: the domain entered or left the first `depth` results.
+    - `url`: a different page of the domain is now the domain's best result.
+    - `feature-won`, `feature-lost`: the domain appeared in a feature, or disappeared from the feature.
+    - `feature-shown`, `feature-hidden`: a feature appeared on the result page, or disappeared from the page.
     - `layout-drift`, `layout-back`: the pages of an engine can no longer be read, or can be read again.
-    - `failing`, `checked`: the checks of a search fail, or succeed again."""
+    - `failing`, `checked`: the checks of a search have begun to fail, or succeed again."""
 
     FIRST = "first"
     RANK = "rank"
@@ -117,8 +119,9 @@ class RankEventKind(StrEnum):
 
 
 class RankEvent(msgspec.Struct, kw_only=True):
-    """A change between two checks. `before` and `after` are positions, URLs or types. None means 'not in the
-    first N'. `time`: the time of the check that found the change, in seconds since the epoch."""
+    """A change that a check found. `before` and `after`: the old and the new position, URL or layout state. A
+    position of None means that the domain is not in the first `depth` results. `time`: the time of the check
+    that found the change, in seconds since the epoch."""
 
     kind: RankEventKind
     time: float
@@ -131,20 +134,21 @@ class RankEvent(msgspec.Struct, kw_only=True):
 
 
 class Position(msgspec.Struct, kw_only=True):
-    """The position of a domain in a check. A failed check has no positions."""
+    """The position of a domain in a check. A failed check never creates a position of None, because a page
+    that was not read could contain the domain."""
 
     search: str
     domain: str
     time: float
     position: int | None
-    """The position among the organic results, from 1. None means that the domain is not in the first `depth`
-    results."""
+    """The position among the organic results, counted from 1. None means that the domain is not in the first
+    `depth` results."""
     depth: int
     absolute: int | None = None
-    """The place of the result among all blocks of its page."""
+    """The position of the result among all blocks of the result page."""
     page: int | None = None
     url: str = ""
     title: str = ""
     urls: tuple[str, ...] = ()
-    """All pages of the domain in the fetched results, the best first."""
+    """The URLs of all pages of the domain in the fetched results, best position first."""
     note: str = ""

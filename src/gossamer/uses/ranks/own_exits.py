@@ -1,5 +1,6 @@
-"""Own searches through several proxies: each proxy is an exit with a crawl and a pace of its own, because the delay of
-a host belongs to a store and not to an address."""
+"""Fetches result pages directly from the engines through several proxies. Each proxy is an exit with its own
+crawl, store and request rate. The exits need separate stores because a store enforces the delay of a host for
+all addresses together."""
 
 from __future__ import annotations
 
@@ -14,16 +15,18 @@ from gossamer.errors import ConfigError, NoProxyLeft, UsageError
 from gossamer.uses.ranks.history import PageRequest
 
 MAX_EXITS = 16
-"""Maximum number of crawls at once. If there are more proxies, several of them share a crawl."""
+"""Maximum number of concurrent crawls. If there are more proxies, several proxies share a crawl."""
 CrawlOfExit = Callable[[Sequence[PageRequest], Mapping[str, Any]], Awaitable[str]]
-"""Fetches pages through one exit with options of `gossamer.run`, and returns the state of the crawl."""
+"""A function that fetches pages through one exit with options of `gossamer.run`, and returns the state of the
+crawl."""
 
 _UNUSABLE = (NoProxyLeft, ConfigError, UsageError)
-"""The errors of a crawl whose proxies do not answer, or whose list has no proxy that can be read."""
+"""The errors of a crawl without usable proxies. Either no proxy of the crawl answers, or the list contains no
+valid proxy."""
 
 
 def read_exits(files: Sequence[str]) -> list[str]:
-    """Returns the lines of lists of proxies. Raises UsageError if a list cannot be read."""
+    """Returns the proxies in list files, without duplicates. Raises UsageError if a file cannot be read."""
     lines: dict[str, None] = {}
     for name in files:
         try:
@@ -36,16 +39,18 @@ def read_exits(files: Sequence[str]) -> list[str]:
 
 
 def count_exits(files: Sequence[str], store: str | None) -> int:
-    """Returns how many own searches of an engine run at once. `files`: lists of proxies. `store`: the shared store, in
-    which all exits have one pace. Raises UsageError if a list cannot be read."""
+    """Returns the number of exits that search an engine at the same time. `files`: files with lists of
+    proxies. `store`: the shared store, or None. The result is 1 if there is a shared store, because all exits
+    then share the delay of a host. Raises UsageError if a file cannot be read."""
     return 1 if store else max(1, min(len(read_exits(files)), MAX_EXITS))
 
 
 @contextlib.contextmanager
 def exit_options(proxies: Sequence[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Yields the options of each exit: the name of its crawl, its list of proxies, and a data folder with a store of
-    its own. (A store that the settings name is shared, and with it the pace.) The lists contain passwords, so they are
-    readable by the user alone, and they are deleted at the end."""
+    """A context manager that yields the crawl options of each exit. Each exit has its own crawl name, list of
+    proxies, and data folder with a store. If the settings name a store, all exits share this store and the
+    delays in the store. The list files are readable only by the user and are deleted at the end, because
+    proxy URLs can contain passwords."""
     base = Path(str(options.get("data") or ".gossamer")) / "ranks-exits"
     with tempfile.TemporaryDirectory(prefix="gossamer-exits-") as folder:
         found = []
@@ -65,9 +70,10 @@ async def crawl_by_exits(
     is_recorded: Callable[[PageRequest], bool],
     tell: Callable[[str], None],
 ) -> str:
-    """Divides requests among exits and fetches them at the same time. The requests of an exit whose proxies cannot be
-    used go to the other exits, with a message for the user. Returns the state of the crawls: `finished`, unless one
-    has another state. Raises the error of the last exit if none is left, and any other error at once."""
+    """Divides requests among exits, and runs the crawls of all exits at the same time. If the proxies of an
+    exit are unusable, the requests of the exit go to the other exits, and the user gets a message. Returns
+    `finished` if all crawls finished. Otherwise, returns the state of a crawl that did not finish. Raises the
+    error of an exit if no exit is left. Errors with other causes are always raised."""
     waiting, state = list(requests), "finished"
     while waiting:
         used = exits[: len(waiting)]

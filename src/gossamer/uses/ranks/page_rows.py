@@ -1,4 +1,4 @@
-"""Converts fetched result pages to rows of the history, and back."""
+"""Converts fetched result pages to database rows of the rank history, and converts rows to pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import FetchedResultPage
 
 TEXT_CHARS = 200
-"""Number of characters of a snippet that are kept."""
+"""Maximum length of a stored snippet in characters."""
 MAX_BODY = 8 << 20
-"""Maximum size in bytes of a body that is kept."""
+"""Maximum size of a stored body in bytes."""
 _COLUMNS = (
     *("search", "run", "page", "first", "time", "source", "form", "url", "verdict", "reason", "results"),
     *("organic", "unknown", "data_version", "credits", "body", "note"),
@@ -26,8 +26,8 @@ _FIELDS = ("type", "rank", "position", "title", "url", "text", "sub", "votes", "
 
 
 def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultPage], *, keep: bool) -> None:
-    """Writes fetched pages. A page that was already written in this run is replaced. `keep`: whether to store
-    the bodies."""
+    """Writes fetched result pages to the database. Replaces a page that was already written in this run.
+    `keep`: whether to store the bodies of the pages."""
     rows = []
     for one in pages:
         parsed = one.parsed
@@ -52,7 +52,8 @@ def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultP
 def read_pages(
     database: RankDatabase, run: int, searches: Sequence[str] | None = None
 ) -> dict[str, list[CheckedPage]]:
-    """Returns the pages of a run by search. `searches`: only the pages of these searches."""
+    """Returns the result pages of a run, keyed by search id. `searches`: the ids of the searches to read. The
+    default is all searches."""
     columns = "search, page, first, verdict, reason, results, time, note"
     if searches is None:
         rows = database.rows(f"SELECT {columns} FROM rank_pages WHERE run = ? ORDER BY search, page", [run])
@@ -69,7 +70,8 @@ def read_pages(
 
 
 def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: ResultPage, note: str) -> None:
-    """Replaces the results of a page after it was parsed again. `key`: a tuple (search, run, page)."""
+    """Replaces the stored results of a page that was parsed again. `key`: the primary key of the page, which
+    is a tuple (search, run, page)."""
     database.execute(
         "UPDATE rank_pages SET verdict = ?, reason = ?, results = ?, organic = ?, unknown = ?, data_version = ?, "
         "note = ? WHERE search = ? AND run = ? AND page = ?",
@@ -86,7 +88,7 @@ def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: Resu
 
 
 def body_of(packed: Any) -> bytes | None:
-    """Returns the body of a row, or None if it cannot be unpacked."""
+    """Decompresses the stored body of a page. Returns None if the body cannot be decompressed."""
     try:
         return gzip.decompress(bytes(packed))
     except (OSError, EOFError, zlib.error, TypeError):
@@ -94,12 +96,12 @@ def body_of(packed: Any) -> bytes | None:
 
 
 def organic_count(results: Iterable[Result]) -> int:
-    """Returns the number of organic results with a rank."""
+    """Returns the number of organic results that have a rank."""
     return sum(1 for one in results if one.type == "organic" and one.rank is not None)
 
 
 def pack_results(results: Iterable[Result]) -> str:
-    """Returns results as JSON lists, with shortened snippets."""
+    """Encodes results as JSON, with one list per result. Truncates long snippets."""
     rows = [
         [
             one.type,
@@ -118,10 +120,10 @@ def pack_results(results: Iterable[Result]) -> str:
 
 
 def unpack_results(text: str) -> tuple[Result, ...]:
-    """Returns the results of a row."""
+    """Decodes the results that `pack_results` has encoded."""
     return tuple(Result(**dict(zip(_FIELDS, row, strict=True))) for row in msgspec.json.decode(text))
 
 
 def is_trusted(verdict: str) -> bool:
-    """Whether positions are written for a page with this verdict."""
+    """Whether the results of a page with this verdict are used for positions."""
     return verdict in WRITES

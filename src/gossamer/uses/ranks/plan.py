@@ -1,4 +1,4 @@
-"""Computes the cost of a run before it starts: requests, hours and credits."""
+"""Estimates the requests, hours and credits of a run before the run starts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gossamer.uses.ranks.ways import Way
 
 
 class EnginePlan(msgspec.Struct, frozen=True):
-    """The part of the plan that belongs to one engine."""
+    """The estimated number of requests to one engine."""
 
     engine: str
     searches: int
     expected: float
-    """The expected number of requests, which most runs need approximately."""
+    """The expected number of requests. Most runs need about this number."""
     most: int
-    """The number of requests if every domain has left its page."""
+    """The number of requests in the worst case, if no domain is still on its last result page."""
 
 
 class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan of a run. Credits are credits of the provider. A page costs 1 credit unless `cost=` sets another
-    number."""
+    """The estimated cost of a run. Credits are the units in which the provider charges for requests. A page
+    costs 1 credit unless the provider's option `cost=` sets another number."""
 
     way: str
     strategy: str
@@ -34,17 +34,17 @@ class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     engines: list[EnginePlan]
     hours: float
-    """The expected time, in hours."""
+    """The expected duration of the run in hours."""
     credits: float
     most_credits: int
     left: int | None
-    """The credits that are left today, or None if there is no budget."""
+    """The number of remaining credits of today's budget, or None if there is no budget."""
     price: float | None = None
     """The expected cost in money, if the price of 1,000 credits is given."""
 
     @property
     def fits(self) -> bool:
-        """Whether the credits that are left today suffice for the expected cost."""
+        """Whether the remaining credits of today's budget cover the expected cost."""
         return self.left is None or self.credits <= self.left
 
 
@@ -57,8 +57,9 @@ def make_plan(
     price: float | None = None,
     exits: int = 1,
 ) -> RankPlan:
-    """Returns the plan of a run. `last`: the page of the last position, by search. `price`: the price of
-    1,000 credits. `exits`: the number of own searches of an engine at once."""
+    """Estimates the cost of a run. `last`: the number of the result page with the last position, keyed by
+    search id. `price`: the price of 1,000 credits. `exits`: the number of exits that search an engine at the
+    same time."""
     depth = depth._replace(cumulative=way.cumulative)
     able = {name: one for name, one in searches.items() if not way.refuses(one)}
     expected: Counter[str] = Counter()
@@ -92,8 +93,8 @@ def make_plan(
 
 
 def _hours(requests: Sequence[float], way: Way, exits: int) -> float:
-    """Returns the expected time in hours. Each engine has its own pace for own searches, at each exit. A provider
-    answers `at_once` requests at the same time."""
+    """Returns the expected duration in hours. A provider answers `at_once` requests at the same time. Direct
+    searches have a separate delay for each engine at each exit."""
     if way.account is not None:
         return sum(requests) * way.seconds / way.account.at_once / 3600
     return max(requests, default=0.0) * way.seconds / exits / 3600

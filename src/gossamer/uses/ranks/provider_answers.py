@@ -1,6 +1,7 @@
-"""Maps the JSON of search providers to the schema of `gossamer.parsing.ranks`. Does no I/O, accepts any bytes.
+"""Converts the JSON answers of search providers to the data types of `gossamer.parsing.ranks`. Accepts any
+bytes as an answer. Reads no file except `provider_fields.json`.
 
-`provider_fields.json` contains the field names from the providers' documentation. Only DataForSEO's JSON
+`provider_fields.json` contains the field names from the providers' documentation. Only the JSON of DataForSEO
 contains the position of a feature on the page. For other providers, the `position` of a feature is 0.
 """
 
@@ -18,14 +19,14 @@ from gossamer.uses.ranks.model import ASSUMED_END
 
 MAX_RESULTS = 2000
 CUMULATIVE = ("dataforseo",)
-"""The providers whose answer contains all results up to the requested page."""
+"""The providers whose answers contain all results from page 1 up to the requested page."""
 _NOTHING = "the provider answered without results, and does not say that there are none"
 
 
 class Places(msgspec.Struct, frozen=True):
-    """The location of the entries of one type in a provider's JSON: a path of names that leads to an object
-    or a list. The names in `title`, `url` and `text` may also be paths. The first one that has a value is
-    used."""
+    """The location of one type of results in a provider's JSON. `path`: the path of an object or a list, with
+    dots between names. `title`, `url` and `text`: the names or paths of fields. The first field that has a
+    value is used."""
 
     type: str
     path: str
@@ -35,8 +36,8 @@ class Places(msgspec.Struct, frozen=True):
 
 
 class ProviderFields(msgspec.Struct, frozen=True):
-    """The contents of the data file of the providers' fields. `dataforseo_types`: DataForSEO's type -> the
-    type of a `Result`."""
+    """The contents of the data file `provider_fields.json`. `dataforseo_types`: maps a type of DataForSEO to
+    the type of a `Result`."""
 
     serpapi: tuple[Places, ...]
     searchapi: tuple[Places, ...]
@@ -46,15 +47,17 @@ class ProviderFields(msgspec.Struct, frozen=True):
 
 @cache
 def provider_fields() -> ProviderFields:
-    """Returns the contents of `provider_fields.json`, which is beside this file."""
+    """Loads the data file `provider_fields.json` of this package."""
     path = Path(__file__).with_name("provider_fields.json")
     return msgspec.json.decode(path.read_bytes(), type=ProviderFields)
 
 
 def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> ResultPage:
-    """Returns the results of a provider's answer. `page`: the requested page. The verdict is `layout_unknown`
-    if the answer does not have the documented form. If it has no results, the verdict is `no_results` for a
-    page after the first one or if the provider reports that there are none, and otherwise `soft_block`."""
+    """Parses a provider's answer. `page`: the number of the requested page. The verdict is `layout_unknown`
+    if the answer does not have the documented format. An answer without organic results gets the verdict
+    `no_results` or `soft_block`. The verdict is `no_results` if the provider reports that there are no
+    results. The verdict is also `no_results` for an empty page after page 1, unless the provider is in
+    `CUMULATIVE`."""
     try:
         reply = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -76,7 +79,7 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
 
 
 _Read = tuple[list[Result], bool, str | None]
-"""The results, whether the provider reports that there are none, and the query."""
+"""A tuple of the results, a bool that is true if the provider reports no results, and the query."""
 
 
 def _serpapi(reply: dict[str, Any]) -> _Read | None:
@@ -169,12 +172,12 @@ READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
     "zyte": _zyte,
     "dataforseo": _dataforseo,
 }
-"""The providers whose JSON can be read."""
+"""The functions that read a provider's JSON, keyed by provider."""
 
 
 def _organic(found: Any, link: str, title: str = "title", text: str = "snippet") -> Iterator[Result]:
-    """Yields the organic results with their sitelinks. Their ranks are counted from 1 on each page, because
-    the numbers in the answer may continue from the previous page."""
+    """Yields the organic results and their sitelinks. The ranks of organic results start at 1 on each page,
+    because the ranks in the answer may continue from the previous page."""
     rank = 0
     for one in found if isinstance(found, list) else []:
         url = _http(one.get(link)) if isinstance(one, dict) else ""
@@ -211,7 +214,7 @@ def _features(reply: dict[str, Any], table: tuple[Places, ...]) -> Iterator[Resu
 
 
 def _of(found: Any, path: str) -> Any:
-    """Returns the value at a path such as `a.b`, or None if there is none."""
+    """Returns the value at a path such as `a.b`, or None if the path does not exist."""
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     return found

@@ -1,8 +1,9 @@
-"""Evaluates rules, and delivers each of their alerts once to each receiver.
+"""Evaluates alert rules for ranks, and delivers each alert once to each receiver.
 
-`evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox (`rank_deliveries`), and
-marks the events. `deliver` sends the alerts in the outbox. After a crash between sending a notification and
-marking it as sent, the notification is sent again. Its alerts then have the same label `id` as before.
+`evaluate` reads new events, writes alerts to the outbox (the table `rank_deliveries`), and marks the events
+as evaluated. All of these steps are in one transaction. `deliver` sends the alerts in the outbox. After a
+crash between sending a notification and marking the alerts as sent, the notification is sent again. Each
+alert in the repeated notification has the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "deta
 
 
 class RankEvaluation:
-    """One evaluation of all rules. Must be created inside a transaction."""
+    """One evaluation of all rank rules. A RankEvaluation must be created inside a transaction."""
 
     def __init__(self, history: RankHistory, book: RuleBook[RankRule], now: float) -> None:
         self._database, self._now = history.database, now
@@ -42,7 +43,8 @@ class RankEvaluation:
         self.alerts: list[RuleAlert] = []
 
     def run(self, events: Sequence[tuple[str, RankEvent]]) -> None:
-        """Evaluates edge rules for events (each with its id), then state rules for all positions."""
+        """Evaluates edge rules for the events, and then evaluates state rules for all positions. `events`:
+        pairs of an event id and an event."""
         for number, event in events:
             if event.kind == RankEventKind.LAYOUT_DRIFT:
                 self._layout(number, event)
@@ -100,8 +102,9 @@ class RankEvaluation:
     def _move_edge(
         self, rule: RankRule, keyword: Keyword, number: str, event: RankEvent, before: int, after: int
     ) -> None:
-        """Evaluates an edge rule for a change of position. The change is measured from the best (for `falls`)
-        or worst position since the last alert, so that small steps add up."""
+        """Evaluates an edge rule for a change of position. A `falls` rule measures the change from the best
+        position since the last alert. A `rises` rule measures the change from the worst position since the
+        last alert. Several small changes can therefore add up to an alert."""
         kind, known = rule.condition.kind, self._known(rule, keyword)
         base = int(known) if known else before
         if kind == "falls":
@@ -131,7 +134,7 @@ class RankEvaluation:
         place, known = _place(found.position, found.depth), self._known(rule, keyword)
         if kind == "missing":
             holds, text = found.position is None, f"not in the first {found.depth}"
-        elif kind == "below":  # false again only above the limit
+        elif kind == "below":  # after firing, the condition stays true at the limit itself
             holds, text = (
                 (place > limit if known is None else place >= limit),
                 f"{found.shown} is below {limit}",
@@ -227,7 +230,7 @@ class RankEvaluation:
 
 
 def _place(position: str | int | None, depth: int) -> int:
-    """Returns a position as a number. 'Not in the first N' becomes N + 1."""
+    """Converts a position to a number. None becomes `depth` + 1."""
     return depth + 1 if position is None else int(position)
 
 
@@ -245,8 +248,8 @@ def evaluate(
     receivers: Iterable[str],
     clock: Callable[[], float] = time.time,
 ) -> list[RuleAlert]:
-    """Evaluates all rules for the events since the last evaluation, and puts the alerts into the outbox of each
-    receiver. Returns the new alerts."""
+    """Evaluates all rules for the events since the last evaluation, and writes the alerts to the outbox for
+    each receiver. Returns the new alerts."""
     database, now = history.database, clock()
     with database.transaction():
         rows = database.rows(
@@ -277,5 +280,6 @@ def deliver(
     receivers: Receivers,
     clock: Callable[[], float] = time.time,
 ) -> Delivered:
-    """Sends the alerts in the outbox. If sending to a receiver fails, its alerts stay in the outbox."""
+    """Sends the alerts in the outbox. If sending to a receiver fails, the alerts for that receiver stay in
+    the outbox."""
     return deliver_alerts(history.database, book, receivers, clock)

@@ -1,4 +1,5 @@
-"""Parses kept pages again after the data file for result pages has changed, and corrects the history with a note."""
+"""Parses stored result pages again after the data file with the page rules has changed. Corrects the
+positions in the history, and adds a note to each corrected position."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from gossamer.uses.ranks.settling import Settling
 from gossamer.uses.ranks.strategy import Depth
 
 Parse = Callable[[bytes, str, str], ResultPage]
-"""Parses the body of a page, given its engine and URL."""
+"""A function that parses a page, given the body, the engine and the URL of the page."""
 
 
 class Reparsed(NamedTuple):
-    """The result of parsing pages again. `corrected`: the number of positions that are new or changed."""
+    """The result of `parse_again`. `corrected`: the number of positions that were added, changed or
+    removed."""
 
     pages: int
     checks: int
@@ -26,7 +28,7 @@ class Reparsed(NamedTuple):
 
 
 def count_outdated(history: RankHistory, version: str) -> int:
-    """Returns the number of kept pages that were parsed with another version of the data file."""
+    """Returns the number of stored HTML pages that were parsed with another version of the data file."""
     ((count,),) = history.query(
         "SELECT count(*) FROM rank_pages WHERE body IS NOT NULL AND form = 'html' AND data_version <> ?",
         [version],
@@ -35,9 +37,9 @@ def count_outdated(history: RankHistory, version: str) -> int:
 
 
 def parse_again(history: RankHistory, version: str, parse: Parse, *, everything: bool = False) -> Reparsed:
-    """Parses kept HTML pages again whose `data_version` is not `version`. `everything`: whether to parse all
-    kept pages. Each run is corrected in one transaction. A corrected position has a note. Past events are
-    also corrected, without sending alerts."""
+    """Parses stored HTML pages again if their `data_version` differs from `version`. `everything`: whether to
+    parse all stored HTML pages. Corrects each run in one transaction, and adds a note to each corrected
+    position. Past events are also corrected, but the corrections cause no alerts."""
     found = history.query("SELECT run, count(*) FROM rank_pages GROUP BY run ORDER BY run")
     _, _, is_open = history.run()
     open_run = history.run()[0] if is_open else -1
@@ -69,8 +71,8 @@ def parse_again(history: RankHistory, version: str, parse: Parse, *, everything:
 def _parse_run(
     history: RankHistory, run: int, version: str, parse: Parse, everything: bool
 ) -> tuple[int, set[str]]:
-    """Parses the pages of a run again. Returns their number, and the searches whose pages gave a different
-    result."""
+    """Parses the stored pages of a run again. Returns the number of parsed pages, and the ids of the searches
+    whose parsed results changed."""
     rows = history.query(
         "SELECT p.search, p.page, p.verdict, p.results, p.data_version, p.url, s.engine FROM rank_pages p JOIN "
         "rank_searches s ON s.id = p.search WHERE p.run = ? AND p.body IS NOT NULL AND p.form = 'html'",

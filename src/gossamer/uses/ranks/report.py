@@ -1,5 +1,6 @@
-"""Reads the data of a report on ranks: key figures, gains and losses, histories, competitors, features,
-volatility, competing own pages, failed checks, and one result page beside its parsed results."""
+"""Reads the data of a rank report from the history. The report contains key figures, gains and losses,
+position histories, competitors, features, volatility, competing pages of the user's domain, failed checks,
+and one result page beside its parsed results."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ MAX_ROWS = 30
 MAX_KEYWORDS = 500
 MAX_CHARTS = 12
 MAX_SHOWN_BODY = 1 << 20
-"""Maximum size in bytes of a page that is shown beside its parsed results."""
+"""Maximum size in bytes of a page that the report displays beside the parsed results."""
 
 
 class RankChart(NamedTuple):
-    """The series of a domain in a search, for a chart. `rivals`: the series of its competitors. `failed`: the
-    times of failed checks."""
+    """The position history of a domain in a search, for a chart. `rivals`: the position histories of
+    competitors, keyed by domain. `failed`: the time and the error of each failed check."""
 
     standing: Standing
     points: list[RankPoint]
@@ -41,7 +42,8 @@ class RankChart(NamedTuple):
 
 
 class ShownPage(NamedTuple):
-    """A result page and its parsed results. `body` is '' if the page is not kept as HTML."""
+    """A result page and its parsed results. `body` is '' if the history does not contain the HTML, or if the
+    HTML is too large."""
 
     keyword: str
     engine: str
@@ -55,8 +57,8 @@ class ShownPage(NamedTuple):
 
 
 class RankReport(NamedTuple):
-    """The data of a report on one domain. `checked`: the number of searches whose position is known.
-    `listed`: the number of all searches of the domain."""
+    """The data of a rank report on one domain. `checked`: the number of searches in which the domain's
+    position is known. `listed`: the number of searches with the domain in the current keyword list."""
 
     domain: str
     after: float
@@ -74,16 +76,17 @@ class RankReport(NamedTuple):
     failing: list[FailedCheck]
     page: ShownPage | None
     curve: str
-    """The source of the curve of clicks."""
+    """The name or the data source of the click curve."""
 
     @property
     def checked(self) -> int:
-        """The number of searches whose position is known."""
+        """The number of searches in which the domain's position is known."""
         return len(self.standings)
 
 
 def own_domains(history: RankHistory) -> list[str]:
-    """Returns the user's domains in the last list, the one with the most searches first."""
+    """Returns the user's domains in the current keyword list. The domain with the most searches comes
+    first."""
     rows = history.query(
         "SELECT domain, count(*) FROM rank_domains WHERE own = 1 AND listed = 1 GROUP BY domain ORDER BY 2 DESC, 1"
     )
@@ -91,8 +94,8 @@ def own_domains(history: RankHistory) -> list[str]:
 
 
 def choose_domain(history: RankHistory, domain: str = "") -> str:
-    """Returns the domain for a report. Raises UsageError if the given domain is not followed, or if no domain
-    is followed."""
+    """Returns the canonical form of the domain for a report. By default, returns the user's domain with the
+    most searches. Raises UsageError if `domain` is not followed, or if the history contains no keywords."""
     from gossamer.uses.ranks.domains import plain_domain
 
     known = own_domains(history)
@@ -116,8 +119,9 @@ def read_report(
     curve_name: str = "",
     show: str = "",
 ) -> RankReport:
-    """Reads a report on the last days. `curve`: the clicks by position. `curve_name`: the name of the curve.
-    `show`: the keyword whose page is shown (default: the one with the biggest move)."""
+    """Reads the data of a report on the last `days` days. `curve`: the share of clicks at each position.
+    `curve_name`: the name of the click curve for display. `show`: the keyword whose result page the report
+    displays. The default is the keyword with the most significant change of position."""
     domain, after = choose_domain(history, domain), now - days * DAY_S
     found = series.standings(history, now=now, days=days, domain=domain)
     moves = series.moves(found, MAX_ROWS)
@@ -161,8 +165,8 @@ def _chart(history: RankHistory, one: Standing, rivals: dict[str, list[Standing]
 
 
 def _shown(history: RankHistory, charted: Sequence[Standing], keyword: str) -> ShownPage | None:
-    """Returns the last page 1 of a keyword, or of the first charted keyword if `keyword` is ''. Raises
-    UsageError if the given keyword has no page."""
+    """Returns the latest page 1 of a keyword. If `keyword` is '', returns the latest page 1 of the first
+    search in the charts. Raises UsageError if the history contains no page 1 of the given keyword."""
     if keyword:
         clause, values = "s.keyword = ?", [keyword]
     elif charted:

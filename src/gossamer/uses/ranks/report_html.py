@@ -1,6 +1,6 @@
-"""Renders a report on ranks as one HTML file for a browser or a mail client. The file has no script of its own and
-loads nothing. All texts from pages are escaped. A saved result page is shown in a frame without scripts,
-network access and links."""
+"""Renders a rank report as a single HTML file for a browser or a mail client. The HTML file contains no
+scripts and loads no external resources. All texts from result pages are escaped. A saved result page is
+displayed in a sandboxed frame that runs no scripts and loads no external resources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, Show
 from gossamer.uses.ranks.series import RankPoint, Standing
 
 WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
-"""The size of a chart, and the space for the labels of its axes, in pixels."""
+"""The size of a chart, and the space for axis labels, in pixels."""
 COLORS = ("#0b57a4", "#b45f06", "#6a329f", "#38761d", "#a61c5d")
 BAND_COLORS = ("#0b6b3a", "#3f9a63", "#9bc96f", "#e3c04b", "#e39a4b", "#c9ced6", "#e6e9ee")
 _STYLE = """
@@ -32,7 +32,7 @@ _ACTIVE = re.compile(
 
 
 def render_report(report: RankReport) -> str:
-    """Returns the report as a whole HTML document."""
+    """Returns the report as a complete HTML document."""
     title = f"Ranks of {shown_domain(report.domain)}"
     period = f"{date(report.after)} to {date(report.now)} (UTC)"
     parts = [
@@ -307,7 +307,7 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
 
 
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
-    """Returns an SVG chart of the history of a search. Position 1 is at the top."""
+    """Returns an SVG chart of the positions of domains in a search over time. Position 1 is at the top."""
     lines = [chart.points, *chart.rivals.values()]
     places = [point.position for points in lines for point in points if point.position is not None]
     times = [point.time for points in lines for point in points] or [now]
@@ -388,7 +388,8 @@ def _page(report: RankReport) -> str:
 
 
 def _frame(page: ShownPage) -> str:
-    """Returns a frame that shows a saved page without scripts, requests and links."""
+    """Returns a sandboxed frame with a saved page. The frame runs no scripts and loads no external
+    resources."""
     policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
     body = _ACTIVE.sub("", page.body)
     return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'

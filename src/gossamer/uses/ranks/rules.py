@@ -1,6 +1,7 @@
-"""Rules that decide when a position causes an alert. They are read from a TOML file and from the column
-`rules` of keywords. A state rule (`below 10`) fires when its condition becomes true or is true in the first
-check. It fires again only after the condition was false. An edge rule (`falls 3`) fires for a change.
+"""Parses the rules that decide when a position causes an alert. The rules come from a TOML file and from the
+column `rules` of a keyword list. A state rule (`below 10`) fires when its condition becomes true, or if the
+condition is true in the first check. A state rule fires again only after its condition was false. An edge
+rule (`falls 3`) fires for a change between two checks.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ _SCOPE = ("domain", "keyword", "tag", "engine")
 
 
 class RankCondition(NamedTuple):
-    """A parsed text such as `falls 3`. `number`: the number in the text, or 1 if it has none. `type`: the
-    type of a feature, or '' for all types."""
+    """The parsed condition of a rule, such as `falls 3`. `number`: the number in the condition, or 1 if the
+    condition contains no number. `type`: the type of a feature, or '' for all types."""
 
     kind: str
     number: int = 1
@@ -62,7 +63,8 @@ class RankCondition(NamedTuple):
 
 
 class RankRule(AlertRule, kw_only=True, frozen=True):
-    """A rule. It applies to the keywords that match all of its non-empty scopes."""
+    """An alert rule for ranks. The rule applies to the keywords that match all non-empty scopes of the
+    rule."""
 
     condition: RankCondition
     domain: frozenset[str] = frozenset()
@@ -70,8 +72,8 @@ class RankRule(AlertRule, kw_only=True, frozen=True):
     tag: frozenset[str] = frozenset()
     engine: frozenset[str] = frozenset()
     own: str = ""
-    """For a rule in the column `rules`: the key of its keyword, which consists of the search and the domain
-    (`own_key`)."""
+    """The key of the keyword whose column `rules` contains the rule (see `own_key`), or '' for a rule from a
+    file."""
 
     def applies(self, keyword: Keyword) -> bool:
         """Whether the rule applies to a keyword."""
@@ -85,12 +87,12 @@ class RankRule(AlertRule, kw_only=True, frozen=True):
 
 
 def own_key(keyword: Keyword) -> str:
-    """Returns the key of a keyword, by which its own rules refer to it."""
+    """Returns the key of a keyword for `RankRule.own`. The key consists of the search id and the domain."""
     return f"{keyword.search.id} {keyword.domain}"
 
 
 def parse_condition(text: str) -> RankCondition:
-    """Parses the text of a rule. Raises BadRule.
+    """Parses the condition of a rule. Raises BadRule.
 
     >>> parse_condition("falls 3"), parse_condition("feature ai_overview won").type
     (RankCondition(kind='falls', number=3, type=''), 'ai_overview')
@@ -106,8 +108,8 @@ def parse_condition(text: str) -> RankCondition:
 
 
 def rules_of_keyword(keyword: Keyword) -> list[RankRule]:
-    """Returns the rules in the column `rules` of a keyword. Texts that are not rules have already been
-    rejected when the list was read."""
+    """Returns the rules in the column `rules` of a keyword. Invalid rules were already rejected when the
+    keyword list was read."""
     return [
         RankRule(name=text, text=text, condition=parse_condition(text), own=own_key(keyword))
         for text in keyword.rules
@@ -115,13 +117,13 @@ def rules_of_keyword(keyword: Keyword) -> list[RankRule]:
 
 
 def read_rules(path: str) -> RuleBook[RankRule]:
-    """Reads a file of rules. Raises ConfigError."""
+    """Reads a TOML file with rank rules. Raises ConfigError."""
     return read_rule_file(path, _FORM)
 
 
 def parse_rules(source: str, name: str = "the rules") -> RuleBook[RankRule]:
-    """Parses a TOML file of rules. Raises ConfigError, whose message contains the file, the line, the column,
-    and the correct form."""
+    """Parses the content of a TOML file with rank rules. Raises ConfigError. The error message contains the
+    file, the line, the column, and the correct form."""
     return parse_rule_file(source, name, _FORM)
 
 

@@ -1,5 +1,5 @@
-"""Runs `gossamer ranks`: fetches the result pages of all searches, as deep as needed and within the budget,
-and writes the results into the history."""
+"""Runs the command `gossamer ranks run`. Fetches the result pages of all searches, up to the needed depth and
+within the budget, and writes the results to the history."""
 
 from __future__ import annotations
 
@@ -21,38 +21,40 @@ from gossamer.uses.ranks.watch import RankWatch
 from gossamer.uses.ranks.ways import check_way, choose_way, crawl_options
 
 MAX_RESUME_S = 18 * 3600.0
-"""An interrupted run can be resumed within this time in seconds. After that, a new run begins."""
+"""Maximum age in seconds of an interrupted run that can be resumed. An older run is ended, and a new run
+begins."""
 MAX_ROUNDS = 60
 BUDGET, NO_CREDIT = "the budget of today is spent", "no credit is left"
 
 
 class RankRunOptions(msgspec.Struct, kw_only=True):
-    """The options of a run."""
+    """The options of a rank run."""
 
     history: str = "ranks.db"
     depth: Depth = Depth()
     own: bool = False
-    """Whether to fetch the engines' own pages, which the user must choose explicitly."""
+    """Whether to fetch result pages directly from the engines. The user must choose this option
+    explicitly."""
     archive: str | None = None
-    """A WARC file or folder whose pages are replayed."""
+    """The path of a WARC file, or of a folder with WARC files, whose pages are replayed."""
     failed: bool = False
     """Whether to check only the searches whose last check failed or was skipped."""
     keep_days: float = KEEP_DAYS
     layout: str | None = None
-    """A data file for result pages, which replaces the one in the package."""
+    """The path of a data file with page rules. The file replaces the data file in the package."""
     hosts: Mapping[str, str] = msgspec.field(default_factory=lambda: HOSTS)
-    """The addresses of the engines."""
+    """The base URL of each engine."""
     crawl: dict[str, Any] = {}
     """Further options of `gossamer.run`: `data`, `store`, `unlocker`, `credits_daily`, ..."""
 
 
 class RankRunSummary(msgspec.Struct, kw_only=True):
-    """The result of a run. `paid_empty`: the number of pages that the provider charged for and that have no
-    results."""
+    """The result of a rank run. `paid_empty`: the number of unusable pages for which the provider charged
+    credits."""
 
     run: int
     state: str
-    """The state of the run: `finished`, `limited` if the budget did not suffice, or `no-credit` if the
+    """The state of the run: `finished`, `limited` if the budget was too small, or `no-credit` if the
     provider's account is empty."""
     searches: int
     done: int
@@ -74,9 +76,9 @@ def run(
     tell: Callable[[str], None],
     on_events: Callable[[Sequence[RankEvent]], None],
 ) -> RankRunSummary:
-    """Runs or resumes a run. `tell`: called with messages for the user. `on_events`: called with the changes.
-    Raises GossamerError. After a KeyboardInterrupt, the next call resumes the run without paying for any page
-    again."""
+    """Starts a run, or resumes an interrupted run. `tell`: called with messages for the user. `on_events`:
+    called with the events of the run. Raises GossamerError. After a KeyboardInterrupt, the next call resumes
+    the run, and does not fetch the stored pages again."""
     began = time.time()
     way = choose_way(options.crawl, own=options.own, archive=options.archive)
     depth = options.depth._replace(cumulative=way.cumulative)
@@ -109,7 +111,8 @@ def run(
 
 
 def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
-    """Parses kept pages again if the data file has changed since they were parsed."""
+    """Parses stored pages again if the data file with the page rules has changed since the pages were
+    parsed."""
     if not (count := count_outdated(history, layout.version)):
         return
     tell(
@@ -124,7 +127,7 @@ def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str
 def _begin(
     history: RankHistory, options: RankRunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
 ) -> int:
-    """Begins a run, or continues an open run that is not too old."""
+    """Begins a run, or continues an open run that is not older than `MAX_RESUME_S`."""
     number, started, is_open = history.run()
     if is_open and history.clock() - started > MAX_RESUME_S:
         history.end_run(options.depth)
@@ -153,8 +156,8 @@ def _rounds(
     refused: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, str]:
-    """Fetches pages until no search needs any more. Returns the searches that were not checked, each with the
-    reason."""
+    """Fetches pages in rounds, until no search needs further pages or the budget is spent. Returns the
+    reasons why searches were not checked, keyed by search id."""
     skipped, tried, way = dict(refused), set[PageRequest](), watch.way
     for number in range(MAX_ROUNDS):
         wanted = [one for one in history.next_requests(depth, skipped) if one not in tried]
@@ -190,8 +193,9 @@ def _rounds(
 def fit_budget(
     wanted: Sequence[PageRequest], cost: Callable[[int, int], int], left: int | None
 ) -> Sequence[PageRequest]:
-    """Returns as many of the first requests as the credits suffice for. `cost`: returns the cost of a
-    request, given its first and last result page."""
+    """Returns the longest prefix of `wanted` that the remaining credits can pay for. `cost`: a function that
+    returns the cost of a request, given the numbers of the first and the last result page. `left`: the
+    remaining credits, or None if there is no budget."""
     if left is None:
         return wanted
     for number, one in enumerate(wanted):

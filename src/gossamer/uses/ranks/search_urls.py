@@ -1,4 +1,5 @@
-"""Builds and parses URLs of result pages, which contain the keyword, country, language, location and page."""
+"""Builds and parses the URLs of result pages. Such a URL contains the keyword, country, language, location
+and page."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _LENGTHS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def search_url(search: Search, page: int = 1, hosts: Mapping[str, str] = HOSTS) -> str:
-    """Returns the URL of a page of results. `hosts`: the addresses of the engines.
+    """Returns the URL of a result page. `hosts`: the base URL of each engine.
 
     >>> search_url(Search(keyword='"a b" site:c.de', country="de", language="de"), 2)
     'https://www.google.com/search?q=%22a+b%22+site%3Ac.de&gl=de&hl=de&start=10'
@@ -31,7 +32,7 @@ def search_url(search: Search, page: int = 1, hosts: Mapping[str, str] = HOSTS) 
 
 
 def read_search_url(url: str) -> tuple[Search, int] | None:
-    """Returns the search and the page number in the URL of a result page, or None for any other URL."""
+    """Returns the search and the page number from the URL of a result page, or None for any other URL."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -54,7 +55,8 @@ def read_search_url(url: str) -> tuple[Search, int] | None:
 
 
 def uule(location: str) -> str:
-    """Returns Google's encoded form of a location's canonical name. Returns '' for ''.
+    """Encodes the canonical name of a location for Google's URL parameter `uule`. Returns '' if the name is
+    empty or too long.
 
     >>> uule("Berlin")
     'w+CAIQICIGQmVybGlu'

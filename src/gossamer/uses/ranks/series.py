@@ -1,5 +1,5 @@
-"""Reads the history: current and earlier positions, series, features, volatility, and competing own pages.
-Each query uses an index."""
+"""Reads data for reports from the rank history. The data contains current and earlier positions, position
+histories, features, volatility, and competing pages of the user's domains. Each query uses an index."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from gossamer.uses.ranks.page_rows import unpack_results
 class Standing(NamedTuple):
     """The current position of a domain in a search.
 
-    - `position`: the current position. None if the domain is not in the first `depth` results.
-    - `before`: the position at the beginning of the period. `known_before`: whether it is known.
-    - `change`: the number of places won (+) or lost (-). 'Not in the results' counts as `depth` + 1.
-    - `best`, `worst`: the extreme positions in the period. None if the domain was never in the results.
-    - `state`: the state of the last check (`done`, `failed`, ...). `error`: its error.
+    - `position`: the current position, or None if the domain is not in the first `depth` results.
+    - `before`: the position at the beginning of the period, or the oldest known position. `known_before`:
+      whether there is a known position before the current position.
+    - `change`: the number of positions gained (+) or lost (-). A position of None counts as `depth` + 1.
+    - `best`, `worst`: the best and the worst position in the period, or None if the domain was never in the
+      results.
+    - `state`: the state of the last check (`done`, `failed`, ...). `error`: the error of the last check.
     - `time`: the time of the position, in seconds since the epoch.
     """
 
@@ -51,12 +53,13 @@ class Standing(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The position for display: `7`, or `>20` for 'not in the first 20'."""
+        """The position for display, such as `7`, or `>20` if the domain is not in the first 20 results."""
         return str(self.position) if self.position is not None else f">{self.depth}"
 
 
 class RankPoint(NamedTuple):
-    """A position at a certain time. `position` is None for 'not in the first `depth`'."""
+    """The position of a domain at one time. `position` is None if the domain is not in the first `depth`
+    results."""
 
     time: float
     position: int | None
@@ -66,24 +69,24 @@ class RankPoint(NamedTuple):
 
 
 class FailedCheck(NamedTuple):
-    """A search whose last check has no position."""
+    """A search whose last check failed or was skipped, or that was never checked."""
 
     search: Search
     state: str
     error: str
     since: float
     runs: int
-    """The number of checks in a row that failed."""
+    """The number of consecutive checks that failed or were skipped."""
     known: float
-    """The time of the last successful check, or 0.0 if there is none."""
+    """The time of the last successful check, or 0.0 if no check was successful."""
 
 
 def standings(
     history: RankHistory, *, now: float, days: float = 7, domain: str = "", own: bool = True, search: str = ""
 ) -> list[Standing]:
-    """Returns the positions of the listed domains, by keyword. `days`: the period for `before` and `change`.
-    `own`: whether to return only the user's domains. A domain is left out if its search has never been
-    checked."""
+    """Returns the current positions of the listed domains, sorted by keyword. `days`: the length of the
+    period for `before` and `change`, in days. `own`: whether to return only the user's domains. The result
+    omits a domain whose position is unknown in all checks of a search."""
     where, values = ["d.listed = 1", "s.listed = 1"], list[Any]()
     for clause, value in (("d.domain = ?", domain), ("d.search = ?", search)):
         if value:
@@ -168,7 +171,7 @@ def read_series(history: RankHistory, search: str, domain: str, *, after: float 
 
 
 def failed_times(history: RankHistory, search: str, *, after: float = 0.0) -> list[tuple[float, str]]:
-    """Returns the times of failed checks of a search, with the reasons."""
+    """Returns the time and the error of each failed check of a search."""
     return [
         (time, error)
         for time, error in history.query(
@@ -179,7 +182,8 @@ def failed_times(history: RankHistory, search: str, *, after: float = 0.0) -> li
 
 
 def failing(history: RankHistory) -> list[FailedCheck]:
-    """Returns the listed searches whose last check failed, was skipped, or has never been made."""
+    """Returns the listed searches whose last check failed or was skipped, and the listed searches that were
+    never checked."""
     searches, checks = history.searches(), dict[str, list[tuple[Any, ...]]]()
     for row in history.query("SELECT search, state, error, time FROM rank_checks ORDER BY search, run DESC"):
         checks.setdefault(row[0], []).append(row)
@@ -199,7 +203,8 @@ def failing(history: RankHistory) -> list[FailedCheck]:
 
 
 class Day(NamedTuple):
-    """The positions of a domain on a day. `known` is the number of searches with a position that is not too old."""
+    """The ranking metrics of a domain at the end of one day. `known`: the number of searches with a position
+    that is not older than `MAX_AGE_S`."""
 
     time: float
     visibility: float
@@ -209,14 +214,14 @@ class Day(NamedTuple):
 
 
 MAX_AGE_S = 14 * DAY_S
-"""A position is used for a day if it is not older than this, in seconds."""
+"""Maximum age in seconds of a position that is used for the metrics of a day."""
 
 
 def daily(
     history: RankHistory, domain: str, *, now: float, days: int = 30, curve: Curve | None = None
 ) -> list[Day]:
-    """Returns the visibility and the bands of a domain at the end of each day, oldest first. Days before the first
-    check are left out. On a day with a failed check, the last known position counts."""
+    """Returns the ranking metrics of a domain at the end of each day, oldest first. The result omits days
+    before the first check. If the check of a day failed, the last known position is used."""
     curve = curve or measures.default_curve()
     rows = history.query(
         "SELECT p.search, p.time, p.position FROM rank_positions p JOIN rank_searches s ON s.id = p.search AND s.listed = 1 "
@@ -246,8 +251,8 @@ def daily(
 
 
 def last_results(history: RankHistory, *, after: float = 0.0) -> dict[str, list[tuple[int, str]]]:
-    """Returns, for each listed search, the position and URL of all organic results in the last check whose
-    pages could be read."""
+    """Returns the positions and URLs of all organic results in the last successful check of each listed
+    search, keyed by search id."""
     rows = history.query(
         "SELECT p.search, p.first, p.results FROM rank_pages p JOIN rank_searches s ON s.id = p.search AND s.listed = 1 "
         "WHERE p.verdict IN ('ok', 'partial') AND p.time >= ? AND p.run = (SELECT max(c.run) FROM rank_checks c WHERE "
@@ -261,8 +266,8 @@ def last_results(history: RankHistory, *, after: float = 0.0) -> dict[str, list[
 
 
 def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str, float]:
-    """Returns the share of all clicks that each domain gets in the last results, the largest first. The pages
-    of a followed domain are counted together."""
+    """Returns each domain's share of all clicks in the results of the last successful checks, in descending
+    order. All pages of a followed domain are counted together."""
     domains = [
         domain for (domain,) in history.query("SELECT DISTINCT domain FROM rank_domains WHERE listed = 1")
     ]
@@ -273,8 +278,9 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 
 
 class FeatureShare(NamedTuple):
-    """Counts for a type of result. They tell on how many first result pages it is now, and on how many of
-    these it contains a domain of the user. Two more counts are for the beginning of the period."""
+    """The frequency of a feature on first result pages. `pages`: the number of first result pages. `shown`:
+    the number of pages that contain the feature. `owned`: the number of pages on which the feature contains a
+    domain of the user. `shown_before` and `owned_before`: the same numbers at the beginning of the period."""
 
     type: str
     pages: int
@@ -285,7 +291,7 @@ class FeatureShare(NamedTuple):
 
 
 def features(history: RankHistory, *, now: float, days: float = 30) -> list[FeatureShare]:
-    """Returns the features of the listed searches, the most frequent first."""
+    """Returns the frequency of each feature in the listed searches, most frequent first."""
     ends = {"now": _feature_counts(history, now), "before": _feature_counts(history, now - days * DAY_S)}
     pages, shown, owned = ends["now"]
     _, shown_before, owned_before = ends["before"]
@@ -320,9 +326,9 @@ def _feature_counts(history: RankHistory, end: float) -> tuple[int, dict[str, in
 
 
 class Volatility(NamedTuple):
-    """How much the first ten results changed since the previous check, as the mean over all searches. 0 means
-    no change. `jaccard` is 1 minus the Jaccard index of the URLs, `rbo` is 1 minus their rank-biased overlap
-    (p = .9)."""
+    """The change of the first ten results since the previous check, averaged over all searches. 0 means no
+    change. `jaccard`: 1 minus the Jaccard index of the URLs. `rbo`: 1 minus the rank-biased overlap of the
+    URLs (p = .9)."""
 
     time: float
     searches: int
@@ -356,9 +362,9 @@ def volatility(history: RankHistory, *, after: float = 0.0) -> list[Volatility]:
 
 
 class Competing(NamedTuple):
-    """Several pages of one domain that compete in a search (cannibalisation). `together`: the pages that are
-    in the last results at the same time. `switches`: how often another page became the best one within the
-    period."""
+    """A search in which several pages of one domain compete (keyword cannibalisation). `together`: all pages
+    of the domain in the last results. `switches`: how many times a different page became the domain's best
+    result within the period."""
 
     search: str
     keyword: str
@@ -370,7 +376,7 @@ class Competing(NamedTuple):
 
 
 def competing(history: RankHistory, *, after: float = 0.0) -> list[Competing]:
-    """Returns the searches in which own pages compete, most switches first."""
+    """Returns the searches in which several pages of a user's domain compete, most switches first."""
     rows = history.query(
         "SELECT p.search, s.keyword, p.domain, p.position, p.url, p.urls FROM rank_positions p JOIN rank_searches s ON "
         "s.id = p.search AND s.listed = 1 JOIN rank_domains d ON d.search = p.search AND d.domain = p.domain AND d.own = 1 "
@@ -391,7 +397,8 @@ def competing(history: RankHistory, *, after: float = 0.0) -> list[Competing]:
 
 
 def moves(found: Iterable[Standing], limit: int = 50) -> list[Standing]:
-    """Returns the standings that changed, the biggest changes first. A place near the top has more weight."""
+    """Returns the positions (`Standing`) that have changed, biggest changes first. Changes near the top have
+    more weight."""
     changed = [one for one in found if one.known_before and one.change]
     return sorted(changed, key=lambda one: -_weight(one))[:limit]
 

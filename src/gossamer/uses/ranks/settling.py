@@ -1,5 +1,5 @@
-"""Writes the results of a run's pages: checks, positions, features and events. Also rewrites them after pages
-were parsed again."""
+"""Computes the checks, positions, features and events of a run from the fetched pages, and writes them to the
+database. Rewrites the results of a run whose pages were parsed again."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _POSITION = (
     ),
 )
 Group = tuple[str, str, str]
-"""Engine, form and device."""
+"""A group of pages with the same layout: a tuple of engine, format and device."""
 
 
 class Settling:
-    """Settles checks inside a transaction. `followed`: the domains of each search, with True for the user's
-    own."""
+    """Writes the results of checks inside a transaction. `followed`: the followed domains of each search. The
+    value is True for a domain of the user, and False for a competitor."""
 
     def __init__(
         self, database: RankDatabase, followed: Mapping[str, Mapping[str, bool]], depth: Depth
@@ -58,8 +58,9 @@ class Settling:
         *,
         again: bool = False,
     ) -> list[RankEvent]:
-        """Writes the checks of some searches in a run, and returns their events. `again`: whether the run has
-        already been settled. If so, its events cause no alerts, and the state of layouts is not changed."""
+        """Writes the checks of the searches `names` in a run, and returns the events of the checks. `again`:
+        whether the results of the run are rewritten. Events of rewritten results cause no alerts. A rewrite
+        does not change the stored states of layouts."""
         withheld, events = self._layouts(run, started, again=again)
         pages = page_rows.read_pages(self._database, run, names)
         known = self._known(run, names)
@@ -102,7 +103,8 @@ class Settling:
         return {search: (int(requests), int(paid)) for search, requests, paid in rows}
 
     def _layouts(self, run: int, started: float, *, again: bool) -> tuple[dict[str, str], list[RankEvent]]:
-        """Judges the layouts of a run. Returns, by search, why positions are withheld, and the events."""
+        """Judges the page layouts of a run. Returns the reasons why positions are not stored, keyed by search
+        id, and the events of changed layouts."""
         rows = self._database.rows(
             "SELECT search, form, page, verdict, organic FROM rank_pages WHERE run = ? AND verdict <> 'failed'",
             [run],
@@ -156,7 +158,7 @@ class Settling:
         return withheld, events
 
     def _known(self, run: int, names: Sequence[str]) -> dict[str, Known]:
-        """Returns the results of the checks before a run, by search."""
+        """Returns the results of the checks before a run, keyed by search id."""
         run = int(run)
         positions: dict[str, dict[str, Position]] = defaultdict(dict)
         columns = ", ".join(f"p.{name}" for name in _POSITION)
@@ -282,14 +284,14 @@ def _position_row(name: str, run: int, one: Position, time: float) -> tuple[Any,
 
 
 def position_of(row: Sequence[Any]) -> Position:
-    """Converts a row with the columns of `rank_positions` to a Position."""
+    """Converts a row of the table `rank_positions` to a Position."""
     found = dict(zip(_POSITION, row, strict=True))
     del found["run"]
     return Position(**{**found, "urls": tuple(msgspec.json.decode(found["urls"]))})
 
 
 def _with_notes(outcome: SearchOutcome, old: Mapping[tuple[str, str], Position]) -> SearchOutcome:
-    """Adds a note with the old position to each position that replaces a different one."""
+    """Adds a note with the old position to each position that differs from the old position."""
     changed = dict(outcome.positions)
     for domain, one in changed.items():
         was = old.get((one.search, domain))

@@ -1,5 +1,5 @@
-"""Decides which page of the results is fetched next. The three strategies have the names that SerpBear gives
-them."""
+"""Decides which result pages of a search are fetched next. The names of the three strategies are the same as
+in SerpBear."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from gossamer.uses.ranks.model import PAGE_RESULTS
 
 STRATEGIES = ("basic", "custom", "smart")
 """`basic` fetches only page 1. `custom` fetches all pages up to the depth. `smart` fetches the page of the
-last position, then its neighbours, and then the other pages up to the depth (unless `fallback` is off). It
-stops as soon as the domain is found."""
+last position, then the neighbouring pages, and then the other pages up to the depth (unless `fallback` is
+off). `smart` stops as soon as the domain is found."""
 DEPTH = 20
 MAX_DEPTH = 200
 """Maximum number of results of a check. A multiple of 10."""
 GOOD, FAILED, END = "good", "failed", "end"
-"""The states of a fetched page. END: the page has no results, so there are no later pages."""
+"""The states of a fetched page. END means that the page has no results, so no later page exists."""
 
 
 class Depth(NamedTuple):
-    """The depth and the strategy of a check."""
+    """The strategy of a check, and the number of results to check."""
 
     strategy: str = "smart"
     results: int = DEPTH
-    """The number of first organic results that are checked."""
+    """The number of top organic results to check."""
     fallback: bool = True
-    """For `smart`: whether the other pages are fetched if the domain is neither on its last page nor on the
-    pages beside it."""
+    """Whether the strategy `smart` fetches the other pages if the domain is neither on its previous result
+    page nor on a neighbouring page."""
     cumulative: bool = False
-    """Whether a request always returns all results from the first one up to a page."""
+    """Whether each request returns all results from page 1 up to the requested page."""
 
     @property
     def pages(self) -> int:
-        """The number of pages that contain the first `results` results. 1 for `basic`."""
+        """The number of result pages that contain the first `results` results. The strategy `basic` always
+        has 1 page."""
         return 1 if self.strategy == "basic" else -(-self.results // PAGE_RESULTS)
 
 
 def next_pages(depth: Depth, last: int | None, fetched: Mapping[int, str], found: bool) -> list[int]:
-    """Returns the pages to fetch next, or [] if the check is complete. `last`: the page of the last known
-    position, or None if there is none. `fetched`: the state of each page that was fetched in this check.
-    `found`: whether all followed domains of the user are on these pages.
+    """Returns the numbers of the pages to fetch next, or [] if the check needs no further pages. `last`: the
+    number of the page with the last known position, or None if no position is known. `fetched`: the state of
+    each page that was fetched in this check. `found`: whether the fetched pages contain all of the user's
+    domains.
 
     >>> next_pages(Depth(results=100), 4, {}, False), next_pages(Depth(results=100), 4, {4: "good"}, False)
     ([4], [3, 5])
     """
     if FAILED in fetched.values():
-        return []  # A later run tries again. More pages would cost money without completing the check.
+        return []  # A later run fetches the failed page again. Fetching other pages now would waste money.
     end = min((page for page, state in fetched.items() if state == END), default=depth.pages + 1)
     wanted = [page for page in range(1, depth.pages + 1) if page not in fetched and page < end]
     if not wanted or (found and depth.strategy != "custom"):
@@ -66,8 +68,9 @@ def next_pages(depth: Depth, last: int | None, fetched: Mapping[int, str], found
 
 
 def _cumulative(depth: Depth, last: int | None, fetched: Mapping[int, str]) -> list[int]:
-    """Returns the next page for cumulative requests, each of which returns all pages up to that page. The
-    first request goes to the page after the last position, and the second to the last page."""
+    """Returns the next page for cumulative requests. A cumulative request returns all results up to the
+    requested page. The strategy `smart` first requests the page after the page of the last position, and then
+    the last page."""
     if depth.strategy != "smart":
         return [] if fetched else [depth.pages]
     if not fetched:
@@ -79,11 +82,12 @@ def _cumulative(depth: Depth, last: int | None, fetched: Mapping[int, str]) -> l
 
 
 def mean_requests(depth: Depth, last: int | None) -> float:
-    """Returns the expected number of pages that a check needs. For cumulative requests, this is the number of
-    pages that are paid for.
+    """Returns the expected number of pages that a check needs. For cumulative requests, the result is the
+    number of pages for which the provider charges.
 
-    Assumes that 8 of 10 positions stay on their page, that half of the others move to a page beside it, and
-    that a keyword without a position does not get one.
+    The estimate assumes that 8 of 10 positions stay on the same result page, and that half of the other
+    positions move to a neighbouring page. The estimate also assumes that a domain without a position stays
+    without a position.
     """
     if depth.strategy != "smart":
         return float(depth.pages)

@@ -1,5 +1,6 @@
-"""The crawl of a run, which uses only the public API. It consists of a site whose page function yields result
-pages, and of a sink that parses them and writes them into the history before a visit is settled."""
+"""Crawls the result pages of a rank run with the public API of gossamer. The page function of the site yields
+result pages. The sink parses the result pages and writes them to the history before the crawl marks the visit
+as done."""
 
 from __future__ import annotations
 
@@ -29,25 +30,27 @@ if TYPE_CHECKING:
 CRAWL = "ranks"
 MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
-"""The verdicts that a page with an error status may have."""
+"""The verdicts that are kept for a page with an error status. For any other verdict, only the error of the
+page is stored."""
 MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
-"""How the browser rung renders own searches: the page is measured, and what moves its blocks is loaded."""
+"""The rendering options for result pages that the browser fetches directly from the engines. A script
+measures the positions of blocks on the page. Images and fonts are loaded because they move the blocks."""
 
 
 def parse_page(
     form: str, body: bytes, engine: str, page: int, url: str | None = None, layout: PageRules | None = None
 ) -> ResultPage:
-    """Parses a result page. `form`: `html`, or the provider whose JSON it is. `layout`: a data file for HTML
-    pages, which replaces the one in the package."""
+    """Parses a result page. `form`: `html`, or the name of the provider if the body is JSON. `layout`: the
+    page rules for HTML pages, which replace the page rules in the package."""
     if form in READERS:
         return read_answer(form, body, engine, page)
     return result_page(body, engine, url, data=layout)
 
 
 class RankWatch:
-    """Crawls result pages and writes them into the history. Threads of the crawl write the rows, one at a
-    time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies
-    are kept. `tell`: called with messages for the user."""
+    """Crawls result pages and writes the pages to the history. Several threads of the crawl may call `write`,
+    and a lock serializes the writes. `hosts`: the base URL of each engine. `layout`: the page rules for HTML
+    pages. `keep`: whether to store the bodies of the pages. `tell`: called with messages for the user."""
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class RankWatch:
         self._recorded: set[tuple[str, int]] = set()
 
     def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
-        """Returns the requests for pages."""
+        """Returns the seeds of a crawl, one per requested result page."""
         found = []
         for one in requests:
             search = self.searches[one.search]
@@ -82,8 +85,8 @@ class RankWatch:
         return found
 
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
-        """Fetches pages. Returns the state of the crawl, or `no-credit: ...` if the provider's account is empty.
-        Raises GossamerError, for example for a wrong key."""
+        """Fetches result pages, and returns the state of the crawl. Returns `no-credit: ...` if the
+        provider's account is empty. Raises GossamerError, for example if the provider's key is wrong."""
         if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
             with exit_options(proxies, options) as exits:
                 background = Background(
@@ -99,7 +102,7 @@ class RankWatch:
         return (request.search, request.page) in self._recorded
 
     async def _crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
-        """Fetches pages with one crawl."""
+        """Fetches the requested result pages in a single crawl."""
         given = dict(options)
         given.setdefault("name", CRAWL)
         site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
@@ -109,17 +112,17 @@ class RankWatch:
             )
         except NoCredit as error:
             return f"no-credit: {error}"
-        except (CrawlFailed, NothingFound) as error:  # every page failed, which is recorded
+        except (CrawlFailed, NothingFound) as error:  # the history already contains the failed pages
             if (summary := getattr(error, "summary", None)) is None:
                 raise
             return str(summary.state)
         return result.state
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
-        """Returns the site of the engines."""
+        """Returns the site definition for crawling the engines."""
         if self.way.name == "own":
             options = {"render": MEASURED, **options}
-        # the name "default" matches every host, including the targets of redirects
+        # a site with the name "default" matches every host, including the targets of redirects
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
 
         @site.page()
@@ -140,7 +143,7 @@ class RankWatch:
         return site
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Parses and records the pages of items."""
+        """Parses the result pages in item rows, and writes the pages to the history."""
         pages = [self._page(row) for row in rows]
         with self._lock:
             self._history.record(pages, keep=self._keep)
@@ -150,12 +153,12 @@ class RankWatch:
         name, page, first = row["page"].split(" ")
         search = self.searches[name]
         body = zlib.decompress(base64.b64decode(row["body"]))
-        if search.device == "mobile":  # the browser has the window of a desktop
+        if search.device == "mobile":  # the browser marks positions in a desktop window, not on a phone
             body = without_marks(body)
         parsed = None
         if body:
             parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
-            if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than such a page
+            if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than the page
                 parsed = None
         return FetchedResultPage(
             search=name,
@@ -173,13 +176,13 @@ class RankWatch:
 
 
 class PageRows:
-    """The sink for result pages."""
+    """A sink that writes result pages to the rank history."""
 
     def __init__(self, watch: RankWatch) -> None:
         self._watch = watch
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Records rows. They are durable when this returns."""
+        """Writes rows to the history. The rows are durable when `write` returns."""
         self._watch.write([row for row in rows if "page" in row and "body" in row])
 
 

@@ -1,5 +1,6 @@
-"""The ways to get result pages: search providers and unlockers (with the user's key), own requests if the
-user chooses them explicitly, and stored pages."""
+"""The sources of result pages (`Way`). A source is a search provider, an unlocker, direct requests to the
+engines, or an archive. Providers and unlockers need a key of the user. The user must choose direct requests
+explicitly."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from gossamer.errors import UsageError
 from gossamer.uses.ranks.model import Search
 
 OWN_DELAY = "5-10"
-"""Seconds between two own searches of an engine through one exit. An exit is the address of this machine, or a
-proxy."""
+"""Seconds between two direct requests to an engine through the same exit. An exit is the IP address of this
+machine, or a proxy."""
 OWN_NOTICE = (
     "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
     "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
@@ -30,16 +31,16 @@ MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, li
 
 
 class Way(NamedTuple):
-    """A way to fetch result pages.
+    """A source of result pages, with its capabilities and limits.
 
-    - `name`: the provider, the unlocker, `own` or `archive`.
-    - `form`: `html`, or the name of the provider if it returns JSON.
-    - `engines`: the engines that can be searched.
-    - `mobile`: whether results for phones are available.
-    - `cumulative`: whether a request returns all results up to a page.
+    - `name`: the name of the provider or unlocker, `own` (direct requests), or `archive`.
+    - `form`: `html`, or the name of the provider if the provider returns JSON.
+    - `engines`: the engines that the source can search.
+    - `mobile`: whether the source can return results for phones.
+    - `cumulative`: whether a request returns all results up to the requested page.
     - `seconds`: the approximate duration of a request.
-    - `account`: the budget, or None if requests cost nothing.
-    - `notice`: a message that the user must see before the start.
+    - `account`: the account with the credit budget, or None if requests cost no credits.
+    - `notice`: a message that the user must see before the run starts.
     """
 
     name: str
@@ -52,7 +53,8 @@ class Way(NamedTuple):
     notice: str = ""
 
     def refuses(self, search: Search) -> str:
-        """Returns the reason why a search cannot be fetched this way, or ''."""
+        """Returns the reason why this source cannot fetch a search, or '' if the source can fetch the
+        search."""
         if search.engine not in self.engines:
             return f"{self.name} does not search {search.engine}"
         if search.device == "mobile" and not self.mobile:
@@ -62,7 +64,8 @@ class Way(NamedTuple):
         return ""
 
     def cost(self, first: int, page: int) -> int:
-        """Returns the credits of a request for a page."""
+        """Returns the number of credits that a request costs. `first` and `page`: the numbers of the first
+        and the last result page in the answer."""
         one = int((self.account.options if self.account else {}).get("cost", "1") or 1)
         return one * (page - first + 1 if self.cumulative else 1)
 
@@ -74,11 +77,12 @@ _PROVIDERS = {
     "dataforseo": Way("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
     "zyte": Way("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
 }
-"""The search providers. Zyte returns results only with `serp=true`, which is added to its setting."""
+"""The search providers, keyed by name. Zyte returns search results only with the option `serp=true`, which
+`provider_setting` adds."""
 
 
 def provider_setting(given: str) -> str:
-    """Returns the setting `unlocker` for the provider that a user named.
+    """Returns the value of the setting `unlocker` for a provider that the user chose.
 
     >>> provider_setting("zyte"), provider_setting("serper?at_once=10")
     ('zyte?serp=true', 'serper?at_once=10')
@@ -92,8 +96,9 @@ def provider_setting(given: str) -> str:
 def choose_way(
     options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
 ) -> Way:
-    """Returns the way of a run. `options`: the options of `gossamer.run`, whose setting `unlocker` names the
-    provider. `with_key`: whether the provider's key must be set. Raises UsageError and ConfigError."""
+    """Returns the source of result pages for a run. `options`: the options of `gossamer.run`. The option
+    `unlocker` contains the name of the provider. `with_key`: whether the provider's key must be set. Raises
+    UsageError and ConfigError."""
     if archive is not None:
         return Way("archive", seconds=0.01)
     if own:
@@ -109,7 +114,8 @@ def choose_way(
 def crawl_options(
     way: Way, given: Mapping[str, Any], left: int | None, archive: str | None
 ) -> dict[str, Any]:
-    """Returns the options of a crawl that fetches result pages. `left`: the credits that may be spent."""
+    """Returns the options of a crawl that fetches result pages. `left`: the number of credits that the crawl
+    may spend."""
     options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
     if way.account is not None:
         options |= {"ladder": "unlocker", "delay": 0, "per_host": way.account.at_once, "concurrency": 20}
@@ -123,8 +129,8 @@ def crawl_options(
 
 
 def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
-    """Returns the headers of a request. The header `Sec-CH-UA-Mobile` tells a provider's API which device to
-    use."""
+    """Returns the HTTP headers of a request for a result page. The header `Sec-CH-UA-Mobile` selects the
+    device in a provider's API."""
     mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
     if way.form != "html" or way.name == "archive":
         return mobile
@@ -134,8 +140,8 @@ def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
 
 
 def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
-    """Returns the searches that the way cannot fetch, each with the reason. Raises UsageError if the way
-    cannot fetch any of them."""
+    """Returns the reasons why the source cannot fetch searches, keyed by search id. Raises UsageError if the
+    source cannot fetch any of the searches."""
     refused = {name: why for name, search in searches.items() if (why := way.refuses(search))}
     if searches and len(refused) == len(searches):
         raise UsageError(f"{next(iter(refused.values()))}: choose another provider")

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 
 class IndexedPage(NamedTuple):
-    """The document of a page that is indexed. `fetched`: when the page was fetched (RFC 3339, UTC). `published`: an
-    ISO 8601 day or moment, or None. `headings` and `text` may be empty."""
+    """The contents of one page, as the index stores them. `fetched`: the time at which the page was fetched
+    (RFC 3339, UTC). `published`: an ISO 8601 date or date and time, or None. `headings` and `text` may be
+    empty."""
 
     url: str
     fetched: str
@@ -21,13 +22,14 @@ class IndexedPage(NamedTuple):
 
     @property
     def day(self) -> str:
-        """The day that `before:` and `after:` compare: the day of publication, or else the day of the fetch."""
+        """The day with which the filters `before:` and `after:` compare: the day of publication if it is
+        known, otherwise the day of the fetch."""
         return (self.published or self.fetched)[:10]
 
 
 class PageSource(NamedTuple):
-    """A page that a crawl kept. `read` returns its document, or None if it has no text. `is_gone`: whether the
-    page no longer exists."""
+    """A page that a crawl kept. `read` returns the page's contents, or None if the page has no text.
+    `is_gone`: whether the page no longer exists (status 404 or 410)."""
 
     url: str
     fetched: str
@@ -36,8 +38,8 @@ class PageSource(NamedTuple):
 
 
 def site_names(url: str) -> list[str]:
-    """Returns the names under which `site:` finds a page: its host with and without the port, and the domains
-    above it.
+    """Returns the names under which the filter `site:` finds a page: its host with and without the port, and
+    the domains above it.
 
     >>> site_names("http://www.e.example:8000/a")
     ['www.e.example', 'e.example', 'example', 'www.e.example:8000']

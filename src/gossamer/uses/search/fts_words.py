@@ -20,14 +20,14 @@ _TABLE: Final = (
 
 
 class FtsWords:
-    """The full-text table. It is written and committed with the pages."""
+    """The full-text table. The words are written and committed in the same transaction as the pages."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     @property
     def belong(self) -> bool:
-        """Words and pages are committed together."""
+        """Always true, because words and pages are committed in one transaction."""
         return True
 
     def create(self) -> None:
@@ -44,40 +44,42 @@ class FtsWords:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Nothing has to be opened."""
+        """Does nothing, because the table needs no writer."""
         yield
 
     def add(self, key: int, page: IndexedPage) -> None:
-        """Adds the words of a page."""
+        """Adds a page's words to the table."""
         self._connection.execute(
             "INSERT INTO words (rowid, title, headings, text, url, site) VALUES (?, ?, ?, ?, ?, ?)",
             (key, *_columns(page)),
         )
 
     def remove(self, key: int, page: IndexedPage) -> None:
-        """Removes the words of a page. A table without contents needs the words that it forgets."""
+        """Removes a page's words from the table. The words are needed to delete the row, because the table
+        stores no texts."""
         self._connection.execute(
             "INSERT INTO words (words, rowid, title, headings, text, url, site) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             (key, *_columns(page)),
         )
 
     def commit(self) -> None:
-        """The transaction of the pages commits the words."""
+        """Does nothing, because the words are committed in the same transaction as the pages."""
 
     def rollback(self) -> None:
-        """The transaction of the pages takes the words back."""
+        """Does nothing, because the words are rolled back in the same transaction as the pages."""
 
     def find(
         self, query: Query, limit: int, offset: int, *, by_date: bool
     ) -> tuple[int, list[tuple[int, float]]]:
-        """Returns the number of pages that match, and the ids and scores of those from `offset` on."""
+        """Returns the total number of matching pages, and the ids and scores of at most `limit` matching
+        pages from index `offset` on. `limit` 0 means all."""
         statement, values = _statement(query, by_date)
         rows = self._connection.execute(statement, values).fetchall()
         chosen = rows[offset : offset + limit] if limit else rows[offset:]
         return len(rows), [(key, -(rank or 0.0)) for key, rank in chosen]
 
     def count(self, query: Query) -> int:
-        """Returns the number of pages that match."""
+        """Returns the number of matching pages."""
         statement, values = _statement(query, by_date=False)
         row = self._connection.execute(f"SELECT count(*) FROM ({statement})", values).fetchone()  # noqa: S608 - made of constants
         return int(row[0])
@@ -89,13 +91,14 @@ def _columns(page: IndexedPage) -> tuple[str, str, str, str, str]:
 
 
 def _site_word(host: str) -> str:
-    """Returns a host as one word of letters and digits. As words of the index, hosts narrow a search faster than
-    a condition on a table."""
+    """Encodes a host as one word of letters and digits. A search for such a word in the index is faster than
+    a condition on a column of a table."""
     return f"site{host.encode().hex()}"
 
 
 def _statement(query: Query, by_date: bool) -> tuple[str, list[Any]]:
-    """Returns the SQL that yields the id and rank of all pages that match, in their order."""
+    """Returns the SQL statement that selects the id and rank of all matching pages in the requested order,
+    and the statement's values."""
     tests: list[str] = []
     values: list[Any] = []
     matches: list[str] = []
@@ -128,13 +131,14 @@ def _is_site(part: PageFilter) -> bool:
 
 
 def _match(term: Term) -> str:
-    """Returns a term in the query language of FTS5. Its words consist of letters and digits only."""
+    """Returns a term in the query language of FTS5. The words need no escaping, because they contain only
+    letters and digits."""
     phrase = f'"{" ".join(term.words)}"{" *" if term.is_prefix else ""}'
     return f"{{{term.column}}} : {phrase}" if term.column else phrase
 
 
 def _test(part: Term | PageFilter) -> tuple[str, list[Any]]:
-    """Returns the SQL condition of one term or filter, and its values."""
+    """Returns the SQL condition for one term or filter, and the condition's values."""
     if isinstance(part, Term):
         return "pages.id IN (SELECT rowid FROM words WHERE words MATCH ?)", [_match(part)]
     if part.name == "lang":

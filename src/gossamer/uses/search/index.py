@@ -1,5 +1,6 @@
-"""The search index of a crawl: a SQLite file with the titles, dates and texts of its pages, and the words of title,
-headings, text and URL. The words are in a full-text table of the same file (FTS5), or in a tantivy index.
+"""The search index of a crawl. A SQLite file contains the titles, dates and texts of the crawl's pages. The
+words of the titles, headings, texts and URLs are in a full-text table (FTS5) of the same file, or in a
+tantivy index.
 """
 
 from __future__ import annotations
@@ -39,41 +40,44 @@ CREATE TABLE texts (id INTEGER PRIMARY KEY, headings TEXT, text TEXT);
 
 
 class WordIndex(Protocol):
-    """Stores the words of pages, by the ids that pages have in the SQLite file."""
+    """Stores the words of pages, keyed by the pages' ids in the SQLite file."""
 
     @property
     def belong(self) -> bool:
-        """Whether the stored words come from the pages in the SQLite file."""
+        """Whether the stored words match the pages in the SQLite file."""
 
     def create(self) -> None:
         """Empties the index."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """A context manager that keeps the index open for writing."""
+        """Returns a context manager that keeps the index open for writing."""
 
     def add(self, key: int, page: IndexedPage) -> None:
-        """Adds the words of a page."""
+        """Adds a page's words to the index."""
 
     def remove(self, key: int, page: IndexedPage) -> None:
-        """Removes the words of a page."""
+        """Removes a page's words from the index."""
 
     def commit(self) -> None:
-        """Makes the changes durable. The transaction of the pages is committed afterwards."""
+        """Makes the changes of the words durable. The caller commits the transaction of the pages after this
+        call."""
 
     def rollback(self) -> None:
-        """Undoes the changes since the last commit."""
+        """Discards the changes since the last commit."""
 
     def find(
         self, query: Query, limit: int, offset: int, *, by_date: bool
     ) -> tuple[int, list[tuple[int, float]]]:
-        """Returns the number of pages that match, and the ids and scores of those from `offset` on."""
+        """Returns the total number of matching pages, and the ids and scores of at most `limit` matching
+        pages from index `offset` on. `limit` 0 means all."""
 
     def count(self, query: Query) -> int:
         """Returns the number of pages that match."""
 
 
 class IndexUpdate(NamedTuple):
-    """The result of an update: how many pages are new or changed, removed, and in the index now."""
+    """The result of an update. `written`: the number of new and changed pages. `removed`: the number of
+    removed pages. `pages`: the number of pages that the index now contains."""
 
     written: int
     removed: int
@@ -81,7 +85,8 @@ class IndexUpdate(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """A page in the results. A better page has a larger `score`. `score` is 0 if the query has no words."""
+    """A page that matches a query. A better match has a higher `score`. All scores are 0 if the query
+    contains only filters and excluded words."""
 
     url: str
     title: Snippet
@@ -93,16 +98,16 @@ class SearchResult(NamedTuple):
 
 
 class SearchResults(NamedTuple):
-    """A part of the results, and the total number of results."""
+    """One page of search results, and the total number of results."""
 
     total: int
     results: list[SearchResult]
 
 
 class SearchIndex:
-    """The index in a file, or with the engine `tantivy` in a folder. Use it as a context manager. Raises UsageError
-    if the path is no index, ConfigError if the library of the engine is missing, and sqlite3.Error if the disk
-    fails."""
+    """A search index at a path, which is a file, or a folder if the engine is `tantivy`. Leaving the context
+    manager closes the index. Raises UsageError if the path is not a search index, ConfigError if the engine's
+    library is not installed, and sqlite3.Error if the file cannot be read or written."""
 
     def __init__(self, path: Path, engine: str = "fts5") -> None:
         self.path = path
@@ -130,21 +135,22 @@ class SearchIndex:
         self._connection.close()
 
     def fact(self, name: str) -> str | None:
-        """Returns a value that was stored with `set_fact`, or None."""
+        """Returns the value that `set_fact` stored under this name, or None."""
         row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
     def set_fact(self, name: str, value: str) -> None:
-        """Stores a named value in the index, in addition to the pages."""
+        """Stores a value under a name in the index."""
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     @property
     def has_words(self) -> bool:
-        """Whether the stored words come from the pages. If not, the next update indexes the words again."""
+        """Whether the stored words match the stored pages. If they differ, the next update indexes the words
+        of all pages again."""
         return self._words.belong
 
     def forget_times(self) -> None:
-        """Clears the fetch times, so that the next update reads every page again."""
+        """Clears the fetch times of all pages, so that the next update reads every page again."""
         self._connection.execute("UPDATE pages SET fetched = ''")
 
     def __len__(self) -> int:
@@ -153,9 +159,10 @@ class SearchIndex:
     def update(
         self, sources: Iterable[PageSource], progress: Callable[[int], None] | None = None
     ) -> IndexUpdate:
-        """Takes in the pages of a crawl. Pages that are indexed already with the same or a later fetch are not
-        read again. Indexed pages that are not among `sources` are removed. `progress` is called with the number
-        of pages that were looked at. An update that is interrupted keeps its finished batches."""
+        """Updates the index so that it contains the pages in `sources`. A page is read again only if it was
+        fetched after the indexed version. Indexed pages that are missing from `sources` are removed.
+        `progress` is called after each batch with the number of pages processed. An interrupted update keeps
+        the batches that were committed."""
         with self._words.writing():
             return self._update(sources, progress)
 
@@ -189,7 +196,7 @@ class SearchIndex:
         self._connection.execute("COMMIT")
 
     def _take(self, source: PageSource) -> bool:
-        """Updates the index with one page. Returns whether the index changed."""
+        """Updates one page in the index. Returns whether the page was written."""
         run = self._connection.execute
         known = run("SELECT id, fetched FROM pages WHERE url = ?", (source.url,)).fetchone()
         if known is not None and known[1] >= source.fetched:
@@ -235,7 +242,8 @@ class SearchIndex:
         run("DELETE FROM texts WHERE id = ?", (key,))
 
     def find(self, query: Query, limit: int = 10, offset: int = 0, *, by_date: bool = False) -> SearchResults:
-        """Returns the pages that match, the best first. `by_date`: the newest first. `limit` 0 means all."""
+        """Returns the matching pages, best match first, or newest first if `by_date` is set. `limit` 0 means
+        all."""
         total, chosen = self._words.find(query, limit, offset, by_date=by_date)
         results = (self._result(key, score, query.terms) for key, score in chosen)
         return SearchResults(total, [one for one in results if one is not None])
@@ -249,7 +257,8 @@ class SearchIndex:
             "SELECT url, title, language, published, fetched, headings, text FROM pages JOIN texts USING (id) WHERE id = ?",
             (key,),
         ).fetchone()
-        if row is None:  # a crash came between the commits of words and pages; the next update repairs it
+        # a crash occurred between the commits of words and pages; the next update repairs the index
+        if row is None:
             return None
         url, title, language, published, fetched, headings, text = row
         shown = snippet(text, terms)
@@ -259,7 +268,8 @@ class SearchIndex:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Connects to the file. Raises UsageError if its folder cannot be made, and sqlite3.Error."""
+    """Opens the SQLite file. Raises UsageError if the file's folder cannot be created, and sqlite3.Error if
+    the file cannot be opened."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -268,7 +278,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, words: WordIndex, path: Path) -> None:
-    """Checks the file. An index of another version, which is only a copy of the crawl's pages, is emptied."""
+    """Checks the SQLite file. Empties an index of another version, because the index is only a copy of the
+    crawl's pages."""
     try:
         mine = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         if not mine and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

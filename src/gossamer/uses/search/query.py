@@ -1,7 +1,7 @@
-"""Parses search queries. A page must contain all words of a query. `"slow maps"` is a phrase, `-bees`
-excludes a word, `a OR b` is an alternative, and `map*` is the beginning of a word. Some qualifiers restrict a
-word to a part of the page (`title:`, `heading:`, `text:`, `url:`). Others restrict the pages (`site:`,
-`lang:`, `before:`, `after:`).
+"""Parses search queries. A page matches a query if it contains all words of the query. `"slow maps"` is a
+phrase, `-bees` excludes a word, `a OR b` matches either word, and `map*` matches every word that begins with
+`map`. The qualifiers `title:`, `heading:`, `text:` and `url:` restrict a word to one part of the page. The
+filters `site:`, `lang:`, `before:` and `after:` select pages.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ _DATE: Final = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]
 
 @dataclass(frozen=True)
 class Term:
-    """One word or phrase. `words`: the words in the form of the index. `column`: the only column that is
-    searched, or None for all columns. `is_prefix`: whether the last word may be only the beginning of a
-    word."""
+    """One word or phrase. `words`: the words as the index stores them. `column`: the column to search, or
+    None for all columns. `is_prefix`: whether the last word also matches longer words that begin with it."""
 
     words: tuple[str, ...]
     column: str | None = None
@@ -49,13 +48,13 @@ class PageFilter:
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query. A page matches if it fulfils one alternative of each group."""
+    """A parsed query. A page matches if, in each group, at least one term or filter matches."""
 
     groups: tuple[tuple[Term | PageFilter, ...], ...]
 
     @property
     def terms(self) -> list[Term]:
-        """The words and phrases that a page may contain."""
+        """The words and phrases of the query, except the excluded ones."""
         found = [part for group in self.groups for part in group if isinstance(part, Term)]
         return [term for term in found if not term.is_negative]
 
@@ -73,7 +72,7 @@ def from_arguments(arguments: Sequence[str]) -> str:
 
 
 def parse(text: str) -> Query:
-    """Parses a query. Raises UsageError with a one-line message that explains the mistake."""
+    """Parses a query. Raises UsageError with a one-line message if the query is invalid."""
     if len(text) > MAX_CHARS:
         raise UsageError(f"the query is longer than {MAX_CHARS} characters")
     if text.count('"') % 2:
@@ -113,7 +112,7 @@ def _part(found: re.Match[str]) -> Term | PageFilter:
     if name and name not in COLUMNS:
         if near := difflib.get_close_matches(name, [*COLUMNS, *FILTERS], 1, 0.75):
             raise UsageError(f"there is no qualifier {name}: did you mean {near[0]}:?")
-        name, value = "", f"{found[2]}:{value}"  # not a qualifier, as in 12:30 or https://example.com
+        name, value = "", f"{found[2]}:{value}"  # not a qualifier, for example 12:30 or https://example.com
     return _term(value, COLUMNS.get(name), negative)
 
 
@@ -124,9 +123,11 @@ def _term(value: str, column: str | None, negative: bool) -> Term:
     is_prefix = value.rstrip('"').endswith("*")
     if found[-1].is_last:
         if len(found) > 1 and found[-2].end == found[-1].end:
-            found.pop()  # the previous pair already contains the character
+            found.pop()  # the preceding pair contains this character
         else:
-            is_prefix = True  # a single character matches pairs that begin with it, and the end of a run
+            # the prefix matches all pairs that begin with this character, and also this character at the end
+            # of a run
+            is_prefix = True
     return Term(tuple(word.text for word in found), column, is_prefix, negative)
 
 

@@ -10,14 +10,14 @@ from gossamer.uses.search.query import Query
 
 
 class FoundIn(NamedTuple):
-    """A page that was found, and the name of its crawl."""
+    """A page in the results, and the name of the page's crawl."""
 
     crawl: str
     page: SearchResult
 
 
 class FoundInAll(NamedTuple):
-    """The pages of one part of the results of several crawls, and the number of all results."""
+    """One page of the combined results of several crawls, and the total number of results."""
 
     total: int
     results: list[FoundIn]
@@ -31,9 +31,10 @@ def find_in_all(
     *,
     by_date: bool = False,
 ) -> FoundInAll:
-    """Returns the pages that match, by the names of their crawls, the best first. `by_date`: the newest first.
-    `limit` 0 means all. A page that several crawls kept is found in each. Scores of a rare word depend a little
-    on the other pages of its crawl."""
+    """Searches the indexes of several crawls, which are keyed by the names of the crawls. Returns the
+    matching pages, best match first, or newest first if `by_date` is set. `limit` 0 means all. A page that
+    several crawls kept is returned once per crawl. Scores of different crawls are only approximately
+    comparable, because the score of a word depends on how rare the word is in its crawl."""
     total, found = 0, list[FoundIn]()
     for name, index in indexes.items():
         part = index.find(query, limit and offset + limit, by_date=by_date)
@@ -42,5 +43,6 @@ def find_in_all(
     if len(indexes) > 1:
         found.sort(key=lambda one: (one.page.published or one.page.fetched)[:10], reverse=True)
         if not by_date:
-            found.sort(key=lambda one: -one.page.score)  # stable: equal scores stay in the order of dates
+            # the sort is stable, so pages with equal scores stay sorted by date
+            found.sort(key=lambda one: -one.page.score)
     return FoundInAll(total, found[offset : offset + limit] if limit else found[offset:])

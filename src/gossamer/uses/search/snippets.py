@@ -1,4 +1,5 @@
-"""Chooses the part of a text that best shows why a page was found, and marks the words of the query in it."""
+"""Chooses the part of a page's text that best shows why the page matches a query, and marks the words of the
+query in this part."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ Span = tuple[int, int]
 
 
 class Snippet(NamedTuple):
-    """A part of a text, and the spans of its characters that are words of the query."""
+    """A part of a text. `marks`: the spans of the words of the query in `text`."""
 
     text: str
     marks: list[Span]
 
     def marked(self, before: str, after: str) -> str:
-        """Returns the text with `before` and `after` around each mark."""
+        """Returns the text with `before` inserted before each mark and `after` inserted after each mark."""
         parts, at = [], 0
         for start, end in self.marks:
             parts += [self.text[at:start], before, self.text[start:end], after]
@@ -32,14 +33,15 @@ class Snippet(NamedTuple):
 
 
 def mark(text: str, terms: Sequence[Term], column: str) -> Snippet:
-    """Marks the words of a query in a whole text. `column`: the column of the index that contains the
-    text."""
+    """Marks the words of a query in a text without shortening the text. `column`: the column of the index
+    that contains the text."""
     flat = " ".join(text.split())
     return Snippet(flat, _matches(flat, terms, column))
 
 
 def snippet(text: str, terms: Sequence[Term], column: str = "text") -> Snippet:
-    """Returns the part of a text with the most words of the query, or its beginning if it has none."""
+    """Returns the part of a text that contains the most words of the query, or the beginning of the text if
+    the text contains none."""
     flat = " ".join(text[:MAX_SEARCHED_CHARS].split())
     spans = _matches(flat, terms, column)
     start = 0
@@ -65,7 +67,8 @@ def _weight(spans: Sequence[Span], at: int) -> int:
 
 
 def _matches(text: str, terms: Sequence[Term], column: str) -> list[Span]:
-    """Returns the spans of the words and phrases in a text. Overlapping spans are joined."""
+    """Returns the spans at which the words and phrases of a query occur in a text. Overlapping spans are
+    joined."""
     wanted = [term for term in terms if term.column in (None, column)]
     if not wanted:
         return []
@@ -84,8 +87,8 @@ def _matches(text: str, terms: Sequence[Term], column: str) -> list[Span]:
 
 
 def _quickly(folded: str, term: Term) -> list[Span]:
-    """Returns the spans of a term in a folded text, 20 times as fast as `_of_term`. It finds neither words
-    whose length changes when they are folded, nor words of scripts without spaces."""
+    """Returns the spans of a term in a folded text. This function is 20 times faster than `_of_term`, but
+    misses words whose length changes when they are folded, and words of scripts without spaces."""
     if any(map(is_unspaced, term.words)):
         return []
     pattern = BEFORE + r"[\W_]+".join(term.words) + ("" if term.is_prefix else AFTER)
@@ -105,7 +108,7 @@ def _of_term(found: Sequence[Word], term: Term) -> list[Span]:
             continue
         finish = found[at + count - 1].end
         if term.is_prefix and len(last) == 1 and len(end) == 2:
-            finish -= 1  # the query has one character, the text a pair
+            finish -= 1  # the query contains one character, and the index contains pairs of characters
         spans.append((found[at].start, finish))
     return spans
 

@@ -1,4 +1,5 @@
-"""Creates documents for the index from the page records with text, or the whole pages, that a crawl kept."""
+"""Prepares the pages of a crawl for the search index, either from page records that contain text or from
+stored pages."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ _HTML: Final = ("", "text/html", "application/xhtml+xml")
 
 
 class TextCount:
-    """The number of page records that were read, and the number of those with text."""
+    """Counts the page records that were read, and the page records that contain text."""
 
     def __init__(self) -> None:
         self.records = self.with_text = 0
 
 
 def of_records(rows: Iterable[Mapping[str, Any]], counted: TextCount) -> Iterator[PageSource]:
-    """Yields the pages of page records (docs/records.md). Records of failed URLs are left out."""
+    """Yields one `PageSource` per page record (docs/records.md). Skips records of failed URLs and successful
+    records without text."""
     for row in rows:
         status, url = row.get("status"), row.get("url")
         if not isinstance(url, str) or not isinstance(status, int):
@@ -62,9 +64,8 @@ def _of_record(row: Mapping[str, Any], fetched: str) -> IndexedPage:
 
 
 def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> IndexedPage | None:
-    """Returns the document of a page. If a page has no article, the document contains all of its visible
-    text. Returns None for content that is neither HTML nor plain text, and for pages that are too costly to
-    read.
+    """Parses a page for the index. If the page has no article, all of the page's visible text is indexed.
+    Returns None for content that is neither HTML nor plain text, and for pages that are too costly to parse.
 
     >>> of_page("https://e.com/", "2026-11-25", b"<title>Cats</title><h1>Cats</h1><p>A cat sleeps.", "text/html").headings
     'Cats'

@@ -1,8 +1,8 @@
-"""Stores the words of a search index in a tantivy index: a folder next to the SQLite file with the pages. It is smaller
-than a table of SQLite and is built faster.
+"""Stores the words of a search index in a tantivy index, which is a folder next to the SQLite file with the
+pages. A tantivy index is smaller than a SQLite table and is built faster.
 
-The words are committed first, and then the pages with the stamp of the words' commit. If a crash comes between the
-two, the stamps differ, and the words are indexed again from the pages.
+The words are committed first. The pages are committed next, together with the stamp of the words' commit. If
+a crash occurs between the two commits, the stamps differ, and the words are indexed again from the pages.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _library() -> Any:
 
 
 class TantivyWords:
-    """The tantivy index in a folder. Raises ConfigError if the library is missing, and UsageError if the folder
-    is no index."""
+    """A tantivy index in a folder. Raises ConfigError if the library tantivy is not installed, and UsageError
+    if the folder is not a tantivy index."""
 
     def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
         self._connection, self._folder = connection, folder
@@ -51,7 +51,8 @@ class TantivyWords:
 
     @property
     def belong(self) -> bool:
-        """Whether the last commit of the words has the stamp that is stored with the pages."""
+        """Whether the stamp of the last commit of the words equals the stamp that is stored with the
+        pages."""
         try:
             found = json.loads((self._folder / "meta.json").read_bytes())
         except (OSError, ValueError):
@@ -83,7 +84,8 @@ class TantivyWords:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """A context manager that holds the writer. If the words do not come from the pages, it first indexes them again."""
+        """A context manager that keeps the tantivy writer open. If the words do not match the pages, all
+        pages are first indexed again."""
         self._writer = self._locked_writer()
         try:
             if str(self._writer.commit_opstamp) != self._stamp():
@@ -134,7 +136,7 @@ class TantivyWords:
         return self._writer
 
     def add(self, key: int, page: IndexedPage) -> None:
-        """Adds the words of a page."""
+        """Adds a page's words to the index."""
         document = self._tantivy.Document()
         document.add_integer("id", key)
         document.add_integer("day", _day_number(page.day))
@@ -151,7 +153,7 @@ class TantivyWords:
             self._open_writer.add_document(document)
 
     def remove(self, key: int, _page: IndexedPage) -> None:
-        """Removes the words of a page."""
+        """Removes a page's words from the index."""
         with _readable_errors(self._folder):
             self._open_writer.delete_documents_by_term("id", key)
 
@@ -162,16 +164,17 @@ class TantivyWords:
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_STAMP, str(stamp)))
 
     def rollback(self) -> None:
-        """Undoes the changes since the last commit."""
-        with contextlib.suppress(ValueError):  # a writer that failed cannot write any more
+        """Discards the changes since the last commit."""
+        with contextlib.suppress(ValueError):  # after a failure, the writer raises ValueError
             self._open_writer.rollback()
 
     def find(
         self, query: Query, limit: int, offset: int, *, by_date: bool
     ) -> tuple[int, list[tuple[int, float]]]:
-        """Returns the number of pages that match, and the ids and scores of those from `offset` on. In the order
-        of dates all scores are 0."""
-        if self._stamp() is None:  # the words of an older index, whose pages are gone
+        """Returns the total number of matching pages, and the ids and scores of at most `limit` matching
+        pages from index `offset` on. `limit` 0 means all. If the pages are sorted by date, all scores are
+        0."""
+        if self._stamp() is None:  # the words belong to an older index, whose pages were deleted
             return 0, []
         with _readable_errors(self._folder):
             searcher = self._opened().searcher()
@@ -184,11 +187,11 @@ class TantivyWords:
         return total, [(int(key or 0), score) for key, score in zip(keys, scores, strict=True)]
 
     def count(self, query: Query) -> int:
-        """Returns the number of pages that match."""
+        """Returns the number of matching pages."""
         return self.find(query, 1, 0, by_date=False)[0]
 
     def _query(self, query: Query) -> Any:
-        """Returns the query: one alternative of each group."""
+        """Returns the tantivy query, which requires at least one match in each group."""
         make, occur = self._tantivy.Query.boolean_query, self._tantivy.Occur
         groups = [make([(occur.Should, self._part(part)) for part in group]) for group in query.groups]
         return make([(occur.Must, group) for group in groups])
@@ -209,7 +212,8 @@ class TantivyWords:
         return found
 
     def _words(self, column: str, term: Term) -> Any:
-        """Returns the query of a word or phrase. Its words consist of letters and digits only."""
+        """Returns the tantivy query for a word or phrase. The words need no escaping, because they contain
+        only letters and digits."""
         make, schema, words = self._tantivy.Query, self._opened().schema, list(term.words)
         if len(words) == 1:
             if term.is_prefix:
@@ -234,7 +238,7 @@ class TantivyWords:
 
 
 def _day_number(day: str) -> int:
-    """Returns a day, a month or a year as a number. What is missing counts as the first.
+    """Returns a date as a number. A missing month or day is replaced by 01. An invalid date returns 0.
 
     >>> _day_number("2026-03"), _day_number("2026-03-15"), _day_number("")
     (20260301, 20260315, 0)
@@ -246,13 +250,13 @@ def _day_number(day: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Returns a pattern for a text, in the regular expressions of tantivy."""
+    """Escapes a text for a tantivy regular expression."""
     return "".join(char if char.isalnum() or char in "/_" else f"\\{char}" for char in text)
 
 
 @contextlib.contextmanager
 def _readable_errors(folder: Path) -> Iterator[None]:
-    """Replaces the errors of tantivy and of the file system."""
+    """Replaces the errors of tantivy and of the file system with DiskFull or UsageError."""
     try:
         yield
     except (ValueError, OSError) as error:

@@ -1,7 +1,7 @@
 """Splits texts into words for the index and for queries.
 
-Case, width and diacritics are ignored when words are compared. In scripts without spaces between words
-(Chinese, Japanese, Thai and others), and in Korean, every two adjacent characters are a word.
+Comparisons of words ignore case, width and diacritics. In scripts without spaces between words (Chinese,
+Japanese, Thai and others), and in Korean, every two adjacent characters are a word.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ AFTER: Final = rf"(?![^\W_{_UNSPACED}]|[{_MARKS}{_VOWELS}])"
 
 
 class _SameLength(dict[int, str]):
-    """Maps each character to its folded form if that is one character, otherwise to itself."""
+    """Maps each character to its folded form if the folded form is a single character, otherwise to
+    itself."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -48,8 +49,8 @@ _same_length = _SameLength()
 
 
 def fold_in_place(text: str) -> str:
-    """Folds the characters of a text without changing its length. Characters whose folded form is longer or
-    empty are not changed.
+    """Folds the characters of a text without changing its length. Characters whose folded form is empty or
+    longer than one character are not changed.
 
     >>> fold_in_place("Crème Straße")
     'creme straße'
@@ -63,8 +64,8 @@ def is_unspaced(word: str) -> bool:
 
 
 class Word(NamedTuple):
-    """A folded word, and the span of its characters in the text. `is_last`: whether it is the single last
-    character of a run without spaces, which is indexed in addition to the pairs."""
+    """A folded word, and the span of its characters in the text. `is_last`: whether the word is the last
+    character of a run without spaces. This character is indexed in addition to the pairs of characters."""
 
     text: str
     start: int
@@ -73,7 +74,7 @@ class Word(NamedTuple):
 
 
 def fold(word: str) -> str:
-    """Folds a word, so that words which differ only in case, width or diacritics become equal.
+    """Folds a word. Words that differ only in case, width or diacritics have the same folded form.
 
     >>> fold("Ｃａｆé"), fold("Straße"), fold("Łódź"), fold("が")
     ('cafe', 'strasse', 'lodz', 'が')
