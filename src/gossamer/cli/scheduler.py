@@ -112,9 +112,9 @@ def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Aw
 
 def missed_gates(gates: list[str], summary: Summary) -> list[str]:
     """Returns the gates of `--fail-on` that a summary does not meet."""
-    from gossamer.app import gate_setup
+    from gossamer.app import quality_gate_setup
 
-    return gate_setup.unmet_gates(gate_setup.gates(gates, ()), summary)
+    return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
 
 
 def stop_event(say: Callable[..., None]) -> asyncio.Event:

@@ -26,8 +26,8 @@ from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCra
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
 from gossamer.worker.concurrency_level import current_level
-from gossamer.worker.landed_visits import LandedVisits
 from gossamer.worker.lease_keeper import LeaseKeeper
+from gossamer.worker.uncommitted_visits import UncommittedVisits
 from gossamer.worker.worker_score import ScoreKeeper
 
 STATE_INTERVAL_S = 1.0
@@ -126,7 +126,7 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._starved: dict[str, int] = {}
-        self._landed = LandedVisits()
+        self._landed = UncommittedVisits()
         # if there is a byte limit, hosts wait for the commit, which counts the bytes
         self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)

@@ -25,7 +25,7 @@ NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 Name = tuple[int, int]
 
 
-class LandedVisits:
+class UncommittedVisits:
     """The visits of one worker that wait for their commit, by bucket and token. For each visit, the time at
     which its host may be requested again is stored."""
 

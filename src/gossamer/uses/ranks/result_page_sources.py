@@ -1,4 +1,4 @@
-"""The ways to get result pages: search providers and unlockers (with the user's key), own requests if the
+"""The sources of result pages: search providers and unlockers (with the user's key), own requests if the
 user chooses them explicitly, and stored pages."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NO_PROVIDER = (
 MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
 
 
-class Way(NamedTuple):
-    """A way to fetch result pages.
+class ResultPageSource(NamedTuple):
+    """A source of result pages.
 
     - `name`: the provider, the unlocker, `own` or `archive`.
     - `form`: `html`, or the name of the provider if it returns JSON.
@@ -52,7 +52,7 @@ class Way(NamedTuple):
     notice: str = ""
 
     def refuses(self, search: Search) -> str:
-        """Returns the reason why a search cannot be fetched this way, or ''."""
+        """Returns the reason why a search cannot be fetched from this source, or ''."""
         if search.engine not in self.engines:
             return f"{self.name} does not search {search.engine}"
         if search.device == "mobile" and not self.mobile:
@@ -68,11 +68,11 @@ class Way(NamedTuple):
 
 
 _PROVIDERS = {
-    "serpapi": Way("serpapi", "serpapi", seconds=3.0),
-    "searchapi": Way("searchapi", "searchapi", seconds=3.0),
-    "serper": Way("serper", "serper", ("google",), mobile=False, seconds=2.0),
-    "dataforseo": Way("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
-    "zyte": Way("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
+    "serpapi": ResultPageSource("serpapi", "serpapi", seconds=3.0),
+    "searchapi": ResultPageSource("searchapi", "searchapi", seconds=3.0),
+    "serper": ResultPageSource("serper", "serper", ("google",), mobile=False, seconds=2.0),
+    "dataforseo": ResultPageSource("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
+    "zyte": ResultPageSource("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
 }
 """The search providers. Zyte returns results only with `serp=true`, which is added to its setting."""
 
@@ -89,54 +89,54 @@ def provider_setting(given: str) -> str:
     return given
 
 
-def choose_way(
+def choose_source(
     options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
-) -> Way:
-    """Returns the way of a run. `options`: the options of `gossamer.run`, whose setting `unlocker` names the
+) -> ResultPageSource:
+    """Returns the page source of a run. `options`: the options of `gossamer.run`, whose setting `unlocker` names the
     provider. `with_key`: whether the provider's key must be set. Raises UsageError and ConfigError."""
     if archive is not None:
-        return Way("archive", seconds=0.01)
+        return ResultPageSource("archive", seconds=0.01)
     if own:
-        return Way("own", seconds=7.5, notice=OWN_NOTICE)
+        return ResultPageSource("own", seconds=7.5, notice=OWN_NOTICE)
     account = unlocker_account(options, with_key=with_key, none_named=NO_PROVIDER)
     known = _PROVIDERS.get(account.name)
     if known is not None and (known.form != "zyte" or account.options.get("serp") == "true"):
         return known._replace(account=account)
     notice = UNLOCKER_NOTICE.format(name=account.name)
-    return Way(account.name, seconds=8.0, account=account, notice=notice)
+    return ResultPageSource(account.name, seconds=8.0, account=account, notice=notice)
 
 
 def crawl_options(
-    way: Way, given: Mapping[str, Any], left: int | None, archive: str | None
+    source: ResultPageSource, given: Mapping[str, Any], left: int | None, archive: str | None
 ) -> dict[str, Any]:
     """Returns the options of a crawl that fetches result pages. `left`: the credits that may be spent."""
     options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
-    if way.account is not None:
-        options |= {"ladder": "unlocker", "delay": 0, "per_host": way.account.at_once, "concurrency": 20}
+    if source.account is not None:
+        options |= {"ladder": "unlocker", "delay": 0, "per_host": source.account.at_once, "concurrency": 20}
         if left is not None:
             options["credits"] = left
-    elif way.name == "archive":
+    elif source.name == "archive":
         options |= {"archive": archive, "delay": 0, "retries": "none"}
     else:
         options |= {"delay": OWN_DELAY, "per_host": 1, "retries": "none"}
     return options | dict(given)
 
 
-def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
+def headers_of(source: ResultPageSource, search: Search, referer: str) -> dict[str, str]:
     """Returns the headers of a request. The header `Sec-CH-UA-Mobile` tells a provider's API which device to
     use."""
     mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
-    if way.form != "html" or way.name == "archive":
+    if source.form != "html" or source.name == "archive":
         return mobile
     if mobile:
         mobile["User-Agent"] = MOBILE_AGENT
-    return mobile | ({"Referer": referer} if way.name == "own" else {})
+    return mobile | ({"Referer": referer} if source.name == "own" else {})
 
 
-def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
-    """Returns the searches that the way cannot fetch, each with the reason. Raises UsageError if the way
-    cannot fetch any of them."""
-    refused = {name: why for name, search in searches.items() if (why := way.refuses(search))}
+def check_source(source: ResultPageSource, searches: Mapping[str, Search]) -> dict[str, str]:
+    """Returns the searches that the source cannot fetch, each with the reason. Raises UsageError if the
+    source cannot fetch any of them."""
+    refused = {name: why for name, search in searches.items() if (why := source.refuses(search))}
     if searches and len(refused) == len(searches):
         raise UsageError(f"{next(iter(refused.values()))}: choose another provider")
     return refused

@@ -38,7 +38,7 @@ Group = tuple[str, str, str]
 """Engine, form and device."""
 
 
-class Settling:
+class CheckRecorder:
     """Settles checks inside a transaction. `followed`: the domains of each search, with True for the user's
     own."""
 

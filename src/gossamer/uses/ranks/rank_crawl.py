@@ -20,8 +20,8 @@ from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
 from gossamer.uses.ranks.own_exits import crawl_by_exits, exit_options, read_exits
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
+from gossamer.uses.ranks.result_page_sources import ResultPageSource, headers_of
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
-from gossamer.uses.ranks.ways import Way, headers_of
 
 if TYPE_CHECKING:
     from gossamer import PageView
@@ -44,7 +44,7 @@ def parse_page(
     return result_page(body, engine, url, data=layout)
 
 
-class RankWatch:
+class RankCrawl:
     """Crawls result pages and writes them into the history. Threads of the crawl write the rows, one at a
     time. `hosts`: the addresses of the engines. `layout`: a data file for HTML pages. `keep`: whether bodies
     are kept. `tell`: called with messages for the user."""
@@ -53,14 +53,14 @@ class RankWatch:
         self,
         searches: Mapping[str, Search],
         history: RankHistory,
-        way: Way,
+        source: ResultPageSource,
         *,
         hosts: Mapping[str, str] = HOSTS,
         layout: PageRules | None = None,
         keep: bool = True,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
+        self.searches, self.source, self._hosts, self._layout = searches, source, hosts, layout
         self._history, self._keep, self._tell = history, keep, tell
         self._lock = threading.Lock()
         self._recorded: set[tuple[str, int]] = set()
@@ -70,7 +70,7 @@ class RankWatch:
         found = []
         for one in requests:
             search = self.searches[one.search]
-            headers = headers_of(self.way, search, REFERERS[search.engine])
+            headers = headers_of(self.source, search, REFERERS[search.engine])
             found.append(
                 {
                     "url": search_url(search, one.page, self._hosts),
@@ -84,7 +84,7 @@ class RankWatch:
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches pages. Returns the state of the crawl, or `no-credit: ...` if the provider's account is empty.
         Raises GossamerError, for example for a wrong key."""
-        if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
+        if self.source.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
             with exit_options(proxies, options) as exits:
                 background = Background(
                     lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded, self._tell)
@@ -117,7 +117,7 @@ class RankWatch:
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
         """Returns the site of the engines."""
-        if self.way.name == "own":
+        if self.source.name == "own":
             options = {"render": MEASURED, **options}
         # the name "default" matches every host, including the targets of redirects
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
@@ -154,7 +154,7 @@ class RankWatch:
             body = without_marks(body)
         parsed = None
         if body:
-            parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
+            parsed = parse_page(self.source.form, body, search.engine, int(page), row["url"], self._layout)
             if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than such a page
                 parsed = None
         return FetchedResultPage(
@@ -164,8 +164,8 @@ class RankWatch:
             parsed=parsed,
             error=row["error"],
             since_page=int(first),
-            source=self.way.name,
-            form=self.way.form,
+            source=self.source.name,
+            form=self.source.form,
             url=row["url"],
             body=body,
             credits=row["credits"],
@@ -175,12 +175,12 @@ class RankWatch:
 class PageRows:
     """The sink for result pages."""
 
-    def __init__(self, watch: RankWatch) -> None:
-        self._watch = watch
+    def __init__(self, crawl: RankCrawl) -> None:
+        self._crawl = crawl
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Records rows. They are durable when this returns."""
-        self._watch.write([row for row in rows if "page" in row and "body" in row])
+        self._crawl.write([row for row in rows if "page" in row and "body" in row])
 
 
 def _row(carry: str, at: float, url: str, body: bytes, paid: int, error: str = "") -> dict[str, Any]:
