@@ -25,7 +25,7 @@ from alike import opened, server
 from msgspec import Meta
 
 from gossamer import Item, Site
-from gossamer.frontier.quality import RecentPages
+from gossamer.frontier.quality_records import RecentPages
 from gossamer.items import clean, deduplicate
 from gossamer.items.quality_gates import Window, count_visit, parse
 from gossamer.model.item import plain_fields

@@ -29,7 +29,7 @@ import xxhash
 from gossamer.app import revisit_budget, revisit_loop
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, Setup
-from gossamer.app.revisit_home import StoreHome
+from gossamer.app.page_table_storage import SharedTableStorage
 from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.revisit_setup import rules_of_job
 from gossamer.config.settings import Settings
@@ -39,8 +39,8 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import KnownLine, Settle
 from gossamer.recrawl import revisit_policy as policy
 from gossamer.recrawl.known_pages import TABLE_NAME
-from gossamer.recrawl.page_chunks import CHUNK_PAGES, STATE, pack
 from gossamer.recrawl.page_table import PageState, VisitInbox, encode_line, page_id
+from gossamer.recrawl.page_table_chunks import CHUNK_PAGES, STATE, pack
 from gossamer.recrawl.stored_table import StoredTable, VisitOutcomes
 from gossamer.store import keys
 from gossamer.store.embedded import Embedded
@@ -248,7 +248,7 @@ async def simulate(store: Store, folder: Path, given: argparse.Namespace) -> Non
     (folder / "c").mkdir(parents=True)
     rules = rules_of_job(job)
     assert rules is not None
-    home = StoreHome(store, "c") if given.fleet else None
+    home = SharedTableStorage(store, "c") if given.fleet else None
     loop = RevisitLoop(setup, store, rules, print, lambda: clock[0], lambda: clock[0], home)
     adds, inbox = Enqueuer(setup, store), Reports(store, folder, given.fleet)
     empty = await memory(store)

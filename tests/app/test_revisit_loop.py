@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, Setup
-from gossamer.app.revisit_home import Do, FolderHome, StoreHome
+from gossamer.app.page_table_storage import Do, FolderTableStorage, SharedTableStorage
 from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.revisit_setup import FleetSignals, rules_of_job, with_site_rules
 from gossamer.app.wiring import open_url
@@ -33,7 +33,7 @@ HOUR, DAY = 3600.0, 86_400.0
 URL = "https://a.example/"
 
 
-class OutcomesAtHand(StoreHome):
+class OutcomesAtHand(SharedTableStorage):
     """A table in the store. The outcomes of `reports` are added to its list before it is read."""
 
     def __init__(self, store: Store) -> None:
@@ -62,7 +62,7 @@ class Desk:
         setup = Setup(job=job, crawl="c", spec=Spec(job.targets), store="", seeds=[URL], allowed=[])
         rules = rules_of_job(job)
         assert rules is not None
-        home = OutcomesAtHand(self.store) if self.on_fleet else FolderHome(self.folder / "c")
+        home = OutcomesAtHand(self.store) if self.on_fleet else FolderTableStorage(self.folder / "c")
         self.loop = RevisitLoop(
             setup, self.store, rules, self.told.append, lambda: self.wall, lambda: self.mono, home
         )

@@ -15,7 +15,7 @@ from typing import Any
 
 import redis
 
-from gossamer.app.revisit_home import StoreHome
+from gossamer.app.page_table_storage import SharedTableStorage
 from gossamer.app.wiring import open_url
 from gossamer.recrawl.page_table import PageState, line_of
 from gossamer.recrawl.revisit_rules import rules_of
@@ -111,7 +111,7 @@ async def read_table(url: str, crawl: str) -> list[PageState]:
 
     store = await open_url(url, embedded=False)
     try:
-        home = StoreHome(store, crawl)
+        home = SharedTableStorage(store, crawl)
         pages = await home.open(rules, do)
         while await home.take_visits(pages, round(time.time()), do):
             pass

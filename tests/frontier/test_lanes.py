@@ -10,7 +10,7 @@ from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds
 from gossamer.politeness.breaker import HostTrouble
 from gossamer.state.fleet_crawls import Edit, FleetCrawls
-from gossamer.state.worker_lanes import heap_of_host, heaps_of_crawl
+from gossamer.state.lane_backlog import heap_of_host, heaps_of_crawl
 from gossamer.state.workers import Refusals, WorkerRecord, WorkerRecords
 from gossamer.store.store import Store
 

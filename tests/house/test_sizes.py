@@ -202,7 +202,7 @@ LUA_SHARED = {
     "breaker",
     "heap_of_host",
     "host_state",
-    "landed",
+    "ended_requests",
     "ready_heaps",
     "grant_leases",
     "failover",

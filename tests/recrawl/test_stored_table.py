@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.app.revisit_home import StoreHome
+from gossamer.app.page_table_storage import SharedTableStorage
 from gossamer.app.wiring import open_url
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import forget_crawl
 from gossamer.model.request import KnownPage
 from gossamer.model.visit import KnownLine
 from gossamer.recrawl import stored_table
-from gossamer.recrawl.page_chunks import CHUNK_PAGES
 from gossamer.recrawl.page_table import line_of
+from gossamer.recrawl.page_table_chunks import CHUNK_PAGES
 from gossamer.recrawl.revisit_rules import RevisitRules, rules_of
 from gossamer.recrawl.scheduled_pages import ScheduledPages
 from gossamer.recrawl.stored_table import VisitOutcomes
@@ -47,14 +47,14 @@ async def store(valkey_url: str) -> AsyncIterator[Store]:
     await found.close()
 
 
-async def opened(store: Store, now: int = NOW) -> tuple[StoreHome, ScheduledPages]:
-    home = StoreHome(store, "c")
+async def opened(store: Store, now: int = NOW) -> tuple[SharedTableStorage, ScheduledPages]:
+    home = SharedTableStorage(store, "c")
     pages = await home.open(rules(), do)
     pages.restore(now)
     return home, pages
 
 
-async def taken(home: StoreHome, pages: ScheduledPages, now: int = NOW) -> None:
+async def taken(home: SharedTableStorage, pages: ScheduledPages, now: int = NOW) -> None:
     while await home.take_visits(pages, now, do):
         pass
 

@@ -7,8 +7,8 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
-from gossamer.app.gate_setup import gone_counted
 from gossamer.app.job import Job, JobOutput
+from gossamer.app.quality_gate_setup import gone_counted
 from gossamer.app.seeding import prepare
 from gossamer.app.sink_setup import make_outputs
 from gossamer.app.wiring import open_store

@@ -46,7 +46,7 @@ def error_of(job: Job, summary: Summary) -> GossamerError | None:
 
 
 def _error_of(job: Job, summary: Summary) -> GossamerError | None:
-    from gossamer.app.gate_setup import missed_gates
+    from gossamer.app.quality_gate_setup import missed_gates
 
     reason = summary.reason or ""
     if summary.state == "stopped" and reason.startswith("gate "):

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gossamer.app.enqueuer import Enqueuer
-from gossamer.app.gate_setup import gates
 from gossamer.app.job import Job, Setup
 from gossamer.app.network_setup import Network
+from gossamer.app.quality_gate_setup import gates
 from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, is_running, running_writers

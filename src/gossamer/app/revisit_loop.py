@@ -24,8 +24,8 @@ import msgspec
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
+from gossamer.app.page_table_storage import FolderTableStorage, PageTableStorage
 from gossamer.app.revisit_budget import RevisitBudget
-from gossamer.app.revisit_home import FolderHome, TableHome
 from gossamer.errors import StoreChanged, StoreError, of_data
 from gossamer.frontier.frontier_client import CHUNK_URLS
 from gossamer.frontier.summary import crawl_counts
@@ -70,12 +70,12 @@ class RevisitLoop:
         warn: Say,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-        home: TableHome | None = None,
+        home: PageTableStorage | None = None,
     ) -> None:
         """`home`: the place of the page table. By default, this is the crawl's folder."""
         if home is None:
             assert setup.known_at is not None, "only processes of a fleet have no folder"
-            home = FolderHome(setup.known_at)
+            home = FolderTableStorage(setup.known_at)
         self._home = home
         self._setup, self._store, self._warn = setup, store, warn
         self._clock, self._monotonic = clock, monotonic

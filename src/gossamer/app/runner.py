@@ -16,10 +16,10 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.app.enqueuer import policy
-from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
 from gossamer.app.preflight import output_files, rehearse
 from gossamer.app.producer_runner import run_producers, say_nothing
+from gossamer.app.quality_gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
 from gossamer.app.revisit_setup import revisits_of

@@ -18,9 +18,9 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
-from gossamer.app.gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
+from gossamer.app.quality_gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
 from gossamer.app.verbose_output import VisitLines, write_stderr
 from gossamer.config.data_files import make_folder, open_file
@@ -33,7 +33,7 @@ from gossamer.frontier.cold import Cold, open_cold, run_spiller
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import served_heaps
-from gossamer.frontier.quality import HeldRows
+from gossamer.frontier.quality_records import HeldRows
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.absence import Usual
 from gossamer.model.interfaces import Log, TableSink

@@ -26,7 +26,7 @@ from gossamer.blocks.response import (
 )
 from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
 from gossamer.blocks.vendors import VENDORS
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
@@ -87,17 +87,17 @@ _MORE = (
     b"unusual",
     b"location.re",
 )
-_TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
-_TYPOGRAPHY = late_pattern(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
+_TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
+_TYPOGRAPHY = lazy_pattern(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
 """Spaces, quotation marks and dashes in UTF-8."""
-_USUAL = late_pattern(rb"[^<>]{12,}")
-_NOTICE = late_pattern(
+_USUAL = lazy_pattern(rb"[^<>]{12,}")
+_NOTICE = lazy_pattern(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
     rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
 """Words in the titles of notices, in lower case."""
-_BRIEF = late_pattern(
+_BRIEF = lazy_pattern(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )

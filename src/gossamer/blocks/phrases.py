@@ -6,48 +6,48 @@ The gaps between the words of a pattern have a limited length. No gap extends be
 from __future__ import annotations
 
 from gossamer.data import alternatives
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
-PROOF = late_pattern(alternatives("notice_phrases", "proof"))
+PROOF = lazy_pattern(alternatives("notice_phrases", "proof"))
 """Sentences that demand a proof from this visitor."""
 
-LIMIT = late_pattern(alternatives("notice_phrases", "limit"))
+LIMIT = lazy_pattern(alternatives("notice_phrases", "limit"))
 """Sentences about too many requests by this visitor. Also sentences that ask the visitor to wait in a
 queue."""
 
-REFUSED = late_pattern(alternatives("notice_phrases", "refused"))
+REFUSED = lazy_pattern(alternatives("notice_phrases", "refused"))
 """Sentences that refuse this visitor."""
 
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
-TOLD = late_pattern(alternatives("notice_phrases", "told"))
+TOLD = lazy_pattern(alternatives("notice_phrases", "told"))
 """Words just before a sentence that refuses this visitor. Such words show that the page is about notices and
 is not a notice itself."""
-WEB = late_pattern(alternatives("notice_phrases", "web"))
+WEB = lazy_pattern(alternatives("notice_phrases", "web"))
 """Words about the web. A refusal that addresses nobody counts only if the page contains such a word.
 Otherwise, the refusal may be about a closed road or park."""
-ALIKE = late_pattern(alternatives("notice_phrases", "alike"))
+ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
 """A title of more than three words must contain at least one of these words to be the title of a notice."""
-BARE = late_pattern(alternatives("notice_phrases", "bare"))
+BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
 """A refusal with one of these beginnings addresses nobody."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
-VISIT = late_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
+VISIT = lazy_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
 """Words for a thing of this visitor, such as the address, the network or the request."""
-SHUT = late_pattern(alternatives("notice_phrases", "shut"))
+SHUT = lazy_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
-ODD = late_pattern(alternatives("notice_phrases", "odd"))
+ODD = lazy_pattern(alternatives("notice_phrases", "odd"))
 """Words that name a problem with the visitor's address, network or request."""
-PERSON = late_pattern(alternatives("notice_phrases", "person"))
-PROVE = late_pattern(alternatives("notice_phrases", "prove"))
-SELF = late_pattern(alternatives("notice_phrases", "self"))
-PLACE = late_pattern(alternatives("notice_phrases", "place"))
-CONTENT = late_pattern(alternatives("notice_phrases", "content"))
-NOT = late_pattern(alternatives("notice_phrases", "not"))
-LATER = late_pattern(alternatives("notice_phrases", "later"))
+PERSON = lazy_pattern(alternatives("notice_phrases", "person"))
+PROVE = lazy_pattern(alternatives("notice_phrases", "prove"))
+SELF = lazy_pattern(alternatives("notice_phrases", "self"))
+PLACE = lazy_pattern(alternatives("notice_phrases", "place"))
+CONTENT = lazy_pattern(alternatives("notice_phrases", "content"))
+NOT = lazy_pattern(alternatives("notice_phrases", "not"))
+LATER = lazy_pattern(alternatives("notice_phrases", "later"))
 """Words about what might happen in the future. A sentence with such a word does not count."""
-ENDS = late_pattern(r"[.!?](?: |$)|[。！？؟]")
+ENDS = lazy_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 import msgspec
 
 from gossamer.blocks.signs import CODE
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
@@ -27,14 +27,14 @@ REFUSING = frozenset(
 """Statuses that servers send to visitors whom they refuse. A server may also send one of these statuses for
 another reason."""
 
-_TITLE = late_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
-_CHARSET = late_pattern(rb"charset=[\"']?([\w-]{3,20})")
-_HIDDEN = late_pattern(rb"<(script|style|noscript|template|svg|title|!--)")
-_FIELD = late_pattern(
+_TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
+_CHARSET = lazy_pattern(rb"charset=[\"']?([\w-]{3,20})")
+_HIDDEN = lazy_pattern(rb"<(script|style|noscript|template|svg|title|!--)")
+_FIELD = lazy_pattern(
     rb"<input(?:[^<>]{0,400}?type=[\"']?(?:password|email|text|search|tel)|(?![^<>]{0,400}type=|[^<>]{0,400}hidden)[^<>]{0,400}>)"
     rb"|<textarea(?![^<>]{0,400}-response)|<select(?![^<>]{0,200}lang)[\s>]"
 )
-_PASSWORD = late_pattern(rb"<input[^<>]{0,400}?type=[\"']?password")
+_PASSWORD = lazy_pattern(rb"<input[^<>]{0,400}?type=[\"']?password")
 
 
 class Block(msgspec.Struct, frozen=True):

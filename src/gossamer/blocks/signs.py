@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
-CODE = late_pattern(
+CODE = lazy_pattern(
     rb"c(?:aptcha|loudf|f-|f_chl|hl|hallenge|pt|odeimage|ha(?<=altcha))"
     rb"|_(?:px|sec/|chl|validation|id=(?<=incident_id=)|ident_block|identify_cookie|r_blocked|cloudproxy|tmd_|jsl_|arcsjs|qrator"
     rb"|guard|session(?<=yunsuo_session)|fs-ch|ts=window|dialog)"
@@ -28,17 +28,17 @@ SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 WIDGETS = (
     (
         "turnstile",
-        late_pattern(rb"class=[\"'][^\"'<>]{0,200}cf-turnstile|turnstile\.render"),
+        lazy_pattern(rb"class=[\"'][^\"'<>]{0,200}cf-turnstile|turnstile\.render"),
         (b"challenges.cloudflare.com/turnstile",),
     ),
     (
         "hcaptcha",
-        late_pattern(rb"class=[\"'][^\"'<>]{0,200}h-captcha|hcaptcha\.render"),
+        lazy_pattern(rb"class=[\"'][^\"'<>]{0,200}h-captcha|hcaptcha\.render"),
         (b"hcaptcha.com/1/api", b"hcaptcha.com/captcha"),
     ),
     (
         "recaptcha",
-        late_pattern(rb"class=[\"'][^\"'<>]{0,200}g-recaptcha|grecaptcha(?:\.enterprise)?\.render"),
+        lazy_pattern(rb"class=[\"'][^\"'<>]{0,200}g-recaptcha|grecaptcha(?:\.enterprise)?\.render"),
         (b"/recaptcha/api.js", b"/recaptcha/enterprise.js", b"/recaptcha/api2/", b"/recaptcha/enterprise/"),
     ),
     (
@@ -58,7 +58,7 @@ WIDGETS = (
         ),
     ),
 )
-INVISIBLE = late_pattern(
+INVISIBLE = lazy_pattern(
     rb"g-recaptcha[^<>]{0,300}data-size=[\"']?invisible|recaptcha/(?:api|enterprise)\.js\?[^\"'<> ]{0,100}render=6l"
 )
 
@@ -158,44 +158,44 @@ NOTICES: tuple[tuple[str, tuple[bytes, ...]], ...] = (
         ),
     ),
 )
-URL = late_pattern(
+URL = lazy_pattern(
     r"/sorry/(?:index|image)|/showcaptcha|/checkcaptcha|/errors/validatecaptcha|/splashui/captcha"
     r"|_____tmd_____/punish|validate\.perfdrive\.com|//wappass\.baidu\.com"
     r"|/\.within\.website/x/cmd/anubis|/distil_r_captcha|/px/captcha|walmart\.[a-z.]{2,6}/blocked\?"
     r"|/cdn-cgi/l/chk_|/.lsrecap/|//[\w.-]{1,80}\.queue-it\.net/|/verify/(?:captcha|traffic)(?![\w-])|/account/unhuman"
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
-CONSENT_URL = late_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
+CONSENT_URL = lazy_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
 """Matches the URLs of consent pages. Large sites show such a page before any content."""
-LOGIN_URL = late_pattern(
+LOGIN_URL = lazy_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
 )
-ASKED = late_pattern(
+ASKED = lazy_pattern(
     r"/(?:[\w-]*log-?in|sign-?in|log-?on|sign-?on|auth|account|anmelden|anmeldung|connexion|sso|oauth"
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
-BOX = late_pattern(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
+BOX = lazy_pattern(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
 """Matches an element whose class or id contains the word "captcha"."""
-PICTURE = late_pattern(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
-TO_CAPTCHA = late_pattern(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
-INPUT = late_pattern(
+PICTURE = lazy_pattern(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
+TO_CAPTCHA = lazy_pattern(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
+INPUT = lazy_pattern(
     rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
 )
 """Matches elements that a person fills in."""
-COOKIE = late_pattern(rb"document\.cookie ?=")
-AGAIN = late_pattern(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
-SHOWN = late_pattern(
+COOKIE = lazy_pattern(rb"document\.cookie ?=")
+AGAIN = lazy_pattern(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
+SHOWN = lazy_pattern(
     rb"<(?:script|img|iframe|frame|frameset|object|embed|video|audio|canvas|svg|form|input|picture|link|template)[\s>/]"
     rb"|http-equiv=[\"']?refresh"
 )
-DEFAULTS = late_pattern(
+DEFAULTS = lazy_pattern(
     r"welcome to nginx!|apache2 (?:ubuntu|debian) default page.{0,20}|apache http server test page.{0,60}"
     r"|test page for the (?:apache|nginx) .{0,60}"
     r"|iis windows(?: server)?|welcome to (?:caddy|openresty|tengine)!?|default web site page"
     r"|web server's default page|(?:default|domain) (?:parallels )?plesk.{0,20}page|domain default page|index of /"
 )
-LIMITED = late_pattern(
+LIMITED = lazy_pattern(
     r"too many requests|rate.?limit|slow down|zu viele anfragen|trop de requêtes|demasiadas|слишком много"
     r"|too many (?:queries|connections)|频繁|请求过多|waiting room|now in line|in the queue"
 )

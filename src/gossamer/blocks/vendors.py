@@ -12,19 +12,19 @@ import re
 from collections.abc import Callable
 
 from gossamer.blocks.response import Answer, Block, clip
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
-_CF_CODE = late_pattern(
+_CF_CODE = lazy_pattern(
     rb"(?:cf-error-code[^<>]{0,40}>|error code:? ?|\"error_code\": ?|/error-|error )(1[0-9]{3})(?![0-9])"
 )
 _CF_BLOCKS = (b"1005", b"1006", b"1007", b"1008", b"1009", b"1010", b"1011", b"1012", b"1015", b"1020")
 """Cloudflare's error codes that are about the visitor. Cloudflare's other error codes are about the site."""
-_AKAMAI_REFERENCE = late_pattern(r"reference ?#\s?[0-9a-f]+\.[0-9a-f]+\.|errors\.edgesuite\.net")
-_DATADOME = late_pattern(
+_AKAMAI_REFERENCE = lazy_pattern(r"reference ?#\s?[0-9a-f]+\.[0-9a-f]+\.|errors\.edgesuite\.net")
+_DATADOME = lazy_pattern(
     rb"(?:ct|geo)\.captcha-delivery\.com|captcha-delivery\.com\\?/(?:captcha|interstitial|[ci]\.js)"
 )
-_INCAPSULA_SCRIPT = late_pattern(rb"_incapsula_resource\?swjiylwa=[0-9a-f]+,")
-_ANUBIS = late_pattern(
+_INCAPSULA_SCRIPT = lazy_pattern(rb"_incapsula_resource\?swjiylwa=[0-9a-f]+,")
+_ANUBIS = lazy_pattern(
     rb"<script[^<>]{0,80}id=[\"']?anubis_(?:challenge|version)|within\.website/x/cmd/anubis/(?:static/js|api/)"
 )
 

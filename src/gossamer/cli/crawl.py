@@ -417,8 +417,8 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary, and the reason for a failure. Returns the exit code."""
-    from gossamer.app.gate_setup import STOPPED_BY_SITE, missed_gates
     from gossamer.app.outcome import RETRYABLE, came_to_nothing
+    from gossamer.app.quality_gate_setup import STOPPED_BY_SITE, missed_gates
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import format_counts, put_json, remark
     from gossamer.cli.summaries import advice, put_summary

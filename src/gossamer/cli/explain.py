@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import HostView
     from gossamer.frontier.url_lookup import UrlState
     from gossamer.sites import LoadedSite
-    from gossamer.state.worker_lanes import HeapLine
+    from gossamer.state.lane_backlog import HeapLine
     from gossamer.store.store import Store
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
@@ -116,7 +116,7 @@ def _said(attempt: dict[str, Any]) -> str:
 
 async def host_gates(store: Store, name: str, view: HostView) -> list[GateVerdict]:
     """Returns the gates that decide whether the host's next request may start now."""
-    from gossamer.state.worker_lanes import heap_of_host
+    from gossamer.state.lane_backlog import heap_of_host
 
     return gate_verdicts(view, await heap_of_host(store, name, view.host))
 

@@ -270,7 +270,7 @@ def format_robots(known: dict[str, float]) -> str:
 def format_lane(heap: str) -> str:
     """Formats the lane, the region and the difficulty of a host, if they are not the defaults. `heap` is the
     name of the heap in which the host waits."""
-    from gossamer.state.worker_lanes import split_heap
+    from gossamer.state.lane_backlog import split_heap
 
     name, region, hard = split_heap(heap)
     said = [f"lane {name}"] if name != "http" else []

@@ -201,22 +201,22 @@ def plan(
     from gossamer.cli.printing import put_json
     from gossamer.uses.ranks.own_exits import count_exits
     from gossamer.uses.ranks.plan import make_plan
-    from gossamer.uses.ranks.ways import check_way, choose_way
+    from gossamer.uses.ranks.result_page_sources import check_source, choose_source
 
     if proxies and not own:
-        raise UsageError("--proxies belongs to --own: a provider has its own ways")
+        raise UsageError("--proxies belongs to --own: a provider uses proxies of its own")
     found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
-    way = choose_way(
+    source = choose_source(
         crawl_settings(provider, budget, setting, data=data, store=store), own=own, with_key=False
     )
-    check_way(way, found.searches)
+    check_source(source, found.searches)
     last = known_pages(history or HISTORY)
     money = None if price is None else read_price(price)
     made = make_plan(
         found.searches,
         last,
         depth_of(strategy, first, no_fallback),
-        way,
+        source,
         price=money,
         exits=count_exits(proxies or (), read_settings(data, store, setting).store),
     )
@@ -313,7 +313,7 @@ def run(
     register_in(history or "")
     found = read_list(sources, rejected, defaults_of(domain, engine, country, language, device))
     if (ladder or proxies) and not own:
-        raise UsageError("--ladder and --proxies belong to --own: a provider has its own ways")
+        raise UsageError("--ladder and --proxies belong to --own: a provider uses proxies of its own")
     crawl = crawl_settings(
         provider, budget, setting, data=data, store=store, ladder=ladder, proxies=proxies, progress=not quiet
     )

@@ -114,7 +114,7 @@ def missed_gates(gates: list[str], summary: Summary) -> list[str]:
     """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
     from gossamer.app import gate_setup
 
-    return gate_setup.unmet_gates(gate_setup.gates(gates, ()), summary)
+    return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
 
 
 def stop_event(say: Callable[..., None]) -> asyncio.Event:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
     from gossamer.observability.current import Current
     from gossamer.observability.process_levels import ProcessLevel
-    from gossamer.state.worker_lanes import HeapLine
+    from gossamer.state.lane_backlog import HeapLine
     from gossamer.store.store import Store
 
 OfFreshness = Annotated[
@@ -181,7 +181,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.frontier.summary import expected_lost
     from gossamer.observability.current import current_figures
     from gossamer.observability.process_levels import process_levels
-    from gossamer.state.worker_lanes import heaps_of_crawl
+    from gossamer.state.lane_backlog import heaps_of_crawl
     from gossamer.state.workers import Refusals
 
     summary = await read_summary(census, settings, name)
@@ -335,7 +335,7 @@ async def stranded_findings(store: Store) -> list[Finding]:
     worker."""
     from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
-    from gossamer.state.worker_lanes import heaps_of_crawl
+    from gossamer.state.lane_backlog import heaps_of_crawl
 
     crawls = Crawls(store)
     records = [(name, await crawls.get(name)) for name in await crawls.names()]

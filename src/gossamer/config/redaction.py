@@ -9,21 +9,21 @@ from binascii import b2a_base64
 from typing import Any, TextIO
 from urllib.parse import quote, quote_plus, unquote
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 MASK = "***"
 
 _REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # a reference to a secret is not a secret itself
 # a URL with placeholders, as in gossamer's own hints
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
-_USERINFO = late_pattern(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
-_CREDENTIALS = late_pattern(r"://([^/?#\s\"'<>]*)@")
+_USERINFO = lazy_pattern(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
+_CREDENTIALS = lazy_pattern(r"://([^/?#\s\"'<>]*)@")
 _NAME = (  # any words, then a word for a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
     r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?\]?"
 )
-_WORDS = late_pattern(r"(?i)pass|pwd|secret|token|\bpin\b|otp|credential|api.?key")
+_WORDS = lazy_pattern(r"(?i)pass|pwd|secret|token|\bpin\b|otp|credential|api.?key")
 _HINTS = (
     "key",
     "token",
@@ -42,14 +42,14 @@ _HINTS = (
     "basic",
 )
 _VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
-_PARAMETER = late_pattern(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
-_HEADER = late_pattern(
+_PARAMETER = lazy_pattern(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
+_HEADER = lazy_pattern(
     r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])(?!\*\*\*(?:[\s\"']|$))[^\r\n]+"
 )
-_QUOTED = late_pattern(
+_QUOTED = lazy_pattern(
     rf"(?i)([\"'](?:{_NAME}|(?:set-)?cookie2?)[\"']\s*[:,]\s*b?)(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?)"
 )
-_SCHEME = late_pattern(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
+_SCHEME = lazy_pattern(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 
 _MAX_SECRETS = 1000
@@ -203,7 +203,7 @@ def _suspect(text: str) -> bool:
     return False
 
 
-_SECRET_LINE = late_pattern(
+_SECRET_LINE = lazy_pattern(
     rb"(?im)^((?:proxy-)?authorization|cookie2?|[a-z0-9-]*(?:key|token|auth|secret)[a-z0-9-]*):[ \t]*[^\r\n]+"
 )
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from gossamer import sites as site_files
 from gossamer.app import job_payload
 from gossamer.app.enqueuer import policy
-from gossamer.app.gate_setup import conclude_run, store_site_results
 from gossamer.app.job import Setup
+from gossamer.app.quality_gate_setup import conclude_run, store_site_results
 from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue

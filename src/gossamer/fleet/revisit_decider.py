@@ -15,8 +15,8 @@ import time
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
+from gossamer.app.page_table_storage import SharedTableStorage
 from gossamer.app.producer_runner import keep_open
-from gossamer.app.revisit_home import StoreHome
 from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.revisit_setup import rules_of_job
 from gossamer.errors import GossamerError, InUse
@@ -93,7 +93,7 @@ async def decide(setup: Setup, store: Store) -> None:
     def warn(line: str) -> None:
         log.warning("crawl %s: %s", setup.crawl, line)
 
-    loop = RevisitLoop(setup, store, rules, warn, now, home=StoreHome(store, setup.crawl))
+    loop = RevisitLoop(setup, store, rules, warn, now, home=SharedTableStorage(store, setup.crawl))
     try:
         await loop.open(Enqueuer(setup, store, "revisit"))
         async with keep_open(store, setup.crawl):

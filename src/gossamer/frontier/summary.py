@@ -13,7 +13,7 @@ from typing import Any
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Record
-from gossamer.frontier.quality import GoodRuns
+from gossamer.frontier.quality_records import GoodRuns
 from gossamer.model.quality import of_counts
 from gossamer.model.summary import Summary
 from gossamer.store import keys

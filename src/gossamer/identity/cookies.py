@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 MAX_COOKIE_BYTES = 4096
 """The maximum number of bytes of a cookie's name and value together."""
@@ -27,13 +27,13 @@ MAX_DOMAINS = 1000
 MAX_LIFETIME_S = 400 * 86_400
 """The maximum lifetime of a cookie in seconds."""
 
-_CONTROL = late_pattern(r"[\x01-\x08\x0b-\x1f\x7f]")
-_END = late_pattern(r"[\x00\r\n]")
-_DELIMITER = late_pattern(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
-_TIME = late_pattern(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?")
-_DAY = late_pattern(r"(\d{1,2})(?:\D.*)?")
-_YEAR = late_pattern(r"(\d{2,4})(?:\D.*)?")
-_SECONDS = late_pattern(r"-?\d+")
+_CONTROL = lazy_pattern(r"[\x01-\x08\x0b-\x1f\x7f]")
+_END = lazy_pattern(r"[\x00\r\n]")
+_DELIMITER = lazy_pattern(r"[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = lazy_pattern(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?")
+_DAY = lazy_pattern(r"(\d{1,2})(?:\D.*)?")
+_YEAR = lazy_pattern(r"(\d{2,4})(?:\D.*)?")
+_SECONDS = lazy_pattern(r"-?\d+")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 Key = tuple[str, str, bool, str]

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import UsageError
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.quality import MIN_ITEMS, GoodRun, Quality, SitePart, of_counts
 from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
@@ -213,7 +213,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_WORD = late_pattern(
+_WORD = lazy_pattern(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?%?)|(?P<name>[A-Za-z_]\w*(?:\.[\w-]+){0,2})|(?P<mark>[<>=!]=|[<>()]))"
 )
 MAX_DEPTH = 20

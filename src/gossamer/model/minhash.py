@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import xxhash
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
@@ -32,14 +32,14 @@ _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
 """Two headings have enough words in common if at least this many of their five word hashes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_WORD: Final = late_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
+_WORD: Final = lazy_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """Matches a word, or one character in scripts without spaces between words."""
-_DATE: Final = late_pattern(
+_DATE: Final = lazy_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
 """Matches dates and times in digits. Dates are removed before texts are compared, because the same page made
 on another day has another date."""
-_OUTLINE: Final = late_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
+_OUTLINE: Final = lazy_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
 """Matches the number of a heading. The number is removed, so that an inserted chapter does not change the
 text of later headings."""
 _EMPTY: Final = 1 << 64

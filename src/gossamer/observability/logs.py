@@ -21,7 +21,7 @@ from typing import Any, Final, TextIO, cast
 import msgspec
 
 from gossamer.config.redaction import mask
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.sites.site_logs import LoggedPage
 
 FORMATS: Final = ("text", "json")
@@ -78,9 +78,9 @@ BURST, WINDOW_S, MAX_KEYS = 20, 60.0, 1000
 of different lines that are remembered."""
 _ORDER = {name: place for place, name in enumerate(FIELDS)}
 # control characters, line and paragraph separators, marks that change the direction of text, lone surrogates
-_UNSAFE = late_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
-_BARE = late_pattern(r"[^\s\"'=]+")
-_NUMBER = late_pattern(r"\d+")
+_UNSAFE = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+_BARE = lazy_pattern(r"[^\s\"'=]+")
+_NUMBER = lazy_pattern(r"\d+")
 _PREFIX = "gossamer: "
 _SAME = ("crawl", "host", "error", "outcome", "worker", "state")
 """Two lines of the same event count as equal if these fields are the same."""

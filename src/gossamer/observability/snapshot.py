@@ -13,14 +13,14 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
-from gossamer.frontier.quality import GoodRuns
+from gossamer.frontier.quality_records import GoodRuns
 from gossamer.frontier.recent_rates import RecentRates, rates_of
 from gossamer.model.quality import Quality, of_counts
 from gossamer.observability.process_levels import ProcessLevel, process_levels
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.recrawl.freshness import Freshness, read_freshness
+from gossamer.state.lane_backlog import split_heap
 from gossamer.state.schedules import Schedules, Unread
-from gossamer.state.worker_lanes import split_heap
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -178,7 +178,7 @@ class Observer:
         groups = await self._store.by_server()
         calls = [(group[0], (name, *map(keys.tag, group))) for name in crawls for group in groups]
         found = [_Sums() for _ in crawls]
-        for number, reply in enumerate(await self._store.run_all("look", calls)):
+        for number, reply in enumerate(await self._store.run_all("crawl_statistics", calls)):
             if isinstance(reply, Exception):
                 raise reply
             found[number // len(groups)].add(msgspec.msgpack.decode(reply, type=_Look))
@@ -300,7 +300,7 @@ class Observer:
 
 
 class _Look(msgspec.Struct):
-    """The reply of `look.lua`. Lua encodes an empty table as an empty list."""
+    """The reply of `crawl_statistics.lua`. Lua encodes an empty table as an empty list."""
 
     n: dict[str, int] | list[int]
     leases: int

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.stats import CrawlStatistics, HostLine
 from gossamer.model.summary import Summary
+from gossamer.state.lane_backlog import heaps_of_crawl
 from gossamer.state.rates import Rates
-from gossamer.state.worker_lanes import heaps_of_crawl
 from gossamer.state.workers import Refusals, WorkerRecords
 
 QUIET_S = 15.0

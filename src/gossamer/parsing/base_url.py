@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.parsing.encodings import codec
 from gossamer.url import HrefResolver, origin
 from gossamer.url.routes import with_route
@@ -12,11 +12,11 @@ from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
 """If a document has one of these encodings, the queries of its URLs are encoded in UTF-8."""
-_ODD: Final = late_pattern(r"[^\x00-\x7f]")
+_ODD: Final = lazy_pattern(r"[^\x00-\x7f]")
 
 
-_SCHEME: Final = late_pattern(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
-_ROOTED: Final = late_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
+_SCHEME: Final = lazy_pattern(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
+_ROOTED: Final = lazy_pattern(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
 """Matches an href that can be made absolute with only the origin of the base URL."""
 
 

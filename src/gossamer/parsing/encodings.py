@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 
 from gossamer.data import sections
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 
@@ -54,16 +54,16 @@ LATE_META_BYTES = 65_536
 """A `<meta>` after the first PRESCAN_BYTES is used if it is within this many bytes from the start of a body.
 A browser also uses any `<meta>` that its parser finds before the end of the head."""
 
-_CHARSET = late_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
-_XML = late_pattern(
+_CHARSET = lazy_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+_XML = lazy_pattern(
     rb"""<\?xml(?>(?:(?!encoding)[^>])*)encoding[\0-\x20]*=[\0-\x20]*(?:"([^">\0-\x20]+)"|'([^'>\0-\x20]+)')[^>]*>"""
 )
-_NAME = late_pattern(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
-_EQUALS = late_pattern(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
-_WORD = late_pattern(rb"[\t\n\f\r >]")
-_META = late_pattern(rb"<meta[\t\n\f\r /]")
-_TAG = late_pattern(rb"/?[a-z][^\t\n\f\r >]*")
-_IN_CONTENT = late_pattern(
+_NAME = lazy_pattern(rb"[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)")
+_EQUALS = lazy_pattern(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
+_WORD = lazy_pattern(rb"[\t\n\f\r >]")
+_META = lazy_pattern(rb"<meta[\t\n\f\r /]")
+_TAG = lazy_pattern(rb"/?[a-z][^\t\n\f\r >]*")
+_IN_CONTENT = lazy_pattern(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*)|())"""
 )
 _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"iframe", b"noembed")

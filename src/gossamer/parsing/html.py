@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import xxhash
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 MAX_TITLE_CHARS: Final = 2000
 """Only this many characters of a title are kept."""
-_LANGUAGE: Final = late_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
+_LANGUAGE: Final = lazy_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
-_REFRESH: Final = late_pattern(
+_REFRESH: Final = lazy_pattern(
     r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
 """Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
 declarative refresh steps")."""
-_MERGED: Final = late_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
+_MERGED: Final = lazy_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
 """Maximum product of two numbers. The first number is the count of body and html start tags on a page. The
 second number is the size of the page in bytes. If such a tag has a new attribute, the parser copies all

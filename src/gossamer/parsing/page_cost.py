@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 MEMORY_BYTES = 64 << 20
 """Bytes of memory that reading any page may take. MEMORY_PER_BYTE more bytes are allowed for each byte of the
@@ -148,10 +148,10 @@ _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
-_FORMATS: Final = late_pattern(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
+_FORMATS: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
 _FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # this lookahead halves the time
 _ROOTS = rb"|[bB][oO][dD][yY]|[hH][tT][mM][lL]"
-_STARTS: Final = late_pattern(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
+_STARTS: Final = lazy_pattern(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
 _FORMATTING: Final = frozenset(
     ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
 )
@@ -189,10 +189,10 @@ the start tag. If more elements are between the two tags, the parser may leave a
 element open. This copy is inside the last of these elements. The reason is that the adoption agency algorithm
 of the HTML Standard stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
-_CLEAR: Final = late_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
+_CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags in plain notation. If two such start tags have the same text, their elements are
 equal."""
-_CLOSED: Final = late_pattern(
+_CLOSED: Final = lazy_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )
 """Matches a formatting element that contains only text and is then closed."""

@@ -16,7 +16,7 @@ import xxhash
 
 from gossamer.config.value_parsers import RUNGS, label, one_of
 from gossamer.model import proxy
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.page import Captured, Page
 from gossamer.model.request import Request, check_key
 from gossamer.parsing import pdf
@@ -51,10 +51,10 @@ MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value, in bytes of JSON."""
 MAX_COUNTERS = 100
 """Maximum number of counters to which one page may add."""
-_COUNTER = late_pattern(r"[\w./ -]{1,80}")
+_COUNTER = lazy_pattern(r"[\w./ -]{1,80}")
 _REPEATED = ("method", "body", "use", "carry")
 """Options of a request. Two requests of a page for the same URL differ if one of these options differs."""
-_ADDRESS = late_pattern(
+_ADDRESS = lazy_pattern(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
 )
 """Matches texts that look like a URL and cannot be a CSS selector."""

@@ -18,10 +18,10 @@ from functools import lru_cache
 from re import Pattern
 from typing import Any, SupportsIndex, overload
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.url import patterns
 
-_STEP = late_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
+_STEP = lazy_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 ALL_MEMBERS = None
 """The step `[*]`: all members of a list."""
@@ -78,10 +78,10 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
     return tuple(steps)
 
 
-_PSEUDO = late_pattern(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
+_PSEUDO = lazy_pattern(r"(\s*)::(text|attr\(\s*([^)\s]+)\s*\))\s*$")
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
-_CONTAINS = late_pattern(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
-_HAS_CLASS = late_pattern(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
+_CONTAINS = lazy_pattern(rf""":contains\(\s*({_QUOTED}|[^\s()"']+)\s*\)""")
+_HAS_CLASS = lazy_pattern(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
 
 
 class Selector:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
@@ -23,10 +23,10 @@ _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 not in this set, because they separate parts. The characters `* $` are not in this set either, because they
 have a special meaning. All these excluded characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
-_ODDS: Final = late_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
-_USUAL: Final = late_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
+_ODDS: Final = lazy_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
+_USUAL: Final = lazy_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
 """Matches URLs that have a path, no fragment, and no character to encode or decode. Nearly all URLs match."""
-_AUTHORITY: Final = late_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
+_AUTHORITY: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
 class RobotsRule(NamedTuple):
@@ -197,18 +197,18 @@ _KEYS: Final = {
     **dict.fromkeys(("crawl-delay", "crawldelay", "crawl delay"), _DELAY),
     **dict.fromkeys(("request-rate", "requestrate", "request rate"), _RATE),
 }
-_BLANK: Final = late_pattern(
+_BLANK: Final = lazy_pattern(
     r"(user[- ]?agent|(?:dis)?allow|diss?all?ow|site-?maps?|crawl[- ]?delay|request[- ]?rate)\s+(\S+)", re.I
 )
-_LONGER: Final = late_pattern(
+_LONGER: Final = lazy_pattern(
     r"(user-?agent|disallow|allow|site-?map|crawl-?delay|request-?rate)[a-z-]+", re.I
 )
-_SECONDS: Final = late_pattern(
+_SECONDS: Final = lazy_pattern(
     r"(\d{1,15}(?:[.,]\d{0,15})?|[.,]\d{1,15})\s*(?:s|secs?|seconds?)?", re.I | re.A
 )
-_PER: Final = late_pattern(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
+_PER: Final = lazy_pattern(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I | re.A)
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_PRODUCT: Final = late_pattern(r"([^\s/();,:]{1,200})/v?\d")
+_PRODUCT: Final = lazy_pattern(r"([^\s/();,:]{1,200})/v?\d")
 
 
 class Robots:

@@ -23,13 +23,13 @@ from urllib.parse import unquote
 
 from gossamer.config import value_parsers
 from gossamer.config.redaction import register_pair
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.proxy import SCHEMES, Proxy, country, kind, provider
 
 TAGS = ("type", "country", "provider", "scheme")
 MAX_LINE_CHARS = 2000
-_HOST = late_pattern(r"[\w{}-]+(?:\.[\w{}-]+)*\.?")
-_URL = late_pattern(r"([a-z0-9]+)://(?:([^@/]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/@\[\]]+):(\d{1,5})/?")
+_HOST = lazy_pattern(r"[\w{}-]+(?:\.[\w{}-]+)*\.?")
+_URL = lazy_pattern(r"([a-z0-9]+)://(?:([^@/]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/@\[\]]+):(\d{1,5})/?")
 _AGAIN = "write it as scheme://user:password@host:port"
 
 

@@ -1,4 +1,4 @@
-"""The page table of a fleet's crawl. The shared store contains this table in chunks of pages (`page_chunks`).
+"""The page table of a fleet's crawl. The shared store contains this table in chunks of pages (`page_table_chunks`).
 
 One process of the fleet reads all chunks into a working copy, which is a temporary SQLite file. This process
 decides which pages are due. A single script writes each change back to the store. The script stores the
@@ -23,8 +23,8 @@ import msgspec
 from gossamer.errors import InUse, StoreError
 from gossamer.frontier.frontier_client import call_until_confirmed
 from gossamer.model.visit import KnownLine
-from gossamer.recrawl.page_chunks import CHUNK_PAGES, pack, unpack
 from gossamer.recrawl.page_table import MAX_INBOX_LINES, PageTable
+from gossamer.recrawl.page_table_chunks import CHUNK_PAGES, pack, unpack
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -219,7 +219,7 @@ class VisitOutcomes:
 
 class StoredTable:
     """The page table of one crawl in the store, and the working copy of this table
-    (`revisit_home.TableHome`)."""
+    (`page_table_storage.PageTableStorage`)."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl

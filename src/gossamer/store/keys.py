@@ -59,7 +59,7 @@ same slot.
 | `{b:000}CRAWL:ag` | hash | the unfinished `gossamer add --again` commands: hash of the command -> `TOKEN SECONDS`, the token of the command and the time of its first run (`app.unfinished_additions`) | unfinished_additions | until the command ends |
 | `{b:000}CRAWL:fr` | string | the freshness of a crawl that visits its pages again (JSON, `recrawl.freshness`) | revisit_loop | the crawl |
 | `{b:000}CRAWL:sg` | list | URLs that a user reported as changed (`gossamer changed`), at most 10,000 | changed revisit_loop | until read |
-| `{b:N}CRAWL:vc` | hash | the page table of a fleet's crawl with `--revisit`: number -> chunk of known pages (`recrawl.page_chunks`). The bucket of this key and of `vq`, `vf`, `vi` and `vl` depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
+| `{b:N}CRAWL:vc` | hash | the page table of a fleet's crawl with `--revisit`: number -> chunk of known pages (`recrawl.page_table_chunks`). The bucket of this key and of `vq`, `vf`, `vi` and `vl` depends on the crawl's name (`table_bucket`) | table_commit | the crawl |
 | `{b:N}CRAWL:vq` | hash | the known pages that are queued for another visit: ID of the page -> number of its batch | table_commit | until visited |
 | `{b:N}CRAWL:vf` | hash | values of the page table: `version` (each commit changes it), `batch`, `price`, `wall`, and sums of measurements | table_commit | the crawl |
 | `{b:N}CRAWL:vi` | list | outcomes of visits that the page table does not contain yet, as compressed JSON lines (`KnownLine`) | visit_outcomes table_commit | until taken |
@@ -80,7 +80,7 @@ same slot.
 | `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and others, `skip:REASON`, `err:REASON`, `own:NAME` (`page.count`), `q|SITE|...` (`gossamer.model.quality`), `seeds` (the number of seeds without a response so far), `strangers` (pages used by hosts without a voucher), `singles` (pages used by hosts with one voucher), `token` (the number of the last claim), `letter` (the number of the last dead letter) | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | the committed lengths. file -> the length of the file in bytes; fill\|file -> an offset in the file of kept rows. The rows before this offset have already been copied to the new output | settle | the crawl |
-| `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality.HeldRows`) | quality | the run |
+| `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality_records.HeldRows`) | quality | the run |
 | `{b:N}CRAWL:y` | hash | the near-duplicate index. `e`, `b` and `s`: the number of keys in the maps `e` (equal pages), `b` (bands) and `s` (sketches); `ep`, `bp` and `sp`: the number of parts of each map | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | a lock, if the crawl has limits and the store has several buckets: the token of the worker that may claim now | multi_bucket | 5 s |
@@ -106,7 +106,7 @@ import re
 import zlib
 from typing import NamedTuple
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 VERSION = 1
 META = "gossamer"
@@ -237,7 +237,7 @@ name would look like the keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
-KNOWN = late_pattern(
+KNOWN = lazy_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 

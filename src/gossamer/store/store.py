@@ -49,7 +49,7 @@ _SHARED = {
     "is_seen": ("prelude", "filter_pages", "quotient_filter", "seen"),
     "claim": (
         "prelude",
-        "landed",
+        "ended_requests",
         "queue",
         "host_limits",
         "crawl_limits",
@@ -59,7 +59,7 @@ _SHARED = {
         "claim_order",
         "grant_leases",
     ),
-    "free_slots": ("prelude", "landed"),
+    "free_slots": ("prelude", "ended_requests"),
     "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
     "dead_letters": ("prelude", "queue", "cold_spill"),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 # The names come from the global rules of ClearURLs and from the documentation of the services below. If a
 # site uses one of these names for something else, pages are lost. Names in general use (`ref`, `source`,
@@ -175,13 +175,13 @@ SESSIONS = (
 )
 
 KEEP, DROP, BY_VALUE = range(3)
-_IN_PATH = late_pattern(
+_IN_PATH = lazy_pattern(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/]*"  # servlets, PHP
     r"|/(?:\((?:[a-z]\([^()/]*\))+\))(?=/)",  # cookieless ASP.NET
     re.IGNORECASE,
 )
-_HEX = late_pattern(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORECASE)
-_RANDOM = late_pattern(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
+_HEX = lazy_pattern(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORECASE)
+_RANDOM = lazy_pattern(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 
 
 class DroppedParameters:

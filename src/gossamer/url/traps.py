@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
-from gossamer.model.late_pattern import late_pattern
+from gossamer.model.lazy_pattern import lazy_pattern
 
 MAX_SEGMENTS = 24
 """Maximum number of path segments of a URL. The deepest real URLs have about 18 segments. They belong to
@@ -37,24 +37,24 @@ RULES = {
 """The keys are the names of the rules. Each value describes the URLs that the rule refuses. `explain` shows
 this description."""
 
-_SESSION = late_pattern(
+_SESSION = lazy_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
 )
-_YEAR = late_pattern("[/=][12][0-9]{3}")
+_YEAR = lazy_pattern("[/=][12][0-9]{3}")
 _NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
 _DAY = r"(0?[1-9]|[12][0-9]|3[01])"
-_PATH_DATE = late_pattern(rf"/([0-9]{{4}})(?:([/-]?){_MONTH}(?:\2{_DAY})?)?/?(?:index\.[a-z]+)?$")
-_FULL_DATE = late_pattern(r"/([0-9]{4})([/-])(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12][0-9]|3[01])(?=[/-]|$)")
-_VALUE_DATE = late_pattern(rf"([0-9]{{4}})-?{_MONTH}(?:-?{_DAY})?(?:[tT ].*)?")
-_VIEWS = late_pattern(
+_PATH_DATE = lazy_pattern(rf"/([0-9]{{4}})(?:([/-]?){_MONTH}(?:\2{_DAY})?)?/?(?:index\.[a-z]+)?$")
+_FULL_DATE = lazy_pattern(r"/([0-9]{4})([/-])(?:0[1-9]|1[0-2])\2(?:0[1-9]|[12][0-9]|3[01])(?=[/-]|$)")
+_VALUE_DATE = lazy_pattern(rf"([0-9]{{4}})-?{_MONTH}(?:-?{_DAY})?(?:[tT ].*)?")
+_VIEWS = lazy_pattern(
     r"/(?i:((?:events?|school|full|my)?[-_]?(?:cal|calendars?|kalender|calendario|calendrier|agenda|planner))|events?"
     r"|eventos|veranstaltungen|termine|schedules?|timetable|bookings?|reservations?|availability)(?=[/.?]|$)"
 )
-_CALENDAR_NAME = late_pattern(
+_CALENDAR_NAME = lazy_pattern(
     r"(?:^|[-_])(?:cal|calendar|kalender|tribe|event)(?:$|[-_])|eventdate", re.IGNORECASE
 )
-_DATE_NAMES = late_pattern(
+_DATE_NAMES = lazy_pattern(
     r"date|datum|day|month|start|from|until|^(?:d|m|w|to|end|week|time|when)$", re.IGNORECASE
 )
 _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"day", "d", "dd", "tag"})

@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Claimed, ClaimOrder, DueBucket
 from gossamer.worker.capacity import FleetCaps
-from gossamer.worker.landed_visits import LandedVisits
+from gossamer.worker.uncommitted_visits import UncommittedVisits
 
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
@@ -51,10 +51,10 @@ class ClaimPoller:
         frontier: FrontierVerbs,
         buckets: int,
         caps: FleetCaps | None = None,
-        landed: LandedVisits | None = None,
+        landed: UncommittedVisits | None = None,
     ) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
-        self._landed = landed or LandedVisits()
+        self._landed = landed or UncommittedVisits()
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """The monotonic time at which each bucket is due."""

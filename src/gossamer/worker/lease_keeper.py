@@ -15,7 +15,7 @@ from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Visit
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
-from gossamer.worker.landed_visits import LandedVisits, ends
+from gossamer.worker.uncommitted_visits import UncommittedVisits, ends
 
 RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 """Seconds between two renewals of all leases, and between two sweeps. Both are checked every TICK_S
@@ -38,7 +38,7 @@ class LeaseKeeper:
         held: dict[tuple[int, int], Claim],
         committer: Committer,
         asking: ClaimPoller,
-        landed: LandedVisits,
+        landed: UncommittedVisits,
         ledger: ClaimLedger | None = None,
     ) -> None:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking

@@ -27,8 +27,8 @@ from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCra
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
 from gossamer.worker.concurrency_level import current_level
-from gossamer.worker.landed_visits import LandedVisits
 from gossamer.worker.lease_keeper import LeaseKeeper
+from gossamer.worker.uncommitted_visits import UncommittedVisits
 from gossamer.worker.worker_score import ScoreKeeper
 
 STATE_INTERVAL_S = 1.0

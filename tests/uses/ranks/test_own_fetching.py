@@ -12,9 +12,9 @@ import pytest
 
 from cli.command_line import gossamer
 from gossamer.uses.ranks.keywords import read_keywords
+from gossamer.uses.ranks.result_page_sources import ResultPageSource, choose_source, crawl_options
 from gossamer.uses.ranks.run import RankRunOptions, run
 from gossamer.uses.ranks.strategy import Depth
-from gossamer.uses.ranks.ways import Way, choose_way, crawl_options
 from support.answers import answering
 from uses.ranks.simulated_days import CAPTCHA, OWN, page_html
 
@@ -80,10 +80,10 @@ def test_pages_of_the_engine_are_read(tmp_path: Path, engine: tuple[str, list[An
 
 
 def test_the_pace_is_one_search_every_five_to_ten_seconds() -> None:
-    way = choose_way({}, own=True)
-    options = crawl_options(way, {}, None, None)
+    source = choose_source({}, own=True)
+    options = crawl_options(source, {}, None, None)
     assert (options["delay"], options["per_host"], options["ignore_robots"]) == ("5-10", 1, True)
-    assert Way("own").account is None
+    assert ResultPageSource("own").account is None
 
 
 def test_nothing_is_fetched_without_a_choice(tmp_path: Path) -> None:

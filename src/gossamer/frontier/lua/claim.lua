@@ -13,7 +13,7 @@
 --   - limits of a host (host_limits.lua),
 --   - order between hosts (`TURN FLOOR`, see `ready`),
 --   - run ID of the server ('': it never changes),
---   - then requests that have ended (landed.lua). Their hosts may be claimed again at once.
+--   - then requests that have ended (ended_requests.lua). Their hosts may be claimed again at once.
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host
 --   (host_order.lua), then claims}. A claim consists of these values:
 --   - token, host, level,

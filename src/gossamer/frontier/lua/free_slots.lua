@@ -1,7 +1,7 @@
 -- Purpose: frees the slots of finished requests before their rows are durable, so that a slow sink does not
 --   delay hosts.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, then any number of requests (landed.lua).
+-- ARGV: crawl, then any number of requests (ended_requests.lua).
 -- Returns: how many claims were still leased.
 -- Promise: each slot is freed once.
 -- Cost: about 8 us per claim.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 from xml.sax.saxutils import escape, quoteattr
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings

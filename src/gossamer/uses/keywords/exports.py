@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.client.spreadsheets import guarded_field
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.uses.keywords.views import EXPORTS, RunTables

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.keywords.tokens import is_word, tokens
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.client.near_duplicates import likeness
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.keywords.count_chunk import OTHERS

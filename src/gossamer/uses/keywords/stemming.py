@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, UsageError
 
 LANGUAGES: Final = {

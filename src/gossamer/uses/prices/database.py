@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, DiskFull, GossamerError
 from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
 

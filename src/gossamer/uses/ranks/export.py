@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.page_rows import unpack_results

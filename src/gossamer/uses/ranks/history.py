@@ -35,7 +35,7 @@ from gossamer.uses.ranks.model import (
     RankEventKind,
     Search,
 )
-from gossamer.uses.ranks.settling import Settling
+from gossamer.uses.ranks.recorder import CheckRecorder
 from gossamer.uses.ranks.strategy import Depth
 
 DAY_S = 86_400.0
@@ -237,7 +237,7 @@ class RankHistory:
             if not is_open:
                 return []
             names = chosen or list(self.searches())
-            settling = Settling(self.database, self.followed(names), depth)
+            settling = CheckRecorder(self.database, self.followed(names), depth)
             events = settling.settle(run, names, started, skipped or {})
             self._set_run(run, started, False, [])
             oldest = self.clock() - keep_days * DAY_S

@@ -19,9 +19,9 @@ from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.history import DAY_S, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, RankEvent, Search
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
+from gossamer.uses.ranks.rank_crawl import parse_page
 from gossamer.uses.ranks.search_urls import read_search_url
 from gossamer.uses.ranks.strategy import Depth
-from gossamer.uses.ranks.watch import parse_page
 
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _WARC = (".warc", ".warc.gz")

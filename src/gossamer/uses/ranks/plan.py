@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gossamer.uses.ranks.model import Search
+from gossamer.uses.ranks.result_page_sources import ResultPageSource
 from gossamer.uses.ranks.strategy import Depth, mean_requests
-from gossamer.uses.ranks.ways import Way
 
 
 class EnginePlan(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def make_plan(
     searches: Mapping[str, Search],
     last: Mapping[str, int],
     depth: Depth,
-    way: Way,
+    source: ResultPageSource,
     *,
     price: float | None = None,
     exits: int = 1,
@@ -68,26 +68,28 @@ def make_plan(
     paid = worst = 0.0
     for name, one in able.items():
         pages = mean_requests(depth, last.get(name))
-        expected[one.engine] += 1 if way.cumulative else pages  # type: ignore[assignment]
-        most[one.engine] += 2 if way.cumulative else depth.pages
-        paid += way.cost(1, 1) * pages
-        worst += way.cost(1, 1) * depth.pages * (2 if way.cumulative and depth.strategy == "smart" else 1)
+        expected[one.engine] += 1 if source.cumulative else pages  # type: ignore[assignment]
+        most[one.engine] += 2 if source.cumulative else depth.pages
+        paid += source.cost(1, 1) * pages
+        worst += (
+            source.cost(1, 1) * depth.pages * (2 if source.cumulative and depth.strategy == "smart" else 1)
+        )
     engines = [
         EnginePlan(engine, counts[engine], round(expected[engine], 1), most[engine])
         for engine in sorted(counts)
     ]
-    paying = way.account is not None
+    paying = source.account is not None
     return RankPlan(
-        way=way.name,
+        way=source.name,
         strategy=depth.strategy,
         depth=min(depth.results, depth.pages * 10),
         searches=len(searches),
         refused=len(searches) - len(able),
         engines=engines,
-        hours=_hours([one.expected for one in engines], way, exits),
+        hours=_hours([one.expected for one in engines], source, exits),
         credits=round(paid, 1) if paying else 0.0,
         most_credits=round(worst) if paying else 0,
-        left=way.account.left if way.account else None,
+        left=source.account.left if source.account else None,
         price=None if price is None or not paying else paid * price / 1000,
     )
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gossamer.parsing.ranks import ResultPage
 from gossamer.uses.ranks import page_rows
 from gossamer.uses.ranks.history import RankHistory
-from gossamer.uses.ranks.settling import Settling
+from gossamer.uses.ranks.recorder import CheckRecorder
 from gossamer.uses.ranks.strategy import Depth
 
 Parse = Callable[[bytes, str, str], ResultPage]
@@ -58,7 +58,7 @@ def parse_again(history: RankHistory, version: str, parse: Parse, *, everything:
                 continue
             before = _positions(history, run)
             started = min(at for _, at in rows)
-            Settling(history.database, _all_domains(history), Depth()).settle(
+            CheckRecorder(history.database, _all_domains(history), Depth()).settle(
                 run, names, started, {}, again=True
             )
             after = _positions(history, run)

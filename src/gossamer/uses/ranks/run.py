@@ -14,11 +14,11 @@ from gossamer.parsing.ranks import result_page
 from gossamer.parsing.ranks.page_rules import PageRules, default, load
 from gossamer.uses.ranks.history import KEEP_DAYS, PageRequest, RankHistory
 from gossamer.uses.ranks.model import Keyword, RankEvent, Search
+from gossamer.uses.ranks.rank_crawl import RankCrawl
 from gossamer.uses.ranks.reparse import count_outdated, parse_again
+from gossamer.uses.ranks.result_page_sources import check_source, choose_source, crawl_options
 from gossamer.uses.ranks.search_urls import HOSTS
 from gossamer.uses.ranks.strategy import Depth
-from gossamer.uses.ranks.watch import RankWatch
-from gossamer.uses.ranks.ways import check_way, choose_way, crawl_options
 
 MAX_RESUME_S = 18 * 3600.0
 """Maximum age in seconds of an interrupted run that can be resumed. An older run is ended, and a new run
@@ -80,29 +80,29 @@ def run(
     called with the events of the run. Raises GossamerError. After a KeyboardInterrupt, the next call resumes
     the run, and does not fetch the stored pages again."""
     began = time.time()
-    way = choose_way(options.crawl, own=options.own, archive=options.archive)
-    depth = options.depth._replace(cumulative=way.cumulative)
+    source = choose_source(options.crawl, own=options.own, archive=options.archive)
+    depth = options.depth._replace(cumulative=source.cumulative)
     searches = {one.search.id: one.search for one in keywords}
-    refused = check_way(way, searches)
+    refused = check_source(source, searches)
     if refused:
         tell(f"{len(refused):,} searches are skipped: {next(iter(refused.values()))}")
-    if way.notice:
-        tell(way.notice)
+    if source.notice:
+        tell(source.notice)
     with RankHistory(options.history) as history:
         history.list_keywords(keywords)
         layout = load(options.layout) if options.layout else default()
         correct_history(history, layout, tell)
         number = _begin(history, options, searches, tell)
-        watch = RankWatch(
+        rank_crawl = RankCrawl(
             history.searches(),
             history,
-            way,
+            source,
             hosts=options.hosts,
             layout=layout,
             keep=options.keep_days > 0,
             tell=tell,
         )
-        skipped = _rounds(history, watch, depth, options, refused, tell)
+        skipped = _rounds(history, rank_crawl, depth, options, refused, tell)
         events = history.end_run(depth, skipped, options.keep_days)
         on_events(events)
         reasons = {why for search, why in skipped.items() if search not in refused}
@@ -150,7 +150,7 @@ def _begin(
 
 def _rounds(
     history: RankHistory,
-    watch: RankWatch,
+    rank_crawl: RankCrawl,
     depth: Depth,
     options: RankRunOptions,
     refused: Mapping[str, str],
@@ -164,17 +164,17 @@ def _rounds(
         if not wanted:
             break
         left = None
-        if way.account is not None:
-            way = way._replace(account=choose_way(options.crawl, own=options.own).account)
-            left = way.account.left if way.account else None
-        affordable = fit_budget(wanted, way.cost, left)
+        if source.account is not None:
+            source = source._replace(account=choose_source(options.crawl, own=options.own).account)
+            left = source.account.left if source.account else None
+        affordable = fit_budget(wanted, source.cost, left)
         for one in wanted[len(affordable) :]:
             skipped[one.search] = BUDGET
         if not affordable:
             break
         if number:
             tell(f"{len(affordable):,} searches need a further page")
-        state = watch.crawl(affordable, crawl_options(way, options.crawl, left, options.archive))
+        state = rank_crawl.crawl(affordable, crawl_options(source, options.crawl, left, options.archive))
         if state == "stopped":
             raise KeyboardInterrupt
         tried.update(affordable)

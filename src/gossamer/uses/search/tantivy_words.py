@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.client.extras import install_command
+from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, DiskFull, UsageError
 from gossamer.uses.search.document import IndexedPage, site_names
 from gossamer.uses.search.query import PageFilter, Query, Term

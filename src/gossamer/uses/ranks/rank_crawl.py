@@ -21,8 +21,8 @@ from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
 from gossamer.uses.ranks.own_exits import crawl_by_exits, exit_options, read_exits
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
+from gossamer.uses.ranks.result_page_sources import ResultPageSource, headers_of
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
-from gossamer.uses.ranks.ways import Way, headers_of
 
 if TYPE_CHECKING:
     from gossamer import PageView
@@ -56,14 +56,14 @@ class RankWatch:
         self,
         searches: Mapping[str, Search],
         history: RankHistory,
-        way: Way,
+        source: ResultPageSource,
         *,
         hosts: Mapping[str, str] = HOSTS,
         layout: PageRules | None = None,
         keep: bool = True,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.searches, self.way, self._hosts, self._layout = searches, way, hosts, layout
+        self.searches, self.source, self._hosts, self._layout = searches, source, hosts, layout
         self._history, self._keep, self._tell = history, keep, tell
         self._lock = threading.Lock()
         self._recorded: set[tuple[str, int]] = set()
@@ -73,7 +73,7 @@ class RankWatch:
         found = []
         for one in requests:
             search = self.searches[one.search]
-            headers = headers_of(self.way, search, REFERERS[search.engine])
+            headers = headers_of(self.source, search, REFERERS[search.engine])
             found.append(
                 {
                     "url": search_url(search, one.page, self._hosts),
@@ -167,8 +167,8 @@ class RankWatch:
             parsed=parsed,
             error=row["error"],
             since_page=int(first),
-            source=self.way.name,
-            form=self.way.form,
+            source=self.source.name,
+            form=self.source.form,
             url=row["url"],
             body=body,
             credits=row["credits"],
@@ -178,8 +178,8 @@ class RankWatch:
 class PageRows:
     """A sink that writes result pages to the rank history."""
 
-    def __init__(self, watch: RankWatch) -> None:
-        self._watch = watch
+    def __init__(self, crawl: RankCrawl) -> None:
+        self._crawl = crawl
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes rows to the history. The rows are durable when `write` returns."""

@@ -7,7 +7,7 @@ import re
 from typing import Any, AnyStr, cast
 
 
-class _LatePattern:
+class _LazyPattern:
     """Stands in for a `re.Pattern`. The first access to an attribute of the pattern compiles the pattern, and
     copies all its attributes to this object."""
 
@@ -25,12 +25,12 @@ class _LatePattern:
 _ATTRIBUTES = tuple(name for name in dir(re.Pattern) if not name.startswith("__"))
 
 
-def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Returns a pattern that is compiled when it is first used. If the pattern is invalid, the first use
     raises the error. The returned object is not an instance of `re.Pattern`, so it cannot be passed to
     functions of `re`.
 
-    >>> late_pattern("[0-9]+").findall("10 of 12")
+    >>> lazy_pattern("[0-9]+").findall("10 of 12")
     ['10', '12']
     """
-    return cast(re.Pattern[AnyStr], _LatePattern(pattern, flags))
+    return cast(re.Pattern[AnyStr], _LazyPattern(pattern, flags))

@@ -8,8 +8,8 @@ import pytest
 
 from gossamer.model.request import KnownPage
 from gossamer.model.visit import KnownLine
-from gossamer.recrawl.page_chunks import CHUNK_PAGES, STATE, pack, unpack
 from gossamer.recrawl.page_table import PageState, encode_line, line_of, page_id
+from gossamer.recrawl.page_table_chunks import CHUNK_PAGES, STATE, pack, unpack
 
 NOW = 1_800_000_000
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.frontier.crawls import forget_crawl
-from gossamer.frontier.quality import GoodRuns, RecentPages
+from gossamer.frontier.quality_records import GoodRuns, RecentPages
 from gossamer.items.quality_gates import GateFailure, Window, count_visit, parse
 from gossamer.model.quality import KEPT_RUNS, GoodRun, SitePart
 from gossamer.store import keys

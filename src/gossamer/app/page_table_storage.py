@@ -17,7 +17,7 @@ Do = Callable[..., Awaitable[Any]]
 """The type of a callable that runs a function in the thread that owns the page table."""
 
 
-class TableHome(Protocol):
+class PageTableStorage(Protocol):
     """Interface for the storage of a page table."""
 
     refuses: bool
@@ -35,7 +35,7 @@ class TableHome(Protocol):
         ...
 
 
-class FolderHome:
+class FolderTableStorage:
     """A table in a folder. Each change is durable at once."""
 
     refuses = True
@@ -57,7 +57,7 @@ class FolderHome:
         """Does nothing."""
 
 
-class StoreHome:
+class SharedTableStorage:
     """A page table in the shared store."""
 
     refuses = False

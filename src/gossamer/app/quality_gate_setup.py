@@ -20,7 +20,7 @@ from gossamer import sites as site_files
 from gossamer.app.job import Job, Setup
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, store_time
-from gossamer.frontier.quality import GoodRuns, HeldRows, RecentPages
+from gossamer.frontier.quality_records import GoodRuns, HeldRows, RecentPages
 from gossamer.frontier.summary import crawl_counts, summary
 from gossamer.items.quality_gates import QualityGate, Window, count_visit, parse
 from gossamer.model.absence import CompleteSite, Usual, judge, too_many, usual_fields, why_incomplete

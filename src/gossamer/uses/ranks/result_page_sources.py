@@ -71,11 +71,11 @@ class Way(NamedTuple):
 
 
 _PROVIDERS = {
-    "serpapi": Way("serpapi", "serpapi", seconds=3.0),
-    "searchapi": Way("searchapi", "searchapi", seconds=3.0),
-    "serper": Way("serper", "serper", ("google",), mobile=False, seconds=2.0),
-    "dataforseo": Way("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
-    "zyte": Way("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
+    "serpapi": ResultPageSource("serpapi", "serpapi", seconds=3.0),
+    "searchapi": ResultPageSource("searchapi", "searchapi", seconds=3.0),
+    "serper": ResultPageSource("serper", "serper", ("google",), mobile=False, seconds=2.0),
+    "dataforseo": ResultPageSource("dataforseo", "dataforseo", cumulative=True, seconds=6.0),
+    "zyte": ResultPageSource("zyte", "zyte", ("google",), mobile=False, seconds=4.0),
 }
 """The search providers, keyed by name. Zyte returns search results only with the option `serp=true`, which
 `provider_setting` adds."""
@@ -93,35 +93,35 @@ def provider_setting(given: str) -> str:
     return given
 
 
-def choose_way(
+def choose_source(
     options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
 ) -> Way:
     """Returns the source of result pages for a run. `options`: the options of `gossamer.run`. The option
     `unlocker` contains the name of the provider. `with_key`: whether the provider's key must be set. Raises
     UsageError and ConfigError."""
     if archive is not None:
-        return Way("archive", seconds=0.01)
+        return ResultPageSource("archive", seconds=0.01)
     if own:
-        return Way("own", seconds=7.5, notice=OWN_NOTICE)
+        return ResultPageSource("own", seconds=7.5, notice=OWN_NOTICE)
     account = unlocker_account(options, with_key=with_key, none_named=NO_PROVIDER)
     known = _PROVIDERS.get(account.name)
     if known is not None and (known.form != "zyte" or account.options.get("serp") == "true"):
         return known._replace(account=account)
     notice = UNLOCKER_NOTICE.format(name=account.name)
-    return Way(account.name, seconds=8.0, account=account, notice=notice)
+    return ResultPageSource(account.name, seconds=8.0, account=account, notice=notice)
 
 
 def crawl_options(
-    way: Way, given: Mapping[str, Any], left: int | None, archive: str | None
+    source: ResultPageSource, given: Mapping[str, Any], left: int | None, archive: str | None
 ) -> dict[str, Any]:
     """Returns the options of a crawl that fetches result pages. `left`: the number of credits that the crawl
     may spend."""
     options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
-    if way.account is not None:
-        options |= {"ladder": "unlocker", "delay": 0, "per_host": way.account.at_once, "concurrency": 20}
+    if source.account is not None:
+        options |= {"ladder": "unlocker", "delay": 0, "per_host": source.account.at_once, "concurrency": 20}
         if left is not None:
             options["credits"] = left
-    elif way.name == "archive":
+    elif source.name == "archive":
         options |= {"archive": archive, "delay": 0, "retries": "none"}
     else:
         options |= {"delay": OWN_DELAY, "per_host": 1, "retries": "none"}
@@ -132,11 +132,11 @@ def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
     """Returns the HTTP headers of a request for a result page. The header `Sec-CH-UA-Mobile` selects the
     device in a provider's API."""
     mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
-    if way.form != "html" or way.name == "archive":
+    if source.form != "html" or source.name == "archive":
         return mobile
     if mobile:
         mobile["User-Agent"] = MOBILE_AGENT
-    return mobile | ({"Referer": referer} if way.name == "own" else {})
+    return mobile | ({"Referer": referer} if source.name == "own" else {})
 
 
 def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
