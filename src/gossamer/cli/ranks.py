@@ -155,7 +155,7 @@ def crawl_settings(
     provider: str | None, budget: int | None, setting: list[str] | None, **more: object
 ) -> dict[str, Any]:
     """Converts command-line options to options of `gossamer.run`."""
-    from gossamer.uses.ranks.ways import provider_setting
+    from gossamer.uses.ranks.result_page_sources import provider_setting
 
     options = {name: value for name, value in more.items() if value is not None}
     if provider is not None:

@@ -112,7 +112,7 @@ def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Aw
 
 def missed_gates(gates: list[str], summary: Summary) -> list[str]:
     """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
-    from gossamer.app import gate_setup
+    from gossamer.app import quality_gate_setup
 
     return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
 

@@ -127,7 +127,7 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._starved: dict[str, int] = {}
-        self._landed = LandedVisits()
+        self._landed = UncommittedVisits()
         # if the crawl has a byte limit, slots are freed only by the commit, which counts the bytes
         self._frees_early = committer.company.seconds > 0
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)

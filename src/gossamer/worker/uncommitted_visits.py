@@ -25,7 +25,7 @@ NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 Name = tuple[int, int]
 
 
-class LandedVisits:
+class UncommittedVisits:
     """The visits of one worker that wait for their commit, keyed by bucket and token. Each visit is stored
     with the time at which its host's slot must be freed."""
 

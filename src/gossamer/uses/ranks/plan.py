@@ -60,8 +60,8 @@ def make_plan(
     """Estimates the cost of a run. `last`: the number of the result page with the last position, keyed by
     search id. `price`: the price of 1,000 credits. `exits`: the number of exits that search an engine at the
     same time."""
-    depth = depth._replace(cumulative=way.cumulative)
-    able = {name: one for name, one in searches.items() if not way.refuses(one)}
+    depth = depth._replace(cumulative=source.cumulative)
+    able = {name: one for name, one in searches.items() if not source.refuses(one)}
     expected: Counter[str] = Counter()
     most: Counter[str] = Counter()
     counts: Counter[str] = Counter(one.engine for one in able.values())
@@ -94,9 +94,9 @@ def make_plan(
     )
 
 
-def _hours(requests: Sequence[float], way: Way, exits: int) -> float:
+def _hours(requests: Sequence[float], source: ResultPageSource, exits: int) -> float:
     """Returns the expected duration in hours. A provider answers `at_once` requests at the same time. Direct
     searches have a separate delay for each engine at each exit."""
-    if way.account is not None:
-        return sum(requests) * way.seconds / way.account.at_once / 3600
-    return max(requests, default=0.0) * way.seconds / exits / 3600
+    if source.account is not None:
+        return sum(requests) * source.seconds / source.account.at_once / 3600
+    return max(requests, default=0.0) * source.seconds / exits / 3600

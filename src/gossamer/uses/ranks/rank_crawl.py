@@ -47,7 +47,7 @@ def parse_page(
     return result_page(body, engine, url, data=layout)
 
 
-class RankWatch:
+class RankCrawl:
     """Crawls result pages and writes the pages to the history. Several threads of the crawl may call `write`,
     and a lock serializes the writes. `hosts`: the base URL of each engine. `layout`: the page rules for HTML
     pages. `keep`: whether to store the bodies of the pages. `tell`: called with messages for the user."""
@@ -87,7 +87,7 @@ class RankWatch:
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches result pages, and returns the state of the crawl. Returns `no-credit: ...` if the
         provider's account is empty. Raises GossamerError, for example if the provider's key is wrong."""
-        if self.way.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
+        if self.source.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
             with exit_options(proxies, options) as exits:
                 background = Background(
                     lambda _: crawl_by_exits(requests, exits, self._crawl, self._is_recorded, self._tell)
@@ -120,7 +120,7 @@ class RankWatch:
 
     def site(self, options: Mapping[str, Any]) -> gossamer.Site:
         """Returns the site definition for crawling the engines."""
-        if self.way.name == "own":
+        if self.source.name == "own":
             options = {"render": MEASURED, **options}
         # a site with the name "default" matches every host, including the targets of redirects
         site = gossamer.Site("default", follow=False, blocks=False, sinks=[PageRows(self)], **options)
@@ -157,7 +157,7 @@ class RankWatch:
             body = without_marks(body)
         parsed = None
         if body:
-            parsed = parse_page(self.way.form, body, search.engine, int(page), row["url"], self._layout)
+            parsed = parse_page(self.source.form, body, search.engine, int(page), row["url"], self._layout)
             if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than the page
                 parsed = None
         return FetchedResultPage(
@@ -183,7 +183,7 @@ class PageRows:
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes rows to the history. The rows are durable when `write` returns."""
-        self._watch.write([row for row in rows if "page" in row and "body" in row])
+        self._crawl.write([row for row in rows if "page" in row and "body" in row])
 
 
 def _row(carry: str, at: float, url: str, body: bytes, paid: int, error: str = "") -> dict[str, Any]:

@@ -38,7 +38,7 @@ Group = tuple[str, str, str]
 """A group of pages with the same layout: a tuple of engine, format and device."""
 
 
-class Settling:
+class CheckRecorder:
     """Writes the results of checks inside a transaction. `followed`: the followed domains of each search. The
     value is True for a domain of the user, and False for a competitor."""
 

@@ -1,4 +1,4 @@
-"""The sources of result pages (`Way`). A source is a search provider, an unlocker, direct requests to the
+"""The sources of result pages (`ResultPageSource`). A source is a search provider, an unlocker, direct requests to the
 engines, or an archive. Providers and unlockers need a key of the user. The user must choose direct requests
 explicitly."""
 
@@ -30,7 +30,7 @@ NO_PROVIDER = (
 MOBILE_AGENT = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
 
 
-class Way(NamedTuple):
+class ResultPageSource(NamedTuple):
     """A source of result pages, with its capabilities and limits.
 
     - `name`: the name of the provider or unlocker, `own` (direct requests), or `archive`.
@@ -95,7 +95,7 @@ def provider_setting(given: str) -> str:
 
 def choose_source(
     options: Mapping[str, Any], *, own: bool = False, archive: str | None = None, with_key: bool = True
-) -> Way:
+) -> ResultPageSource:
     """Returns the source of result pages for a run. `options`: the options of `gossamer.run`. The option
     `unlocker` contains the name of the provider. `with_key`: whether the provider's key must be set. Raises
     UsageError and ConfigError."""
@@ -128,7 +128,7 @@ def crawl_options(
     return options | dict(given)
 
 
-def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
+def headers_of(source: ResultPageSource, search: Search, referer: str) -> dict[str, str]:
     """Returns the HTTP headers of a request for a result page. The header `Sec-CH-UA-Mobile` selects the
     device in a provider's API."""
     mobile = {"Sec-CH-UA-Mobile": "?1"} if search.device == "mobile" else {}
@@ -139,10 +139,10 @@ def headers_of(way: Way, search: Search, referer: str) -> dict[str, str]:
     return mobile | ({"Referer": referer} if source.name == "own" else {})
 
 
-def check_way(way: Way, searches: Mapping[str, Search]) -> dict[str, str]:
+def check_source(source: ResultPageSource, searches: Mapping[str, Search]) -> dict[str, str]:
     """Returns the reasons why the source cannot fetch searches, keyed by search id. Raises UsageError if the
     source cannot fetch any of the searches."""
-    refused = {name: why for name, search in searches.items() if (why := way.refuses(search))}
+    refused = {name: why for name, search in searches.items() if (why := source.refuses(search))}
     if searches and len(refused) == len(searches):
         raise UsageError(f"{next(iter(refused.values()))}: choose another provider")
     return refused

@@ -158,7 +158,7 @@ def _rounds(
 ) -> dict[str, str]:
     """Fetches pages in rounds, until no search needs further pages or the budget is spent. Returns the
     reasons why searches were not checked, keyed by search id."""
-    skipped, tried, way = dict(refused), set[PageRequest](), watch.way
+    skipped, tried, source = dict(refused), set[PageRequest](), rank_crawl.source
     for number in range(MAX_ROUNDS):
         wanted = [one for one in history.next_requests(depth, skipped) if one not in tried]
         if not wanted:
