@@ -130,6 +130,26 @@ async def test_after_a_failover_each_host_waits_for_its_delay(
     assert (await store.guard(store.client.get(f"{tag(bucket)}e"))).split()[1] != b"0"
 
 
+async def test_a_claim_with_ended_requests_is_no_change_of_the_server(
+    pair: Watched | Cluster, opened: Opened
+) -> None:
+    store = await opened(pair.url)
+    frontier = frontier_of(store, delay=0)
+    bucket = bucket_of("a.example", 64)
+    await frontier.add(links(frontier, *(f"http://a.example/{n}" for n in range(3))))
+    (first,) = await claim(frontier, bucket, 1)
+    change = f"{tag(bucket)}e"
+    before = await store.guard(store.client.get(change))
+    run, since = before.split(b" ")
+    with master_of(pair, bucket).client() as master:
+        assert run.decode() == master.info()["run_id"]
+    assert since == b"0"
+    ended = {bucket: [Settle(first.token, "d", since=0, delay=0)]}
+    (got,) = await frontier.everywhere.claim([(bucket, 1)], landed=ended)
+    assert [one.host for one in got.claims] == ["a.example"], "its slot is free"
+    assert await store.guard(store.client.get(change)) == before
+
+
 async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluster) -> None:
     """A scheduler's client, say: it fails at once, and asks again later."""
     store = connect(pair.url)

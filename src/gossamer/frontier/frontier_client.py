@@ -367,9 +367,11 @@ class Frontier:
         limit: int | None = None,
         size_limit: int | None = None,
         rate: float | None = None,
+        ended: Sequence[Settle] = (),
     ) -> Any:
         """Returns the arguments of a claim. The arguments `limit`, `size_limit` and `rate` replace the
-        policy's limits if they are not None."""
+        policy's limits if they are not None. `ended`: requests that have ended, whose slots the claim frees
+        first."""
         p = self.policy
         return (
             self.crawl,
@@ -386,7 +388,8 @@ class Frontier:
             p.gate,
             p.of_a_host,
             str(order),
-            RUN,
+            *self.freeing(ended)[1:],
+            RUN,  # the last argument, because the connection replaces it
         )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:

@@ -81,6 +81,7 @@ class BucketCalls(Protocol):
         limit: int | None = None,
         size_limit: int | None = None,
         rate: float | None = None,
+        ended: Sequence[Settle] = ...,
     ) -> Any: ...
 
     def claimed(self, bucket: int, got: Any) -> Claimed: ...
@@ -261,10 +262,7 @@ class AllBucketsFrontier:
         calls = [
             (
                 bucket,
-                (
-                    *self._frontier.claiming(k, orders.get(bucket, ClaimOrder())),
-                    *self._frontier.freeing(landed.get(bucket, ()))[1:],
-                ),
+                self._frontier.claiming(k, orders.get(bucket, ClaimOrder()), ended=landed.get(bucket, ())),
             )
             for bucket, k in asks
         ]

@@ -12,8 +12,8 @@
 --   - width of a gate: the most URLs of a host in one claim, when many of them may end without a request,
 --   - limits of a host (host_limits.lua),
 --   - order between hosts (`TURN FLOOR`, see `ready`),
---   - run ID of the server ('': it never changes),
---   - then requests that have ended (ended_requests.lua). Their hosts may be claimed again at once.
+--   - any number of requests that have ended (ended_requests.lua). Their hosts may be claimed again at once,
+--   - run ID of the server ('': it never changes). The connection fills it in, so it must come last.
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host
 --   (host_order.lua), then claims}. A claim consists of these values:
 --   - token, host, level,
@@ -33,7 +33,7 @@
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out, tat = {now, -1, '', 0}, nil
-land(16)
+land(15, #ARGV - 1)
 k, out[3], tat, out[2] = allowance(k, tonumber(ARGV[9]), tonumber(ARGV[10]), rate)
 if k <= 0 then return out end
 
@@ -81,7 +81,7 @@ end
 
 local hosts, from, ranks = ready(k, ARGV[14])
 local share, claimed = math.ceil(k / math.max(1, #hosts)), 0
-if #hosts > 0 then look_for_change(ARGV[15]) end
+if #hosts > 0 then look_for_change(ARGV[#ARGV]) end
 gather_places()
 for j, host in ipairs(hosts) do
   if claimed >= k then break end

@@ -6,11 +6,11 @@
 --   the pace again.
 -- Cost: about 8 us per request.
 
--- Frees the slots of requests. Their arguments begin at ARGV[from]. Returns how many of their claims were
--- still leased.
-local function land(from)
+-- Frees the slots of requests. Their arguments are ARGV[from] to ARGV[to]. Returns how many of their claims
+-- were still leased.
+local function land(from, to)
   local ours, touched = 0, {}
-  for j = from, #ARGV, 7 do
+  for j = from, to, 7 do
     local record = call('HGET', C .. 'lp', ARGV[j])
     if record then
       local host, level, kind, n0, n1, entry = parts(record)
