@@ -37,10 +37,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None
     data: str = ".gossamer"
     keep: int | None = 10 << 30
-    """The maximum size of the rows that crawls keep in the data folder. None means that no rows are kept."""
+    """The maximum size of the rows that crawls keep in the data folder. None means that crawls keep no rows
+    there."""
     keep_attempts: int | None = 64 << 20
-    """The maximum size of each crawl's attempts in a shared store. None means that a shared store keeps no
-    attempts."""
+    """The maximum compressed size of the attempts log of each crawl in a shared store. None means that a
+    shared store contains no attempts logs."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -52,9 +53,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     time_limit: float | None = None
     size_limit: int | None = None
     delay: tuple[float, float] | None = None
-    """The shortest and the longest delay. If it is None, the delay of each host is learned."""
+    """The shortest and the longest delay between requests to a host. If `delay` is None, the delay of each
+    host is learned."""
     host_rate: float | None = None
-    """The rate from which `delay` was computed, in requests per second."""
+    """The number of requests per second and host from which `delay` was computed."""
     per_host: int = 1
     polite_by: str = "host"
     rate: float | None = None
@@ -62,8 +64,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     region: str | None = None
     retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
     revisit: str | None = None
-    """When pages are revisited: `auto`, or the time after which each page is visited again. If it is None,
-    pages are visited only once."""
+    """When pages are revisited: `auto`, or the time after which each page is visited again. If `revisit` is
+    None, pages are visited only once."""
     revisit_budget: str | None = None
     max_age: float | None = None
     min_age: float | None = None
@@ -75,8 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A number, or `auto`."""
     log_level: str = "info"
     log_format: str | None = None
-    """The format of the log. None means that `crawl` shows its progress instead of a log, and that the other
-    processes log as text."""
+    """The format of the log. If `log_format` is None, the command `crawl` shows its progress instead of a
+    log, and other processes log as text."""
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
@@ -116,7 +118,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recycle_memory: int = 600 << 20
     metric_domains: tuple[str, ...] = ()
     alerts: tuple[str, ...] = ()
-    """The receivers of alerts. The texts contain references to secrets instead of the secrets."""
+    """The receivers of alerts. Secrets of a receiver are given as references to the secrets."""
     alert_rules: str | None = None
     traces: str | None = None
     trace_sample: float = 0.01
@@ -148,8 +150,8 @@ ABOUT: dict[str, SettingSpec] = {
     "store": SettingSpec(
         value_parsers.store,
         "string",
-        "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// "
-        "(docs/stores.md); none: its own in `data`",
+        "URL of a shared store, for example redis://HOST, redis+sentinel:// or redis+cluster:// "
+        "(docs/stores.md). Without a URL, gossamer runs its own store in `data`",
     ),
     "data": SettingSpec(
         value_parsers.line, "string", "folder for the store, the logs and the state of crawls"
@@ -157,131 +159,148 @@ ABOUT: dict[str, SettingSpec] = {
     "keep": SettingSpec(
         value_parsers.kept_size,
         "integer string",
-        "most bytes of items and page records that all crawls of `data` keep there, or as 500M, "
-        "10G; the oldest finished "
-        "crawls' rows are removed first; off: none are kept",
+        "maximum total size of the items and page records that crawls keep in `data`, in bytes or "
+        "as 500M, 10G. The rows of the oldest finished crawls are removed first. off: crawls keep "
+        "no rows",
     ),
     "keep_attempts": SettingSpec(
         value_parsers.kept_size,
         "integer string",
-        "most bytes of each crawl's attempts, compressed, in a shared store, or as 500M; the oldest go first; "
-        "off: none are kept there; with revisit, also most bytes of attempts.jsonl, at least 1M",
+        "maximum size of each crawl's attempts in a shared store after compression, in bytes or "
+        "as 500M. The oldest attempts are dropped first. off: the store keeps no attempts. With "
+        "revisit, also the maximum size of attempts.jsonl (at least 1M)",
     ),
     "cold": SettingSpec(
         value_parsers.cold,
         "string",
         "where the URLs of long queues are stored: sqlite: in `data` (the default if the store is "
-        "in `data`), redis://HOST:PORT of "
-        "a server that keeps them on its disk, or off; ?hot=N: URLs of a host and priority that "
-        "stay in memory (512)",
+        "in `data`), redis://HOST:PORT of a server that keeps them on its disk, or off. ?hot=N: "
+        "number of URLs per host and priority that stay in memory (512)",
     ),
     "user_agent": SettingSpec(
-        value_parsers.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"
+        value_parsers.line,
+        "string",
+        "the User-Agent header. The default contains gossamer, its version and `contact`",
     ),
     "contact": SettingSpec(
-        value_parsers.line, "string", "URL or e-mail address named in the default user agent"
+        value_parsers.line, "string", "URL or e-mail address that the default User-Agent header contains"
     ),
     "scope": SettingSpec(
         partial(value_parsers.one_of, value_parsers.SCOPES),
         "string",
-        "links followed: page, prefix, host, domain or any",
+        "which links are followed: page, prefix, host, domain or any",
     ),
     "include": SettingSpec(
-        value_parsers.patterns, _LIST, "only URLs in which one of these regular expressions is found"
+        value_parsers.patterns, _LIST, "visit only URLs that match one of these regular expressions"
     ),
     "exclude": SettingSpec(
-        value_parsers.patterns, _LIST, "no URL in which one of these regular expressions is found"
+        value_parsers.patterns, _LIST, "visit no URL that matches one of these regular expressions"
     ),
     "depth": SettingSpec(
-        partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"
+        partial(value_parsers.count, 0, 1_000_000), "integer", "maximum distance from a seed, in links"
     ),
-    "limit": SettingSpec(partial(value_parsers.count, 1, _MAX_INTEGER), "integer", "most pages of the crawl"),
+    "limit": SettingSpec(
+        partial(value_parsers.count, 1, _MAX_INTEGER), "integer", "maximum number of pages of the crawl"
+    ),
     "time_limit": SettingSpec(
         value_parsers.span,
         "number string",
-        "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count",
+        ("maximum time for which the crawl runs, in seconds or as 90s, 5m, 2h. Earlier runs are included"),
     ),
     "size_limit": SettingSpec(
-        value_parsers.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"
+        value_parsers.size,
+        "integer string",
+        "maximum size of all bodies as received, in bytes or as 500k, 10M, 2G",
     ),
     "delay": SettingSpec(
         value_parsers.delay,
         "number string",
-        "seconds between the starts of two requests to a host, or a range 5-10; none: learned",
+        "seconds between the starts of two requests to a host, or a range such as 5-10. Without "
+        "this setting, the delay of each host is learned",
     ),
     "host_rate": SettingSpec(
         value_parsers.host_rate,
         "number string",
-        "requests a second to a host, or as 30/m; another word for `delay`: 2 is a delay of 0.5",
+        "requests per second to a host, or requests per minute such as 30/m. Another unit for "
+        "`delay`: a rate of 2 is a delay of 0.5",
     ),
-    "per_host": SettingSpec(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
+    "per_host": SettingSpec(partial(value_parsers.count, 1, 1000), "integer", "parallel requests per host"),
     "polite_by": SettingSpec(
         partial(value_parsers.one_of, value_parsers.POLITE_BY),
         "string",
-        "what shares one politeness budget: host, domain or ip (address)",
+        "whose hosts share one politeness budget: host, domain or ip (address)",
     ),
-    "rate": SettingSpec(value_parsers.rate, "number", "most requests a second of the whole crawl"),
+    "rate": SettingSpec(value_parsers.rate, "number", "maximum requests per second of the whole crawl"),
     "lane": SettingSpec(
-        value_parsers.lane, "string", "the lane of workers that serve hosts for which no site sets a lane"
+        value_parsers.lane, "string", "the lane of the workers that serve a host if its site sets no lane"
     ),
     "region": SettingSpec(
         value_parsers.label,
         "string",
-        "of a crawl: where a worker must be to serve its hosts; of a worker: where it is. None: anywhere",
+        "of a crawl: the region whose workers serve its hosts. Of a worker: the region in which "
+        "it runs. None: any region",
     ),
-    "retries": SettingSpec(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
+    "retries": SettingSpec(
+        value_parsers.retries, _LIST, "the wait before each retry, such as 1m,5m,30m, or none"
+    ),
     "revisit": SettingSpec(
         value_parsers.revisit,
         "number string",
-        "known pages are visited again without end: auto (each as often as it changes), or a time such as 24h",
+        "the crawl never ends, and visits known pages again. auto: each page as often as it "
+        "changes. A time such as 24h: each page after this time",
     ),
     "revisit_budget": SettingSpec(
         value_parsers.budget,
         "string",
-        "most visits of known pages: a share of what the crawl may fetch (10%), or 5000/d, 200/h",
+        "maximum number of visits to known pages: a share of the pages that the crawl may fetch "
+        "(10%), or a rate such as 5000/d, 200/h",
     ),
     "max_age": SettingSpec(
         value_parsers.span,
         "number string",
-        "with revisit: longest time between two visits of a page, or as 30d",
+        "with revisit: maximum time between two visits of a page, in seconds or as 30d",
     ),
     "min_age": SettingSpec(
         value_parsers.span,
         "number string",
-        "with revisit: shortest time between two visits of a page, or as 1h",
+        "with revisit: minimum time between two visits of a page, in seconds or as 1h",
     ),
     "importance": SettingSpec(
         value_parsers.importance,
         _LIST,
-        "with revisit: PATTERN=WEIGHT, pages that are more important than others; inlinks: the more pages link to "
-        "a page, the more important it is",
+        "with revisit: PATTERN=WEIGHT sets how important the matching pages are (default 1). With "
+        "inlinks, a page is more important if more pages link to it",
     ),
     "concurrency": SettingSpec(
         value_parsers.concurrency,
         "integer string",
-        "visits at once in a process; auto: from 64 on as many as hosts, processor, memory and open files allow",
+        "number of parallel visits in a process. auto: from 64 on, as many as hosts, processor, "
+        "memory and open files allow",
     ),
-    "processes": SettingSpec(value_parsers.processes, "integer string", "processes; auto: one a core"),
+    "processes": SettingSpec(
+        value_parsers.processes, "integer string", "number of processes. auto: one per core"
+    ),
     "log_level": SettingSpec(
         partial(value_parsers.one_of, value_parsers.LOG_LEVELS),
         "string",
-        "log records of site files that are printed: from debug, info, warning or error on",
+        ("lowest level at which log records of site files are printed: debug, info, warning or error"),
     ),
     "log_format": SettingSpec(
         partial(value_parsers.one_of, ("text", "json")),
         "string",
-        "log one event a line on stderr, as text or json; none: crawl shows its progress, and workers log text",
+        "format of the log on stderr, with one event per line: text or json. By default, crawl "
+        "shows its progress instead, and workers log text",
     ),
     "ladder": SettingSpec(
         value_parsers.ladder,
         _LIST,
-        "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), "
-        "unlocker (an API); blocks climb",
+        "ways to fetch a page, in this order: plain (without disguise), impersonated (as a "
+        "browser), browser (Chromium), unlocker (an API). A blocked visit climbs to the next one",
     ),
     "browser": SettingSpec(
         value_parsers.words,
         _LIST,
-        "browsers to appear as on the impersonated rung: any, chrome, firefox150, ...",
+        "browsers to imitate on the impersonated rung: any, chrome, firefox150, ...",
     ),
     "session": SettingSpec(
         value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"
@@ -292,85 +311,97 @@ ABOUT: dict[str, SettingSpec] = {
         "reference to the key that encrypts log-ins: ${env:NAME} or ${file:PATH}",
     ),
     "proxies": SettingSpec(
-        value_parsers.words, _LIST, "files of proxies; with them nothing goes out without one"
+        value_parsers.words,
+        _LIST,
+        ("files of proxies. Each request goes through one of them, and no request is sent without a proxy"),
     ),
     "rotation": SettingSpec(
         partial(value_parsers.one_of, ROTATIONS),
         "string",
-        "when another proxy is taken: for each request, session or host",
+        "when the proxy changes: for each request, session or host",
     ),
     "proxy_check": SettingSpec(
         value_parsers.page,
         "string",
-        "URL that each proxy must fetch in the background, then a space and a text that the page "
-        "must contain",
+        "URL of a test page that each proxy must fetch in the background. A text that the page "
+        "must contain may follow after a space",
     ),
     "chromium": SettingSpec(
-        value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"
+        value_parsers.line, "string", "program of the browser rung. The default is Chromium or Chrome on PATH"
     ),
     "browser_pages": SettingSpec(
-        partial(value_parsers.count, 1, 64), "integer", "pages at once in a process's browser"
+        partial(value_parsers.count, 1, 64), "integer", "parallel pages in a process's browser"
     ),
-    "ignore_robots": SettingSpec(value_parsers.flag, "boolean", "do not ask for robots.txt"),
+    "ignore_robots": SettingSpec(value_parsers.flag, "boolean", "do not request robots.txt"),
     "allow_private": SettingSpec(
-        value_parsers.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"
+        value_parsers.networks,
+        _LIST,
+        "networks of private addresses that may be visited, such as 10.1.0.0/16",
     ),
     "allow_port": SettingSpec(
-        value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"
+        value_parsers.ports,
+        "array integer",
+        "ports in addition to those of the seeds and 80, 443, 8080, 8443",
     ),
     "host_pages": SettingSpec(
         partial(value_parsers.count, 1, _MAX_INTEGER),
         "integer",
-        "most pages of a host without a seed; none: up to 10,000, depending on how many domains "
-        "in good standing link to it",
+        "maximum number of pages of a host without a seed. By default up to 10,000, depending on "
+        "how many domains in good standing link to the host",
     ),
     "host_bytes": SettingSpec(
-        value_parsers.size, "integer string", "most bytes of bodies of one host as received, or as 10M"
+        value_parsers.size,
+        "integer string",
+        "maximum size of all bodies of one host as received, in bytes or as 10M",
     ),
     "host_time": SettingSpec(
         value_parsers.span,
         "number string",
-        "longest time from a host's first request on, the crawl being at work, or as 5m",
+        "maximum time since a host's first request, in seconds or as 5m. Only time during which "
+        "the crawl runs counts",
     ),
     "seen": SettingSpec(
         partial(value_parsers.one_of, value_parsers.SEEN),
         "string",
-        "how seen URLs are kept: default, exact, or bloom (smallest)",
+        "how seen URLs are stored: default, exact, or bloom (smallest)",
     ),
     "drop_parameters": SettingSpec(
-        value_parsers.words, _LIST, "query parameters that make no difference, beyond tracking ones"
+        value_parsers.words, _LIST, "query parameters to ignore, in addition to tracking parameters"
     ),
     "fragments": SettingSpec(
         partial(value_parsers.one_of, ROUTE_MODES),
         "string",
-        "#/routes of single-page applications: auto (pages of their own where a rendered page shows that "
-        "its site uses them), routes (always), drop",
+        "whether #/routes of single-page applications are pages of their own. auto: only if a "
+        "page in the browser shows that its site uses them. routes: always. drop: never",
     ),
     "duplicates": SettingSpec(
         value_parsers.duplicates,
         "string",
-        "mark pages with the same text: off, exact, or near (also nearly the same text); ?most=N: maximum number of groups kept",
+        "which pages with the same text are marked: off, exact, or near (also pages with nearly "
+        "the same text). ?most=N: maximum number of groups",
     ),
     "timeout": SettingSpec(
-        value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"
+        value_parsers.span, "number string", "maximum time for one page, in seconds or as 90s, 5m"
     ),
     "max_size": SettingSpec(
         value_parsers.size,
         "integer string",
-        "largest body in bytes as received, or as 16M; decoded it may be twice that",
+        ("maximum size of a body as received, in bytes or as 16M. The decoded body may have twice this size"),
     ),
     "cache": SettingSpec(
-        value_parsers.line, "string", "folder in which pages are kept: fetched once, then replayed"
+        value_parsers.line,
+        "string",
+        "folder in which pages are kept: each page is fetched once and then replayed",
     ),
-    "http2": SettingSpec(value_parsers.flag, "boolean", "speak HTTP/2 where the server does"),
+    "http2": SettingSpec(value_parsers.flag, "boolean", "use HTTP/2 if the server does"),
     "ca_file": SettingSpec(
         value_parsers.file, "string", "file of trusted certificates (PEM) instead of the system's"
     ),
     "unlocker": SettingSpec(
         value_parsers.line,
         "string",
-        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with "
-        "?options, or the URL of another",
+        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte or scrapfly, each with "
+        "optional ?options, or the URL of another API",
     ),
     "unlocker_key": SettingSpec(
         value_parsers.reference, "string", "reference to the unlocker's key: ${env:NAME} or ${file:PATH}"
@@ -378,23 +409,23 @@ ABOUT: dict[str, SettingSpec] = {
     "unlocker_shape": SettingSpec(
         value_parsers.texts,
         _LIST,
-        "the request to an unlocker given as a URL, and where its response has status, body and the rest",
+        "how the requests and responses of an unlocker look, if `unlocker` is a URL",
     ),
     "credits": SettingSpec(
         partial(value_parsers.count, 0, _MAX_INTEGER),
         "integer",
-        "most credits of the unlocker that the crawl spends",
+        "maximum number of unlocker credits that the crawl spends",
     ),
     "credits_daily": SettingSpec(
         partial(value_parsers.count, 0, _MAX_INTEGER),
         "integer",
-        "most credits that all crawls spend there a day (UTC)",
+        "maximum number of unlocker credits that all crawls together spend per day (UTC)",
     ),
     "broker": SettingSpec(
         partial(value_parsers.words, between=value_parsers.URLS),
         _LIST,
-        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves "
-        "when one fails",
+        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp). If a broker fails, "
+        "Celery uses the next one",
     ),
     "sites": SettingSpec(
         value_parsers.line, "string", "folder in which a worker of a fleet has its site files"
@@ -407,18 +438,19 @@ ABOUT: dict[str, SettingSpec] = {
     "recycle_slices": SettingSpec(
         partial(value_parsers.count, 1, 1_000_000),
         "integer",
-        "slices after which a process of a worker is replaced",
+        "number of slices after which a worker replaces its process",
     ),
     "recycle_time": SettingSpec(
-        value_parsers.span, "number string", "time after which a process of a worker is replaced"
+        value_parsers.span, "number string", "time after which a worker replaces its process"
     ),
     "recycle_memory": SettingSpec(
-        value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
+        value_parsers.size, "integer string", "memory use above which a worker replaces its process"
     ),
     "metric_domains": SettingSpec(
         value_parsers.words,
         _LIST,
-        "registered domains that get metrics of their own before all others, at most 50",
+        "registered domains that have priority for metrics of their own. At most 50 domains have "
+        "such metrics",
     ),
     "alerts": SettingSpec(
         value_parsers.texts,
@@ -430,12 +462,12 @@ ABOUT: dict[str, SettingSpec] = {
     "traces": SettingSpec(
         value_parsers.receiver,
         "string",
-        "the OpenTelemetry receiver of traces, as http://HOST:4318 (docs/traces.md); none: no traces",
+        ("the OpenTelemetry receiver of traces, such as http://HOST:4318 (docs/traces.md). None: no traces"),
     ),
     "trace_sample": SettingSpec(
         value_parsers.share,
         "number string",
-        "the share of URLs that is traced, 0 to 1; failed visits are always traced",
+        "share of URLs that is traced, from 0 to 1. Failed visits are always traced",
     ),
 }
 
