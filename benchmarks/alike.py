@@ -1,16 +1,18 @@
-"""How well pages that say the same, or nearly, are told from those that do not, and what it costs.
+"""Measures how well near-duplicate detection groups similar pages, and what it costs.
 
     python benchmarks/alike.py [--data ../shared/data] [--docs FOLDER ...] [--versions OLD NEW] [--half tune|held]
         [--seed N] [--sample N] [--show N] [--least LIKENESS]
     python benchmarks/alike.py --memory 1000000 [--buckets N]
 
-Pages: articles, products and examples of `--data`, the documentation in `.sites`; or folders of HTML alone
-(`--docs`). Of each page variants are made, one of each KIND, and (products) siblings: another name and price
-in the same words, which are not the same. All are placed, in random order, in an index on a real Valkey. A
-pair of one page's variants that lies in one group is right; any other pair in one group is wrong. Hosts are
-split in halves by their names: choose by `tune`, report `held`. `--versions`: two releases of one
-documentation; a pair is labelled by what difflib says of its whole text (the same words from 0.9 on), and
-compared as the rest is.
+The pages are the articles, products and examples in `--data` and the documentation in `.sites`. With
+`--docs`, only the HTML files in the given folders are read. The benchmark makes one variant of each page per
+kind of change. Product pages also get a sibling, which has another name and price in the same text and counts
+as a different page. All pages are added in random order to an index on a real Valkey. A pair of pages in one
+group is right if both are variants of the same page, and wrong otherwise. The hosts are split into two halves
+by a hash of their names. Use `--half tune` to choose parameters, and report the results of `--half held`.
+
+`--versions` compares two releases of the same documentation. Two versions of a page count as the same page if
+difflib finds a similarity of at least 0.9 between their words.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ from worker.page_variants import KINDS, sibling, text_of, translated  # noqa: E4
 
 
 class One(NamedTuple):
-    """A page of the set: whose variant it is, of which kind, its host's sort, its URL, its HTML."""
+    """A page or a variant: number of the original page, kind of change, sort of page, URL and HTML."""
 
     base: int
     kind: str
@@ -74,7 +76,7 @@ def folder_of(path: Path, host: str) -> Iterator[tuple[str, str]]:
 
 
 def pages(words: argparse.Namespace, chance: random.Random) -> list[tuple[str, str, str]]:
-    """(sort, URL, HTML) of the pages of one half, or of all."""
+    """Returns the sort, URL and HTML of each page, for one half of the hosts or for all hosts."""
     found = [("article", *page) for page in rows(words.data, "articles-zyte")]
     found += [("product", *page) for page in rows(words.data, "products")]
     found += [
@@ -84,7 +86,8 @@ def pages(words: argparse.Namespace, chance: random.Random) -> list[tuple[str, s
     if words.docs:
         found = []
     for path in words.docs or [ROOT / ".sites/postgresql-doc/html", ROOT / ".sites/python3-doc/html"]:
-        # a documentation is one host: each of its chapters stands for one, so that both halves have some
+        # Documentation has only one host. Each chapter counts as a host, so that both halves contain
+        # chapters.
         some = [("docs", *page) for page in folder_of(path, path.parent.name)]
         found += chance.sample(some, min(len(some), words.sample))
     half = {"tune": 0, "held": 1}.get(words.half)
@@ -101,7 +104,7 @@ def _host(url: str) -> str:
 
 
 def variants(base: int, sort: str, url: str, page: str, chance: random.Random) -> Iterator[One]:
-    """The page itself, one of each kind, and its siblings."""
+    """Yields the page itself, one variant per kind of change, and (for a product) a sibling."""
     yield One(base, "itself", sort, url, page)
     for kind, make in KINDS.items():
         yield One(base, kind, sort, url, make(page, chance))
@@ -111,7 +114,8 @@ def variants(base: int, sort: str, url: str, page: str, chance: random.Random) -
 
 
 def sketched(one: One, spent: Counter[str]) -> Sketch:
-    """As the reader does it; CPU nanoseconds by part."""
+    """Computes the sketch of a page as the crawler does, and adds the CPU nanoseconds of each step to
+    `spent`."""
     began = time.process_time_ns()
     document = html.parse(one.html.encode("utf-8", "replace"), "text/html; charset=utf-8", one.url)
     parsed = time.process_time_ns()
@@ -161,7 +165,7 @@ async def place(asked: list[GroupQuery]) -> list[Placed]:
 
 
 def paired(ones: list[One], placed: list[Placed], bases: dict[int, list[int]]) -> Counter[tuple[str, bool]]:
-    """Pairs of variants of one page, by what they are of and whether they lie in one group."""
+    """Counts the pairs of variants of the same page, by category and by whether both are in one group."""
     right: Counter[tuple[str, bool]] = Counter()
     for members in bases.values():
         for a, b in itertools.combinations(members, 2):
@@ -175,7 +179,7 @@ def paired(ones: list[One], placed: list[Placed], bases: dict[int, list[int]]) -
 
 
 def quality(words: argparse.Namespace) -> None:
-    """Precision and recall by pairs, whole and by kind."""
+    """Prints the precision and the recall of pairs, in total and by kind of change."""
     chance, spent = random.Random(words.seed), Counter[str]()
     ones = [one for base, page in enumerate(pages(words, chance)) for one in variants(base, *page, chance)]
     chance.shuffle(ones)
@@ -215,7 +219,7 @@ def quality(words: argparse.Namespace) -> None:
 
 
 def versions(words: argparse.Namespace) -> None:
-    """Pages of two releases, labelled by their words."""
+    """Compares the pages of two releases. The expected result follows from the similarity of their words."""
     old, new = words.versions
     spent, counts, asked = Counter[str](), Counter[str](), list[GroupQuery]()
     names = [page.name for page in sorted(new.glob("*.html")) if (old / page.name).exists()]
@@ -248,13 +252,13 @@ def versions(words: argparse.Namespace) -> None:
 
 
 async def keys_of(store: Store, pattern: str) -> int:
-    """Bytes of the keys that match, as MEMORY USAGE tells them."""
+    """Returns the memory of the matching keys in bytes, as reported by MEMORY USAGE."""
     keys = [key async for page in store.scan(f"{{b:???}}{pattern}") for key in page]
     return sum([await store.client.memory_usage(key, samples=0) or 0 for key in keys])
 
 
 async def memory(pages_: int, buckets: int) -> None:
-    """Bytes a page in the store, and its CPU, with as many different pages."""
+    """Prints the store's memory in bytes and its CPU time per page, for a number of different pages."""
     with server() as url:
         store = await opened(url, buckets)
         chance = random.Random(1)
@@ -275,7 +279,7 @@ async def memory(pages_: int, buckets: int) -> None:
 
         await NearDuplicateIndex(store, "warm", 1 << 40).place(
             some()
-        )  # the script and the connection have what they take, once for all crawls
+        )  # the first call allocates memory for the script and the connection, which is not to be measured
         index, before, steps = (
             NearDuplicateIndex(store, "c", 1 << 40),
             await told(),

@@ -1,9 +1,9 @@
-"""A local web that answers after a set time and records each request, for benchmarks of waiting.
+"""A local web server for benchmarks of waiting. It responds after a set time and records each request.
 
-`with serving(Plan(pages=100)) as web:` starts it in a process of its own on all 127.x addresses. Each address
-is a host. `/` links to all pages of the host, and `/p/N` is a page of 2 KB with ten links to known pages.
-Answers take `wait` seconds, or, with `longest`, a time of the host between the two
-(spread evenly on a logarithmic scale over `hosts` hosts).
+`with serving(Plan(pages=100)) as web:` starts the server in a separate process that listens on all 127.x
+addresses. Each address is a host. `/` links to all pages of the host. `/p/N` is a page of 2 KB with ten links
+to known pages. A response takes `wait` seconds. If `longest` is set, each host has a fixed response time
+between `wait` and `longest`. The times of the `hosts` hosts are spread evenly on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ ROBOTS = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range
 
 
 class Plan(NamedTuple):
-    """The hosts and their pages. Times in seconds."""
+    """The hosts and their pages. All times are in seconds."""
 
     pages: int
     wait: float = 0.0
     longest: float | None = None
     hosts: int = 1
     robots: bool = False
-    """Whether the hosts have a robots.txt of a few rules. Otherwise it does not exist."""
+    """Whether each host has a robots.txt with 20 rules. If false, robots.txt returns status 404."""
 
     def address(self, host: int) -> str:
         """Returns the address of a host."""
         return f"127.7.{host // 200}.{host % 200 + 1}"
 
     def waits(self, address: str) -> float:
-        """Returns the time after which a host answers."""
+        """Returns the response time of a host in seconds."""
         if self.longest is None:
             return self.wait
         third, fourth = (int(part) for part in address.split(".")[2:])
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A request: its host and path, and its start and end in monotonic seconds."""
+    """A request with its host and path. `start` and `end` are monotonic times in seconds."""
 
     host: str
     path: str
@@ -58,7 +58,7 @@ class Hit(NamedTuple):
 
 
 class Answers(asyncio.Protocol):
-    """Answers the requests of one connection."""
+    """Responds to the requests of one connection."""
 
     def __init__(self, plan: Plan, hits: list[Hit]) -> None:
         self.plan, self.hits = plan, hits
@@ -66,12 +66,13 @@ class Answers(asyncio.Protocol):
         self.host, self.wait = "", 0.0
 
     def connection_made(self, transport: Any) -> None:
-        """Finds the host of the connection."""
+        """Determines the host from the local address of the connection."""
         self.transport, self.host = transport, transport.get_extra_info("sockname")[0]
         self.wait = self.plan.waits(self.host)
 
     def data_received(self, data: bytes) -> None:
-        """Answers a request after the wait. Requests are small, so each arrives in one piece."""
+        """Responds to a request after the waiting time. Each request is small and therefore arrives in one
+        piece."""
         path, start = data.split(b" ", 2)[1].decode(), time.monotonic()
         if self.wait:
             asyncio.get_running_loop().call_later(self.wait, self.answer, path, start)
@@ -79,7 +80,7 @@ class Answers(asyncio.Protocol):
             self.answer(path, start)
 
     def answer(self, path: str, start: float) -> None:
-        """Sends a page."""
+        """Sends the response for a path."""
         status, body, pages = "200 OK", "", self.plan.pages
         if path == "/":
             body = "".join(f"<a href=/p/{n}>{n}</a>" for n in range(pages))
@@ -110,7 +111,7 @@ def _server(plan: Plan, pipe: Connection) -> None:
 
 
 class Web:
-    """A running web."""
+    """A running web server."""
 
     def __init__(self, plan: Plan, port: int, pipe: Connection) -> None:
         self.plan, self.port, self._pipe, self.hits = plan, port, pipe, list[Hit]()
@@ -120,7 +121,8 @@ class Web:
         return f"http://{self.plan.address(host)}:{self.port}{path}"
 
     def stop(self) -> list[Hit]:
-        """Ends the web. Returns the requests for pages in the order of their starts. `hits` has all."""
+        """Stops the server. Returns the requests for `/p/N` sorted by start time. `hits` contains all
+        requests."""
         self._pipe.send("stop")
         self.hits = sorted((Hit(*one) for one in self._pipe.recv()), key=lambda hit: hit.start)
         return [hit for hit in self.hits if hit.path.startswith("/p/")]
@@ -128,7 +130,7 @@ class Web:
 
 @contextmanager
 def serving(plan: Plan) -> Iterator[Web]:
-    """Runs a web."""
+    """Runs a web server in a separate process."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_server, args=(plan, theirs))
     process.start()

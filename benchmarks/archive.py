@@ -1,14 +1,16 @@
-"""What keeping whole answers adds to a crawl: CPU microseconds a page.
+"""Measures how much CPU time per page a crawl needs to store complete responses.
 
     python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects] [--alone]
 
-The web of `speed.py` (Python's documentation, some copies, gzip, served by tests/web in a process that is not
-counted). Each round crawls it with one JSON line a page, and with each of the outputs beside that; rounds are
-interleaved, medians. Counted is the CPU time of all processes, the store included, so the difference is what
-the output costs: collecting, packing, hashing, writing.
+The web is the one of `speed.py`: some copies of Python's documentation with gzip, served by tests/web in a
+separate process that is not counted. Each round crawls it first with JSON lines as the only output, and then
+once with each of the outputs in addition. The table shows the medians of the rounds. The CPU time is that of
+all processes, including the store. The difference between two crawls is therefore the cost of the output,
+which collects, compresses, hashes and writes the responses.
 
-`--alone`: no crawl; as many answers, each with a remark of its own, become rows and are written in batches of
-64, synced and indexed: CPU of this one process.
+`--alone` does not crawl. It makes as many responses, each with a comment of its own, converts them to rows
+and writes the rows in batches of 64. Each batch is synced and indexed. The CPU time is that of this process
+alone.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ OUTPUTS = {"warc": "{0}/out.warc.gz", "folder": "{0}/raw/:warc", "objects": "obj
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measures and prints a table."""
     from web import Plan, serve
 
     parser = argparse.ArgumentParser(
@@ -84,7 +86,7 @@ SENT = (
 
 
 def alone(count: int) -> float:
-    """CPU microseconds a page of rows and their writing."""
+    """Returns the CPU microseconds per page for making and writing the rows."""
     settle_in()
     files = sorted((ROOT / ".sites" / "python3-doc" / "html").rglob("*.html"))
     packed = [gzip.compress(file.read_bytes()) for file in files if file.stat().st_size]
@@ -109,7 +111,7 @@ def alone(count: int) -> float:
 
 
 def page(n: int, body: bytes) -> Page:
-    """An answer as a crawl gets it."""
+    """Returns a response as a crawl gets it."""
     return Page(
         f"http://docs.test/{n}.html",
         200,
@@ -124,7 +126,7 @@ def page(n: int, body: bytes) -> Page:
 
 
 def crawl(url: str, own: str) -> list[str]:
-    """The command of a crawl with its rows."""
+    """Returns the command of a crawl that writes page records as JSON lines."""
     words = [
         sys.executable,
         "-m",

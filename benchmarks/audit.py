@@ -1,14 +1,17 @@
-"""Measures what an audit costs (`gossamer audit`): memory and time of a large site, and the reading of a page.
+"""Measures the cost of `gossamer audit`: memory and CPU time for a large site, and CPU time for reading a
+page.
 
     python benchmarks/audit.py [--pages 100000] [--links 40] [--html FOLDER]
 
-The pages are made: each links to LINKS others, a tenth of them is spoiled (no title, noindex, a copy, a link to a page
-that is gone). They are written in batches of 256 as by a crawl, then the link graph is built, all checks run, and the
-report, the CSV files, the sitemap and the link graph are written. The table has CPU seconds of each step, and the
-largest resident memory of the process so far. The memory without pages is the floor.
+The pages are generated. Each page has `--links` links. Every tenth page or so has a fault: no title, noindex,
+the text of another page, or a link to a page that does not exist. The pages are written in batches of 256, as
+by a crawl. Then the benchmark builds the link graph, runs all checks, and writes the report, the CSV files,
+the sitemap and the link graph. The table shows the CPU seconds of each step and the maximum resident memory
+of the process so far. The floor is the memory before any pages are written.
 
-`--html`: a folder of pages. The table then has the CPU time of reading a page's facts and links, as a ratio to the floor:
-parsing the page, its links and its visible text, which every crawl with `--text` does.
+`--html` reads the pages of a folder. It prints the CPU time for extracting a page's facts and links, as a
+ratio to the floor. The floor is the time for parsing the page and reading its links and visible text, which
+every crawl with `--text` does.
 """
 
 from __future__ import annotations
@@ -41,12 +44,12 @@ MAX_HTML = 300
 
 
 def memory_mb() -> float:
-    """Returns the largest resident memory of this process so far."""
+    """Returns the maximum resident memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def step(name: str, work: Callable[[], object]) -> object:
-    """Runs a step, and prints its CPU seconds and the memory."""
+    """Runs a step, and prints its CPU seconds, its wall time and the maximum memory so far."""
     start, clock = time.process_time(), time.perf_counter()
     found = work()
     print(
@@ -57,7 +60,7 @@ def step(name: str, work: Callable[[], object]) -> object:
 
 
 def pages(n: int, links: int) -> Iterator[tuple[str, PageFacts, list[PageLink], bytes, float]]:
-    """Yields the pages of a made site."""
+    """Yields the pages of a generated site."""
     rng = random.Random(3)
     for number in range(n):
         url = f"{SITE}/part-{number % 100}/page-{number}.html" if number else f"{SITE}/"
@@ -92,7 +95,7 @@ def pages(n: int, links: int) -> Iterator[tuple[str, PageFacts, list[PageLink], 
 
 
 def measure_site(count: int, links: int) -> None:
-    """Measures an audit of a made site."""
+    """Measures an audit of a generated site."""
     print(f"{count:,} pages with {links} links{'':<6}{'CPU s':>12}{'wall s':>12}{'memory MB':>12}")
     print(f"{'floor: nothing yet':<34}{0:>12.1f}{0:>12.1f}{memory_mb():>12.0f}")
     with tempfile.TemporaryDirectory() as folder, AuditDatabase(f"{folder}/audit.db") as database:
@@ -132,7 +135,7 @@ def measure_site(count: int, links: int) -> None:
 
 
 def measure_pages(folder: Path) -> None:
-    """Measures the reading of pages of a folder."""
+    """Measures the CPU time for reading the pages of a folder."""
     files = sorted(folder.rglob("*.html"))
     files = files[:: max(1, len(files) // MAX_HTML)][:MAX_HTML]
     ours: list[float] = []

@@ -1,7 +1,9 @@
-"""Pages a second, CPU a page and memory of the browser rung: pages of 6 kB on loopback, as sent and filled by
-a script's request.
+"""Measures pages per second, CPU time per page and memory of the rung `browser`.
 
 python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth]
+
+The pages have 6 kB and are served on loopback. One page is complete as sent. The other one is filled by a
+script that sends a request.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ PAGES = {
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """The three pages."""
+    """Serves the three pages."""
 
     protocol_version = "HTTP/1.1"
 
@@ -48,8 +50,11 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 def family() -> list[tuple[list[str], Path]]:
-    """The processes of this one and all below it: driver, browser; each with the words of its `stat` after
-    the name."""
+    """Returns this process and all its descendants, including the browser's driver and the browser.
+
+    Each entry contains the fields of the process's `stat` file after the name, and the path of its folder in
+    /proc.
+    """
     words: dict[int, list[str]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -64,12 +69,12 @@ def family() -> list[tuple[list[str], Path]]:
 
 
 def cpu() -> float:
-    """Seconds of CPU of all of them, their children that ended, too."""
+    """Returns the CPU seconds of this process and its descendants, including their children that have ended."""
     return sum(sum(map(int, words[11:15])) for words, _ in family()) / os.sysconf("SC_CLK_TCK")
 
 
 def memory() -> float:
-    """MB that all of them hold, what they share counted once."""
+    """Returns the memory of this process and its descendants in MB. Shared memory is counted once."""
     kilobytes = 0
     for _, folder in family():
         with contextlib.suppress(OSError):
@@ -79,12 +84,12 @@ def memory() -> float:
 
 
 async def here(_host: str, _port: int) -> list[str]:
-    """Every name leads to this machine."""
+    """Resolves every name to this machine."""
     return ["127.0.0.1"]
 
 
 async def measure(port: int, given: argparse.Namespace) -> None:
-    """Print the figures of both pages, or of memory over many."""
+    """Prints the figures of both pages, or with `--growth` the memory over many pages."""
     collector = BrowserCollector(
         Resolver(["127.0.0.0/8"], lookup=here),
         agent="benchmark/1",
@@ -113,7 +118,7 @@ async def measure(port: int, given: argparse.Namespace) -> None:
 
 
 async def load(collector: BrowserCollector, urls: list[str]) -> None:
-    """Get them all."""
+    """Fetches all URLs, and prints how many pages are incomplete."""
     got = await asyncio.gather(*(collector.collect(Request(url), {}) for url in urls))
     bad = [str(one)[:200] for one in got if not isinstance(one, Page) or b"Book 199" not in one.body]
     if bad:
@@ -121,7 +126,7 @@ async def load(collector: BrowserCollector, urls: list[str]) -> None:
 
 
 async def growth(collector: BrowserCollector, urls: list[str]) -> None:
-    """The memory held after each tenth of them, in one and the same browser."""
+    """Prints the memory after each tenth of the URLs, all in the same browser."""
     share = max(1, len(urls) // 10)
     for n in range(0, len(urls), share):
         await load(collector, urls[n : n + share])
@@ -129,7 +134,7 @@ async def growth(collector: BrowserCollector, urls: list[str]) -> None:
 
 
 def main() -> None:
-    """The command."""
+    """Runs the command."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--pages", type=int, default=100)
     words.add_argument("--at-once", type=int, default=4)

@@ -1,9 +1,10 @@
-"""Nothing lost: a crawl by the browser alone, whose browser is killed (`kill -9`) at random instants.
+"""Checks that a crawl loses nothing if its browser is killed at random moments.
 
     python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--seed 1]
 
-Each page is filled by a script. Told are the pages missing, twice or without what the script brought. Exit 1
-when anything is wrong.
+The crawl uses only the rung `browser`. A script fills each page. The benchmark kills the browser with `kill
+-9`. It prints how many pages are missing, stored twice, without the script's content, or failed. The exit
+code is 1 if any such page exists.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FILLS = "<ul></ul><script>fetch('/rows').then(r => r.text()).then(t => { documen
 
 
 def site(pages: int) -> type[http.server.BaseHTTPRequestHandler]:
-    """A front page that leads to so many others."""
+    """Returns a handler for a start page that links to `pages` other pages."""
 
     class Answers(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -55,7 +56,7 @@ def site(pages: int) -> type[http.server.BaseHTTPRequestHandler]:
 
 
 def strike(kills: int, rng: random.Random, over: threading.Event, done: list[int]) -> None:
-    """Kill the browser so often, each time some while after it came."""
+    """Kills the browser `kills` times, after a random delay each time."""
     while len(done) < kills and not over.wait(rng.uniform(0.5, 4.0)):
         for _, folder in family():
             try:
@@ -69,7 +70,7 @@ def strike(kills: int, rng: random.Random, over: threading.Event, done: list[int
 
 
 def main() -> None:
-    """The command."""
+    """Runs the command."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--kills", type=int, default=10)
     words.add_argument("--pages", type=int, default=150)

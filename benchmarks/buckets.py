@@ -1,12 +1,13 @@
-"""What many buckets cost: CPU a page of worker and store with 1, 64 and 1,024 buckets on one server, and
-1,024 on a Cluster.
+"""Measures the cost of many buckets as CPU time of the worker and the store per page.
 
     python benchmarks/buckets.py [--rounds 3] [--hosts 50] [--pages 40] [--idle 20] [--output out.jsonl]
 
-One worker crawls the same web (pages as those of `real2k`, no delay, 4 at once a host) with a store of each
-kind in turn. The worker's CPU is that of its process from its first claim to its end, the store's the sum
-over its servers (INFO cpu). Medians of the rounds, which are interleaved; goal: 1.15 times that of 1 bucket.
-`--idle`: then seconds in which a worker has nothing to do.
+The stores have 1, 64 and 1,024 buckets on one server, and 1,024 buckets on a Cluster. One worker crawls the
+same web with each store in turn. The pages are like those of `real2k`, the delay is 0, and each host allows 4
+requests at once. The worker's CPU time is that of its process from its first claim to its end. The store's
+CPU time is the sum over its servers (INFO cpu). The table shows the medians of the interleaved rounds. The
+goal is 1.15 times the CPU time with 1 bucket. With `--idle`, each worker of the first round then runs for
+that many seconds without work.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ KINDS = {"1": 1, "64": 64, "1024": 1024, "1024 on a Cluster": 1024}
 
 
 async def cpu_of(store: Store) -> float:
-    """Seconds of CPU that the servers used."""
+    """Returns the CPU seconds that the servers have used."""
     infos = [await server.client.info("cpu") for server in await store.client.servers.all()]
     return sum(float(info["used_cpu_user"]) + float(info["used_cpu_sys"]) for info in infos)
 
@@ -53,7 +54,7 @@ def own_cpu() -> float:
 async def work(
     url: str, buckets: int, seeds: list[str], folder: Path, output: str, idle: float
 ) -> dict[str, float]:
-    """One crawl; CPU of this process and of the store, pages."""
+    """Runs one crawl. Returns the CPU time of this process and of the store, and the number of pages."""
     store = connect(url, patience=FOR_EVER)
     await wait_until_ready(store, 5)
     await store.open(buckets, urls.psl_hash())

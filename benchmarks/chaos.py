@@ -1,18 +1,24 @@
-"""Nothing lost, whatever fails: sixty faults at random moments of one crawl on a fleet.
+"""Checks that a crawl on a fleet loses nothing during sixty faults at random moments.
 
     python benchmarks/chaos.py [--faults 60] [--hosts 40] [--pages 500] [--workers 4] [--delay 0.05] [--seed 1] [--kinds LIST] [--apart]
 
-Worker processes, the store (a master with one replica under three Sentinels), the broker, the web: each on a
-machine of its own (a network namespace; needs root and /dev/net/tun). Two schedulers see to the run. A
-supervisor starts again what died. Struck are: a process of a worker, a worker, all workers, the broker, the
-store's master, the scheduler that leads (kill -9), a worker that stands still for 35 s (SIGSTOP), a worker
-whose clock goes back an hour and 20 s later forward again, a worker cut off from the store for 5 s. With
---apart packets take 2 to 100 ms from a worker to any other machine, and 1 % are lost.
+The workers, the store (a master with one replica under three Sentinels), the broker and the web each run on a
+simulated machine of their own. Each machine is a network namespace, which requires root and /dev/net/tun. Two
+schedulers watch the run. A supervisor restarts ended processes. The faults are:
 
-At the end: pages or items missing or twice, starts closer than the delay, more pages fetched again than
-leases expired. A frozen worker's own requests up to 5 s after its wake are not judged (what it asks then is
-fenced, but is asked), nor those held up by a lost packet. Exit 1 when anything is wrong. The faults, their
-moments and whom they strike follow from --seed.
+- `kill -9` of a process of a worker, of a worker, of all workers, of the broker, of the store's master, or of
+  the leading scheduler
+- a worker that is frozen for 35 s (SIGSTOP)
+- a worker whose clock is set back by an hour and, 20 s later, forward again
+- a worker that is cut off from the store for 5 s
+
+With `--apart`, packets from a worker to any other machine take 2 to 100 ms, and 1 % of them are lost.
+
+At the end, the benchmark looks for pages or items that are missing or written twice, for requests that start
+sooner than the delay, and for more repeated fetches than expired leases. It ignores the requests of a frozen
+worker within 5 s after the worker wakes, because fencing prevents only their results. It also ignores
+requests that a lost packet delayed. The exit code is 1 if anything is wrong. `--seed` determines the faults,
+their moments and their targets.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ from web.judge import fetched
 
 
 def main() -> None:
-    """One crawl with all its faults."""
+    """Runs one crawl with all its faults."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -61,7 +67,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace, folder: Path, places: Machines) -> int:
-    """Start all, crawl, judge; the exit code."""
+    """Starts all machines, crawls, and judges the result. Returns the exit code."""
     total, began = options.hosts * options.pages, time.monotonic()
     plan = preset("tiny", hosts=options.hosts, pages=options.pages, latency=0.02, first=10)
     strikes = planned(options.kinds.split(","), options.faults, total, options.seed)

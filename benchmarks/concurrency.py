@@ -1,14 +1,15 @@
-"""Visits at once that find their level: many slow hosts with a delay, with the defaults and with fixed numbers.
+"""Measures automatic concurrency and fixed numbers of requests at once on many slow hosts with a delay.
 
     python benchmarks/concurrency.py [--hosts 500] [--pages 11] [--delay 0.2] [--wait 0.05] [--longest 2]
         [--fixed 64,256,600] [--rounds 1] [--against FOLDER]
 
-Each host answers after a time of its own between `wait` and `longest` (spread evenly on a logarithmic scale).
-`ideal` is what politeness and latency allow: requests of a host times the larger of delay and answer time,
-for the slowest host. Shown are the seconds from the first to the last request at the server, their ratio to
-the ideal, the CPU of all processes a page (store included), and the most requests in flight at once. The
-floor is a bare loop: the same client and parser with one task a host, which keeps the delay itself and has
-no frontier. `--against`: the `src` folder of another revision, which runs with its defaults.
+Each host has a fixed response time between `--wait` and `--longest`. The times are spread evenly on a
+logarithmic scale. The ideal is the time that politeness and latency allow for the slowest host: its number of
+requests times the delay or the response time, whichever is longer. The table shows the seconds from the first
+to the last request at the server, their ratio to the ideal, the CPU time per page of all processes (including
+the store), and the maximum number of requests in flight. The floor is a bare loop, which has the same client
+and parser and one task per host, keeps the delay itself, and has no frontier. `--against` is the `src` folder
+of another revision, which runs with its default settings.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def bare(folder: Path, web: Web, delay: float) -> Cost:
 
 
 def in_flight(hits: list[Hit]) -> int:
-    """Returns the most requests at once."""
+    """Returns the maximum number of requests in flight."""
     most = now = 0
     for _, step in sorted([(hit.start, 1) for hit in hits] + [(hit.end, -1) for hit in hits]):
         now += step
@@ -58,7 +59,7 @@ def in_flight(hits: list[Hit]) -> int:
 
 
 def shortest_gap(hits: list[Hit]) -> float:
-    """Returns the shortest time between two starts at one host."""
+    """Returns the shortest time between the starts of two requests to one host."""
     last: dict[str, float] = {}
     found = float("inf")
     for hit in hits:

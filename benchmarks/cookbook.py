@@ -1,11 +1,12 @@
-"""Runs the twelve spiders of the cookbook as Scrapy spiders and as site files on the same local sites, and
-compares items, lines of code and CPU.
+"""Compares the twelve programs of the cookbook as Scrapy spiders and as site files on the same local sites.
 
     python benchmarks/cookbook.py [--pages 60] [--only quotes,books] [--out benchmarks/results/cookbook.txt]
 
-`--pages`: pages of each listing. Lines of code: without blank lines. CPU seconds of the whole command and of
-all that it starts; in brackets of a run over two pages, which is mostly the start. Scrapy runs with its usual
-settings without a delay, gossamer with `--delay 0 --per-host 8 --depth 1000`.
+`--pages` is the number of pages per listing. The benchmark compares the items, the lines of code and the CPU
+time. Blank lines do not count as code. The CPU seconds are those of the complete command with all processes
+that it starts. The CPU seconds in brackets are those of a run over two pages, most of which is the start.
+Scrapy runs with its default settings except for a delay of 0. gossamer runs with `--delay 0 --per-host 8
+--depth 1000`.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ NAMES = (
 )
 CATEGORIES = "categories=poetry,travel,history"
 FILES = ("file", "reference")
-"""Kinds of rows about files."""
+"""Kinds of rows that describe files."""
 
 
 class Run(NamedTuple):
-    """The items of one program, as JSON texts with their number."""
+    """The items of one program, as JSON texts with their counts, and its CPU and wall time."""
 
     items: Counter[str]
     cpu: float
@@ -56,7 +57,7 @@ class Run(NamedTuple):
 
 @contextmanager
 def served(pages: int) -> Iterator[int]:
-    """Serves the sites of the cookbook, and gives the port."""
+    """Serves the sites of the cookbook, and yields the port."""
     spec = util.spec_from_file_location("serve", COOKBOOK / "serve.py")
     assert spec is not None
     assert spec.loader is not None
@@ -74,7 +75,7 @@ def served(pages: int) -> Iterator[int]:
 
 
 def prepare(name: str, kind: str, folder: Path, port: int, pages: int) -> None:
-    """Puts a program into a folder, with the port of the sites, and what it reads."""
+    """Copies a program and its input file into a folder, and replaces the port of the sites."""
     text = (COOKBOOK / kind / f"{name}.py").read_text()
     (folder / f"{name}.py").write_text(
         text.replace(BASE, f"http://127.0.0.1:{port}").replace("8000", str(port))
@@ -84,14 +85,14 @@ def prepare(name: str, kind: str, folder: Path, port: int, pages: int) -> None:
 
 
 def scrapy_command(name: str) -> list[str]:
-    """The command that runs a spider."""
+    """Returns the command that runs a spider."""
     command = [sys.executable, "-m", "scrapy", "runspider", f"{name}.py", "-O", "items.jsonl"]
     command += ["-s", "LOG_LEVEL=ERROR", "-s", "DOWNLOAD_DELAY=0"]
     return [*command, "-a", CATEGORIES] if name == "arguments" else command
 
 
 def gossamer_command(name: str, port: int) -> list[str]:
-    """The command that crawls a site."""
+    """Returns the command that crawls with a site file."""
     command = [sys.executable, "-m", "gossamer", "crawl", f"{name}.py", "-o", "items.jsonl", "--quiet"]
     command += ["--delay", "0", "--per-host", "8", "--depth", "1000"]
     if name == "sitemap":
@@ -100,7 +101,7 @@ def gossamer_command(name: str, port: int) -> list[str]:
 
 
 def run(name: str, kind: str, port: int, pages: int) -> Run:
-    """Runs one program in a folder of its own. Raises SystemExit if it fails."""
+    """Runs one program in a temporary folder. Raises SystemExit if the program fails."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         prepare(name, kind, folder, port, pages)
@@ -116,7 +117,7 @@ def run(name: str, kind: str, port: int, pages: int) -> Run:
 
 
 def items(folder: Path, port: int) -> Counter[str]:
-    """The items that a program wrote, each as JSON. A file of an item counts by its size."""
+    """Returns the items that a program wrote, each as JSON, and the number of different stored files."""
     found = Counter[str]()
     for line in (folder / "items.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -130,14 +131,14 @@ def items(folder: Path, port: int) -> Counter[str]:
 
 
 def plain(row: dict[str, Any], port: int) -> dict[str, Any]:
-    """The item without what each program adds."""
+    """Returns an item without the fields that each program adds."""
     cover = row.pop("cover", None) or next(iter(row.pop("file_urls", ())), None)
     fields = {name: value for name, value in row.items() if not name.startswith("_") and name != "files"}
     return fields | ({"cover": cover.partition(str(port))[2]} if cover else {})
 
 
 def products(path: Path) -> int:
-    """The number of products in the database."""
+    """Returns the number of products in the database."""
     import sqlite3
 
     with sqlite3.connect(path) as base:
@@ -147,12 +148,12 @@ def products(path: Path) -> int:
 
 
 def lines_of_code(name: str, kind: str) -> int:
-    """The lines of a program that are not blank."""
+    """Returns the number of lines of a program that are not blank."""
     return sum(1 for line in (COOKBOOK / kind / f"{name}.py").read_text().splitlines() if line.strip())
 
 
 def main() -> None:
-    """Prints a line for each spider, and the sums."""
+    """Prints a line for each program, and the sums."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

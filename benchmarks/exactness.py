@@ -1,11 +1,12 @@
-"""Every reachable page exactly once: the test web at size, traps, and real documentation, with one process
-and with two.
+"""Checks that a crawl fetches every reachable page exactly once, with one process and with two.
 
     python benchmarks/exactness.py [--pages 2000] [--processes 1 2] [--only NAME]
 
-One line a web: requests made, pages, rows, what was wrong (missing, twice, forbidden, never linked, sums that
-do not add up while it ran), requests wasted in traps, start gaps that were too short. Documentation is what
-./test unpacks into .sites. Exit 1 when anything is wrong.
+The webs are large test webs, traps, and the documentation that ./test unpacks into .sites. The benchmark
+prints one line per web with the numbers of requests, pages and rows. The line lists the faults: pages that
+are missing, fetched twice, forbidden or never linked, and counts that do not add up during the crawl. It also
+contains the share of requests wasted in traps and the gaps between requests that are too short. The exit code
+is 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from web.judge import delays, faults, fetched, robots_first, violations, wasted 
 
 
 def webs(pages: int) -> dict[str, tuple[Plan, dict[str, Any]]]:
-    """Name -> web and settings."""
+    """Returns the plan of each web and the settings of its crawl, by name."""
     odd = preset("small", pages=pages // 20, crawl_delay=(0.02,), retry_after=0)
     found: dict[str, tuple[Plan, dict[str, Any]]] = {
         "plain": (preset("real2k", pages=pages), {"per_host": 16}),
@@ -43,7 +44,7 @@ def webs(pages: int) -> dict[str, tuple[Plan, dict[str, Any]]]:
 
 
 def of_documentation(plan: Plan, log: list[Any], found: list[dict[str, Any]]) -> list[str]:
-    """What was wrong with a crawl of a folder."""
+    """Returns the faults of a crawl of documentation."""
     asked = {url.removeprefix(plan.origin(0)): n for url, n in fetched(log).items()}
     wrong = [
         f"requested {asked.get(page, 0)} times: {page}"
@@ -57,7 +58,7 @@ def of_documentation(plan: Plan, log: list[Any], found: list[dict[str, Any]]) ->
 
 
 async def crawl(name: str, plan: Plan, processes: int, settings: dict[str, Any]) -> bool:
-    """One crawl; whether all is right."""
+    """Runs one crawl. Returns whether it has no faults."""
     with tempfile.TemporaryDirectory(prefix="gt-") as folder, serve(plan) as web:
         began = time.monotonic()
         summary, looked = await watched(job(web.plan.seeds(), Path(folder), processes=processes, **settings))
@@ -85,7 +86,7 @@ async def crawl(name: str, plan: Plan, processes: int, settings: dict[str, Any])
 
 
 def main() -> None:
-    """All webs."""
+    """Crawls all webs."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

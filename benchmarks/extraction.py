@@ -1,10 +1,10 @@
-"""How good extraction is on saved pages with known answers, and what it costs: milliseconds of CPU a page.
+"""Measures the quality of extraction on saved pages with known results, and its CPU time per page in ms.
 
     python benchmarks/extraction.py [FOLDER]
 
-FOLDER (default `../shared/data`) has `articles-zyte`, `products`, `structured-recipes`, `price-strings` as
-`.jsonl.gz`. Intervals are 95 % of 1,000 draws with replacement. trafilatura alone and price-parser, where
-they are installed, are measured on the same rows.
+FOLDER (default `../shared/data`) contains `articles-zyte`, `products`, `structured-recipes` and
+`price-strings` as `.jsonl.gz`. The 95 % intervals come from 1,000 draws with replacement. If trafilatura and
+price-parser are installed, they are measured on the same rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def body(row: Row) -> bytes:
 
 
 def timed(work: Callable[[bytes, str], Any], pages: list[Row]) -> tuple[list[Any], str]:
-    """The results, and the median and mean milliseconds of the better of two rounds."""
+    """Returns the results, and a text with the median and mean milliseconds of the faster of two rounds."""
     best: list[float] = []
     found: list[Any] = []
     for _ in range(2):
@@ -77,7 +77,7 @@ def mean_f1(scores: list[Pair]) -> float:
 
 
 def counted_f1(scores: list[tuple[int, int, int]]) -> float:
-    """Of (right, said, known) a page."""
+    """Returns the F1 of many pages. A score has the numbers of right, returned and expected values of a page."""
     right, said, known = (sum(column) for column in zip(*scores, strict=True))
     return float(2 * right / max(1, said + known))
 
@@ -125,8 +125,10 @@ _MARKED = re.compile(
 
 
 def goods(folder: Path) -> None:
-    """The products as they are, without JSON-LD, and without any structured data: what is then left is what the page
-    shows, and its scripts."""
+    """Measures products on the pages as they are, without JSON-LD, and without any structured data.
+
+    In the last case, only the visible page and its scripts are left.
+    """
     pages = rows(folder, "products")
     ways: dict[str, Callable[[bytes], bytes]] = {
         "product": lambda page: page,
@@ -153,9 +155,10 @@ def goods(folder: Path) -> None:
 
 
 def languages(folder: Path) -> None:
-    """Articles and products: what the text says beside what the page declares."""
+    """Compares the language detected in the text of articles and products with the language the page
+    declares."""
     pages = rows(folder, "articles-zyte") + rows(folder, "products")
-    language(body(pages[0]), "")  # the model is loaded
+    language(body(pages[0]), "")  # loads the model
     found, cost = timed(language, pages)
     declared = [parse(body(row), None, row["url"]).language for row in pages]
     there = [(one, own) for one, own in zip(found, declared, strict=True) if own]

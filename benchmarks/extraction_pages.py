@@ -1,14 +1,14 @@
-"""How good the product extractor is on generated shop pages, labelled from their own data.
+"""Measures the quality of the product extractor on generated shop pages, whose true values are known.
 
     python benchmarks/extraction_pages.py [SEED [PAGES]]
 
-The pages follow the markup of 17 kinds of shop systems in 32 languages. Structured data is complete, partial
-or missing. Each page has some traps: a cart total in the header, a threshold for free shipping, instalments, a
-price without taxes, a former price, a percentage, a unit price, a member's price, points, a deposit, counters,
-other products with prices. Half of the systems and half of the languages are kept aside: the failures there
-are never looked at, only counted. Intervals are 95 % of 1,000 draws with replacement.
+The pages have the markup of 17 shop systems in 35 languages. The structured data is complete, partial or
+missing. Each page has some traps: a cart total in the header, a threshold for free shipping, instalments, a
+price without taxes, a former price, a percentage, a unit price, a member's price, points, a deposit,
+counters, and other products with prices. Half of the systems and half of the languages are held out: their
+failures are counted, but nobody looks at them. The 95 % intervals come from 1,000 draws with replacement.
 
-    python benchmarks/extraction_pages.py failures SEED PAGES   prints the failures of the half that may be seen
+    python benchmarks/extraction_pages.py failures SEED PAGES   prints the failures that are not held out
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"1(.)234(?:(.)56)?")
 
 @dataclass
 class Language:
-    """The words of a shop in one language, and the way it writes prices (such as `1.234,56 €`)."""
+    """The words of a shop in one language, and the style of its prices (such as `1.234,56 €`)."""
 
     code: str
     currency: str
@@ -66,7 +66,7 @@ def languages() -> list[Language]:
 
 @dataclass
 class Goods:
-    """A product, its true values, and what its page shows."""
+    """A product with its true values, and the contents of its page."""
 
     chance: random.Random
     language: Language
@@ -75,7 +75,7 @@ class Goods:
     former: Decimal | None
     available: bool
     data: str
-    """`full`, `no-price`, `no-stock` or `none`: what the structured data has."""
+    """The extent of the structured data: `full`, `no-price`, `no-stock` or `none`."""
     traps: frozenset[str] = field(default_factory=frozenset)
 
     def money(self, share: float = 1) -> str:
@@ -93,7 +93,7 @@ class Goods:
         return self.language.money(self.former) if self.former else ""
 
     def button(self, names: str) -> str:
-        """A button for buying, or nothing if the product is sold out."""
+        """Returns a button for buying, or an empty text if the product is sold out."""
         return f'<button type="submit" class="{names}">{self.say("buy")}</button>' if self.available else ""
 
 
@@ -123,7 +123,7 @@ def goods(chance: random.Random, language: Language) -> Goods:
 
 
 def structured(one: Goods) -> str:
-    """JSON-LD or meta elements, as far as the page has them."""
+    """Returns the JSON-LD and meta elements of the page, if it has any."""
     if one.data == "none":
         return ""
     offer = {"@type": "Offer", "price": str(one.price), "priceCurrency": one.language.currency}
@@ -148,7 +148,7 @@ def structured(one: Goods) -> str:
 
 
 def head(one: Goods) -> str:
-    """The frame above the product, with traps."""
+    """Returns the header above the product, with traps."""
     parts = []
     if "cart" in one.traps:
         parts.append(
@@ -161,7 +161,7 @@ def head(one: Goods) -> str:
 
 
 def beside(one: Goods) -> str:
-    """What stands beside the price, with traps."""
+    """Returns the elements beside the price, with traps."""
     parts = []
     for trap, text in (
         ("counter", '<span class="rating">4.7 (9.3K)</span> <span class="sold-count">5G</span>'),
@@ -176,7 +176,7 @@ def beside(one: Goods) -> str:
 
 
 def taxed(one: Goods, names: str) -> str:
-    """The price, with the price without taxes before or after it, or alone."""
+    """Returns the price. If the page has that trap, the price without taxes stands before or after it."""
     own = f'<span class="{names}">{one.money()}</span>'
     if "tax" not in one.traps or not one.say("excl").strip():
         return own
@@ -186,7 +186,8 @@ def taxed(one: Goods, names: str) -> str:
 
 
 def others(one: Goods, card: str) -> str:
-    """Other products with prices and buttons. `card` has `$$price`, `$$buy` and `$$stock`."""
+    """Returns other products with prices and buttons. `card` is a template with `$$price`, `$$buy` and
+    `$$stock`."""
     if "more" not in one.traps:
         return ""
     cards = "".join(
@@ -197,7 +198,7 @@ def others(one: Goods, card: str) -> str:
 
 
 def filled(template: str, one: Goods, card: str, names: str, button: str, old: str) -> str:
-    """A whole page. `old`: the element of the former price, with `$$was`."""
+    """Returns a whole page. `old` is the template of the former price, with `$$was`."""
     former = Template(old).substitute(was=one.was(), percent="-20%") if one.former else ""
     return Template(template).substitute(
         name=html.escape(one.name),
@@ -212,7 +213,8 @@ def filled(template: str, one: Goods, card: str, names: str, button: str, old: s
 
 
 SYSTEMS: dict[str, tuple[str, str, str, str, str]] = {}
-"""Page, card of another product, classes of the price, classes of the button, element of the former price."""
+"""For each system: templates of the page and of the card of another product, classes of the price and of the
+button, and the template of the former price."""
 _FOLDER = Path(__file__).parent / "data" / "shop_templates.txt"
 for _part in _FOLDER.read_text("utf-8").split("\n== ")[1:]:
     _name, _, _rest = _part.partition("\n")
@@ -230,7 +232,10 @@ def page(one: Goods, system: str) -> bytes:
 
 
 def drawn(seed: int, count: int) -> list[tuple[str, Goods, bytes]]:
-    """(system, product, page) of a seed. Every system and every language is equally likely."""
+    """Generates pages from a seed. Returns the system, product and page of each.
+
+    Each system is equally likely, and so is each language.
+    """
     chance = random.Random(seed)
     known, systems = languages(), sorted(SYSTEMS)
     found = []
@@ -241,7 +246,7 @@ def drawn(seed: int, count: int) -> list[tuple[str, Goods, bytes]]:
 
 
 def seen(name: str, names: list[str]) -> bool:
-    """Whether a system or a language belongs to the half whose failures may be looked at."""
+    """Returns whether a system or a language is not held out, so that its failures may be looked at."""
     return names.index(name) % 2 == 0
 
 

@@ -1,11 +1,12 @@
-"""How long a crawl stands still when a store's master dies: from its `kill -9` to the first page asked for
-with its successor's leave.
+"""Measures how long a crawl pauses when a store's master is killed.
 
     python benchmarks/failover.py [--rounds 3] [--hosts 40] [--pages 60]
 
-Two workers crawl the test web with a delay of 0.25 s a host; after 400 requests the master is killed. Counted
-are the hosts whose bucket it had, from half a second after the kill (requests under way are then over). Each
-line says how it ended, too.
+The time runs from `kill -9` of the master to the first request for one of its hosts that its successor
+allows. Two workers crawl the test web with a delay of 0.25 s per host. The master is killed after 400
+requests. Only hosts whose bucket was on that master count, and only requests that start at least half a
+second after the kill, when all earlier requests have ended. Each line also contains the number of lost pages
+and of gaps that are too short.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ KINDS = {
 
 
 async def once(kind: str, options: argparse.Namespace) -> tuple[float, str]:
-    """Seconds that its hosts stood still, and what became of the crawl."""
+    """Returns the length of the pause in seconds, and a text with the faults of the crawl."""
     make, milliseconds = KINDS[kind]
     plan = preset("tiny", hosts=options.hosts, pages=options.pages)
     with (

@@ -1,14 +1,16 @@
-"""What crawls that share a fleet get, and what a host of very many URLs costs small ones: counted at the
-server.
+"""Measures at the web server how crawls share a fleet, and how a host with very many URLs affects small
+hosts.
 
     python benchmarks/fair.py [--rounds 3] [--urls 1000000] [--hosts 1000] [--only shares|giant]
 
-`shares`: two crawls over 20 hosts each with weights 1 and 3, then the other way round, on one worker of two
-processes with room for 16 visits; requests of either while both have work. Goal: within 10 % of 3. `giant`: a
-crawl of small hosts with four requests each (robots.txt and three pages), 0.5 s from start to start, on one
-worker of two processes: seconds from the first to the last of their requests, and requests a second until 90
-% were made, alone and behind a host with so many URLs that were added before. Alternately. The frontier
-alone: `frontier.py --only giant`.
+- `shares` runs two crawls over 20 hosts each with weights 1 and 3, and then with the weights exchanged. One
+  worker of two processes has capacity for 16 visits. The requests of both crawls are counted while both have
+  work. The goal is a ratio within 10 % of 3.
+- `giant` crawls small hosts with four requests each (robots.txt and three pages) and 0.5 s between the starts
+  of requests, on one worker of two processes. It measures the seconds from their first to their last request,
+  and the requests per second until 90 % of them were sent. Rounds alternate between the small hosts alone and
+  the small hosts after a host with `--urls` URLs that were added before them. `frontier.py --only giant`
+  measures the frontier alone.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from web import preset, serve
 
 
 def shares(weights: tuple[int, int]) -> float:
-    """What the heavier of two crawls got, in times of the lighter one."""
+    """Returns the ratio of the requests of the heavier crawl to those of the lighter crawl."""
     plan = preset("tiny", hosts=40, pages=300, latency=0.2, robots=("allow",))
     with (
         tempfile.TemporaryDirectory() as name,
@@ -40,8 +42,10 @@ def shares(weights: tuple[int, int]) -> float:
 
 
 def giant(urls: int, hosts: int) -> tuple[float, float]:
-    """Seconds that the small hosts took, and their requests a second until 90 % were made, behind a host of
-    `urls` URLs."""
+    """Crawls small hosts that were added after a host of `urls` URLs.
+
+    Returns the seconds of the small hosts, and their requests per second until 90 % of them were sent.
+    """
     plan = preset("tiny", hosts=hosts + 1, pages=3, robots=("allow",))
     with tempfile.TemporaryDirectory() as name, serve(plan) as web, Server(Path(name) / "s") as server:
         big, *small = web.plan.seeds()
@@ -65,7 +69,7 @@ def giant(urls: int, hosts: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

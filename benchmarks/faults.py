@@ -1,16 +1,17 @@
-"""Nothing missing, nothing twice, nothing silent, whatever happens to a crawl: 200 faults over 20 crawls with
-the embedded store.
+"""Checks that crawls lose and repeat no rows and never fail silently during 200 faults.
 
     python benchmarks/faults.py [--crawls 20] [--faults 10] [--first 1] [--pages 100] [--short] [--only FAULT] [--seed N[.M]] [--list]
 
-Each crawl has its own web of 8 hosts, formats, number of processes and disk; ten faults strike it, one after
-another, and the same command goes on after each. What cannot be survived exactly must end the command with
-one line; then the fault is undone (or `gossamer doctor --repair` is run where the line says so), and the
-crawl goes on. A crawl that ends with 0 must have each page once in each format. Linux only; as root half of
-the crawls have a small disk of their own.
+There are 20 crawls with the embedded store. Each has its own web of 8 hosts, output formats, number of
+processes and disk. Ten faults hit it one after another, and the same command continues the crawl after each
+fault. A command that cannot continue exactly must end with a message of one line. Then the benchmark undoes
+the fault, or runs `gossamer doctor --repair` if the message names it, and continues the crawl. If a crawl
+ends with exit code 0, each format must contain each page exactly once. This benchmark requires Linux. As
+root, half of the crawls have a small disk of their own.
 
-Replay: `--seed 7 --only aof_torn` is the crawl of seed 7 with this fault alone, at the moment it has there
-(at an early one if it does not strike there). Exit 1 when anything is missing, twice, silent or left behind.
+To repeat a fault, use for example `--seed 7 --only aof_torn`. This runs the crawl of seed 7 with only that
+fault, at the same moment. If the crawl of that seed does not have that fault, the fault comes at an early
+moment. The exit code is 1 if anything is missing, duplicate, silent or left behind.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from e2e.faulted_crawl import OUTCOMES, Strike, trial
 
 
 def main() -> None:
-    """All crawls, then the table."""
+    """Runs all crawls, and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -47,7 +48,7 @@ def main() -> None:
     only = [name for name in options.only.split(",") if name]
     if unknown := set(only) - set(faults.FAULTS):
         sys.exit(f"no such fault: {', '.join(sorted(unknown))}; --list names them all")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs the cleanup below
     faults.pauses = faults.SHORT if options.short else faults.LONG
     seeds = (
         [int(options.seed.split(".")[0])]
@@ -88,13 +89,16 @@ def say(line: str) -> None:
 
 
 def totals(strikes: list[Strike]) -> str:
-    """What came of all faults."""
+    """Returns a line with the number of each outcome, over all faults."""
     return ", ".join(f"{sum(one.outcomes.get(name, 0) for one in strikes)} {name}" for name in OUTCOMES)
 
 
 def table(strikes: list[Strike]) -> str:
-    """Faults by kind and outcome: faults that were survived, repaired, refused; pages missing and rows
-    double; silent ends; orphans."""
+    """Returns a table with the number of each outcome per kind of fault.
+
+    The outcomes include survived, repaired and refused faults, missing pages, duplicate rows, silent ends and
+    orphaned processes.
+    """
     lines = ["| fault | struck | " + " | ".join(OUTCOMES) + " |", "| --- |" + " ---: |" * (len(OUTCOMES) + 1)]
     for kind in dict.fromkeys(name for name in faults.FAULTS if any(one.kind == name for one in strikes)):
         of = [one for one in strikes if one.kind == kind]

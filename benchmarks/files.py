@@ -1,16 +1,16 @@
-"""What a file of an item costs, and the text of a PDF: CPU of the crawling process, beside that of the
-libraries alone.
+"""Measures the CPU time for storing a file of an item and for extracting the text of a PDF, with peers.
 
     python benchmarks/files.py [--files 2000] [--rounds 3] [--pdf FILE ...]
 
-A web in a process of its own serves a page with an item for each 50 files, and the files, all different, of 8
-KiB and of 256 KiB. Counted is the CPU (user and system) of the process that crawls, all threads; the store is
-another process. Taken off is the same crawl with `--files off`. The floor: pycurl, one handle, the bytes
-hashed as they come, written beside their place, synced, renamed.
+A web server in a separate process serves one page with an item per 50 files. All files are different. They
+have 8 KiB, and 256 KiB in a second run. The CPU time (user and system) is that of all threads of the crawling
+process, without the store, which is another process. The CPU time of the same crawl with `--files off` is
+subtracted. The floor is pycurl with one handle. The floor hashes the bytes as they arrive, and writes, syncs
+and renames each file.
 
-PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf where it is
-installed; CPU a page, and how its words agree with a text of the same document (FILE.html beside FILE.pdf),
-where there is one.
+For PDFs, the benchmark measures the CPU time per page of gossamer's function (including its child process),
+of PDFium in this process (pypdfium2), and of pypdf if it is installed. If the file FILE.html exists beside
+FILE.pdf, the extracted words are compared with its words.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EACH = 50
 
 
 def web(size: int, count: int, pipe: Any) -> None:
-    """Serve pages and files until it is killed."""
+    """Serves pages and files until the process is killed."""
     body = bytearray(
         b"\x89PNG\r\n\x1a\n" + bytes(8) + (64).to_bytes(4, "big") * 2 + random.Random(1).randbytes(size)
     )
@@ -78,7 +78,7 @@ def web(size: int, count: int, pipe: Any) -> None:
             self.wfile.write(data)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Logs nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     pipe.send(server.server_port)
@@ -96,13 +96,13 @@ def serving(size: int, count: int) -> Iterator[int]:
 
 
 def spent() -> float:
-    """Seconds of CPU of this process so far."""
+    """Returns the CPU seconds that this process has used so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def crawled(port: int, count: int, *, files: bool) -> tuple[float, float]:
-    """CPU and time of a crawl."""
+    """Runs a crawl. Returns its CPU seconds and its wall time in seconds."""
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         folder = Path(name)
         (folder / "shop.py").write_text(SITE.replace("{url}", f"http://127.0.0.1:{port}"))
@@ -122,7 +122,7 @@ def crawled(port: int, count: int, *, files: bool) -> tuple[float, float]:
 
 
 def floor(port: int, count: int) -> float:
-    """CPU of the libraries alone."""
+    """Fetches and stores the files with the libraries alone. Returns the CPU seconds."""
     curl = pycurl.Curl()
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         before = spent()
@@ -164,7 +164,7 @@ def files(count: int, rounds: int) -> None:
 
 
 def words(text: str) -> Counter[str]:
-    """The words of a text."""
+    """Counts the words of a text."""
     return Counter(re.findall(r"\w{2,}", text.lower()))
 
 
@@ -220,7 +220,7 @@ def pdfs(paths: list[Path], rounds: int) -> None:
 
 
 def child() -> float:
-    """Seconds of CPU of the process that reads PDFs."""
+    """Returns the CPU seconds of the child process that reads PDFs."""
     one = pdf._PROCESS._child._process.pid if pdf._PROCESS._child is not None else 0
     if not one:
         return 0.0
@@ -229,7 +229,7 @@ def child() -> float:
 
 
 def main() -> None:
-    """All of it."""
+    """Measures PDFs and files."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,15 +1,18 @@
-"""A crawl that never ends, with kills: `gossamer crawl --revisit auto` on changing sites on loopback.
+"""Runs a crawl that never ends (`gossamer crawl --revisit auto`) on changing local sites, and kills it often.
 
     python benchmarks/forever.py [--minutes 5] [--sites 40] [--pages 10] [--kill-every 25] [--speed 60]
 
-Time runs `--speed` times as fast as for a real site: pages change after minutes instead of hours, the budget is a
-few visits a second; the maximum age (4 h), the shortest age, the delay and the sizes at which logs are shortened are
-divided by the speed. In each site one page appears later and one goes away. The
-crawl's process, its store, or both are killed at random moments, and the same command is started again. Printed
-for each eighth of the time, the largest of: memory of the store, resident size, size of the crawl's folder; and the
-size of the rows that the crawl keeps beside its output, which grow with the changes as the output does. At the end:
-pages that the crawl lost (not visited for longer than the maximum age), pages with two rows of one version, the
-share of time stale as counted at the server against what `status --freshness` predicted.
+Time runs `--speed` times as fast as for a real site. Pages change after minutes instead of hours, and the
+budget is a few visits per second. The maximum age (4 h), the minimum age, the delay and the sizes at which
+logs are shortened are divided by the speed. In each site, one page appears later and another page goes away.
+The benchmark kills the crawl's process, its store, or both at random moments, and starts the same command
+again.
+
+For each eighth of the time, it prints the maximum memory of the store, resident memory of the process and
+size of the crawl's folder. It also prints the size of the rows that the crawl keeps in addition to its
+output. Those rows grow with the number of changes, as the output does. At the end, it prints the number of
+lost pages (not visited for longer than the maximum age) and of page versions with two rows. It compares the
+share of time for which pages were stale, measured at the server, with the prediction of `status --freshness`.
 """
 
 from __future__ import annotations
@@ -39,20 +42,22 @@ import redis
 from e2e.runs import socket_of
 
 MAX_AGE_S, MIN_AGE_S, DELAY_S, CHANGE_S = 4 * 3600.0, 120.0, 3.0, 3600.0
-"""At the speed of a real site."""
+"""The maximum age, the minimum age, the delay and the mean time between changes, before they are divided by
+`--speed`."""
 LOG_BYTES = 64 << 20
-"""The limit of the attempts log, and the size at which the store rewrites its log."""
+"""The size limit of the attempts log, and the size at which the store rewrites its log, before division by
+the speed."""
 GOSSAMER = [sys.executable, "-m", "gossamer"]
 
 
 class Sites:
-    """Sites whose pages change by Poisson processes. All times are seconds since the begin."""
+    """Sites whose pages change by Poisson processes. All times are seconds since the start."""
 
     def __init__(self, sites: int, pages: int, seconds: float, speed: float) -> None:
         rng = random.Random(3)
         self.began, self.sites = time.time(), sites
         self.changes: dict[str, list[float]] = {}
-        """Times of the changes of each page, by `HOST/N`."""
+        """The times of the changes of each page, by `HOST/N`."""
         self.visits: dict[str, list[float]] = {}
         for site in range(sites):
             for page in range(pages):
@@ -63,11 +68,11 @@ class Sites:
         self.pages, self.late = pages, seconds / 5
 
     def now(self) -> float:
-        """Seconds since the begin."""
+        """Returns the seconds since the start."""
         return time.time() - self.began
 
     def answer(self, host: str, path: str) -> tuple[int, str]:
-        """Status and body of a page."""
+        """Returns the status and the body of a page."""
         now, name = self.now(), f"{host}{path}"
         if path == "/robots.txt":
             return 404, ""
@@ -88,8 +93,11 @@ class Sites:
         return 200, f"<title>Page {name}</title><p>version {version} of {name}"
 
     def stale(self, begin: float, end: float) -> float:
-        """The share of time stale between two moments, on average over the pages that the crawl knows: also
-        those that never change in this time (start pages, late pages)."""
+        """Returns the mean share of time between two moments for which pages were stale.
+
+        The mean is over all pages that the crawl knows, including start pages and late pages, most of which
+        do not change in this time.
+        """
         shares = []
         for name in self.visits:
             if name.endswith("/mortal"):
@@ -105,7 +113,7 @@ class Sites:
 
 
 async def serve(sites: Sites, ports: list[int], ready: threading.Event) -> None:
-    """Answers requests until the process ends."""
+    """Serves the sites until the process ends."""
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -130,26 +138,26 @@ async def serve(sites: Sites, ports: list[int], ready: threading.Event) -> None:
 
 
 class Run:
-    """The crawl's process, started again after each kill."""
+    """The process of the crawl, which is restarted after each kill."""
 
     def __init__(self, folder: Path, words: list[str]) -> None:
         self.folder, self.words, self.kills = folder, words, Counter[str]()
         self.start()
 
     def start(self) -> None:
-        """Starts the same command."""
+        """Starts the command."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 self.words, cwd=self.folder, stdout=log, stderr=log, start_new_session=True
             )
 
     def store(self) -> redis.Redis | None:
-        """A connection to the store, if it runs."""
+        """Returns a connection to the store, or None if the store does not run."""
         url = socket_of(self.folder / ".gossamer")
         return None if url is None else redis.Redis.from_url(url)
 
     def kill(self, kind: str) -> None:
-        """Kills the crawl, its store, or both, and starts the command again if it ended."""
+        """Kills the crawl, its store, or both. Restarts the command if it has ended."""
         self.kills[kind] += 1
         if kind in ("store", "both") and (client := self.store()) is not None:
             try:
@@ -163,13 +171,13 @@ class Run:
             self.start()
 
     def freshness(self) -> dict[str, Any] | None:
-        """The report, or None if there is none at the moment."""
+        """Returns the freshness report, or None if it is not available at the moment."""
         words = [*GOSSAMER, "status", "c", "--freshness", "--json"]
         done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def shorten_log(self, size: int) -> None:
-        """Tells the store the size at which it rewrites its log."""
+        """Sets the size at which the store rewrites its log."""
         try:
             if (client := self.store()) is not None:
                 client.config_set("auto-aof-rewrite-min-size", size)
@@ -177,8 +185,11 @@ class Run:
             pass
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """MiB: memory of the store's data, resident size of the crawl's process, size of the folder without
-        rows, size of the rows that it keeps."""
+        """Returns sizes in MiB.
+
+        They are the memory of the store's data, the resident memory of the crawl's process, the size of the
+        folder without kept rows, and the size of the kept rows.
+        """
         memory = 0.0
         try:
             if (client := self.store()) is not None:
@@ -201,7 +212,7 @@ class Run:
 
 
 def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
-    """Lets the crawl run with kills. Returns the predictions of the second half."""
+    """Runs the crawl and kills it repeatedly. Returns the predictions of the second half."""
     rng, end, predicted = random.Random(7), given.minutes * 60, list[float]()
     strike, look, part, most = given.kill_every, 15.0, 1, [0.0] * 4
     while (now := sites.now()) < end:
@@ -230,7 +241,7 @@ def drive(run: Run, sites: Sites, given: argparse.Namespace) -> list[float]:
 
 
 def command(budget: str, speed: float) -> list[str]:
-    """The words of the command."""
+    """Returns the command of the crawl."""
     ages = (
         f"--min-age {MIN_AGE_S / speed:.3f}s --max-age {MAX_AGE_S / speed:.3f}s --delay {DELAY_S / speed:.3f}"
     )
@@ -248,7 +259,7 @@ def show(
     report: dict[str, Any],
     said: Counter[tuple[str, int, str]],
 ) -> None:
-    """Prints what the crawl did. `over`: when it ended. `said`: its rows."""
+    """Prints the results of the crawl. `over` is its end in seconds, and `said` counts its rows."""
     oldest = MAX_AGE_S / given.speed
     lost = [name for name in sites.changes if over - sites.visits.get(name, [0.0])[-1] > oldest]
     new = sum(f"127.0.1.{site + 1}/late" in sites.visits for site in range(given.sites))

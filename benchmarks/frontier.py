@@ -1,12 +1,14 @@
-"""What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle
-hosts.
+"""Measures the cost of the frontier: server CPU time, memory, and claims among many idle hosts.
 
     python benchmarks/frontier.py [--urls 1000000] [--pending 10000000] [--only STEP]
 
-Server CPU is the store's own count (INFO: used_cpu_user + used_cpu_sys) with the append-only file on. Goals:
-at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the
-seen-set, also just after a new generation began; 80 B a pending URL beyond its path and its referrer's path;
-claims independent of idle hosts.
+The server's CPU time is read from the store (INFO: used_cpu_user + used_cpu_sys), with the append-only file
+on. The goals are:
+
+- at most 2 us for adding a known URL, 10 us for a new URL, and 40 us for a claim and its settling
+- at most 5 B per URL in the seen set, also just after a new generation begins
+- at most 80 B per pending URL in addition to its path and its referrer's path
+- claims that do not depend on the number of idle hosts
 """
 
 from __future__ import annotations
@@ -30,22 +32,22 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
 
 MARKS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
-"""Sizes at which the seen-set's memory is shown."""
+"""The numbers of URLs at which the memory of the seen set is printed."""
 
 
 async def cpu(store: Store) -> float:
-    """Seconds of CPU the server has used."""
+    """Returns the CPU seconds that the server has used."""
     info = await store.client.info("cpu")
     return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 async def memory(store: Store) -> int:
-    """Bytes the data takes."""
+    """Returns the memory of the store's data in bytes."""
     return int((await store.client.info("memory"))["used_memory"])
 
 
 def links(frontier: Frontier, marks: list[int], hosts: list[str], path: int = 42) -> Adds:
-    """Links of one batch: about 40 a host, paths of the given length."""
+    """Returns the links of one batch, about 40 per host, with paths of the given length."""
     adds: Adds = {}
     for i in range(0, len(marks), 40):
         flat: list[Any] = []
@@ -81,8 +83,10 @@ async def adding(store: Store, seen: str, urls: int) -> None:
 
 
 async def seen_memory(store: Store, seen: str, urls: int) -> None:
-    """Only the seen-set: what is queued is deleted before each look. Looks often where the set has just
-    grown."""
+    """Measures the seen set alone. The queued URLs are deleted before each measurement.
+
+    Measurements are frequent just after the set has grown.
+    """
     await store.client.config_set("lazyfree-lazy-user-del", "no")
     crawl = f"seen-{seen}"
     frontier, rng = Frontier(store, crawl, Policy(seen=seen)), random.Random(11)
@@ -115,7 +119,7 @@ async def seen_memory(store: Store, seen: str, urls: int) -> None:
 
 
 async def claims(store: Store, ready: int, idle: int) -> None:
-    """Claim and settle with `idle` hosts that wait for their time."""
+    """Measures claims and settles beside `idle` hosts that wait for their next due time."""
     frontier = Frontier(store, f"claim-{idle}", Policy(delay=0, per_host=8, obey_robots=False))
     rng = random.Random(3)
     for i in range(ready):
@@ -140,7 +144,10 @@ async def claims(store: Store, ready: int, idle: int) -> None:
 
 
 async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") -> tuple[float, int]:
-    """Claim and settle so many pages; (us of server CPU a page, those of other hosts than `host`)."""
+    """Claims and settles `pages` pages.
+
+    Returns the server's CPU microseconds per page, and the number of claims for hosts other than `host`.
+    """
     before, done, others = await cpu(store), 0, 0
     while done < pages:
         got = await frontier.claim(0, 64)
@@ -155,7 +162,10 @@ async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") 
 
 
 async def filled(store: Store, urls: int, hosts: int, cold: ColdFiles | None = None) -> Frontier:
-    """A frontier in which so many URLs wait, in the store's memory or beyond 256 a host on disk."""
+    """Returns a frontier in which `urls` URLs wait.
+
+    They are in the store's memory, or, with `cold`, on disk except for the first 256 URLs per host.
+    """
     hot = 256 if cold is not None else 0
     frontier = Frontier(store, "large", Policy(delay=0, per_host=8, obey_robots=False))
     await set_hot_limit(store, "large", hot)
@@ -180,7 +190,7 @@ async def filled(store: Store, urls: int, hosts: int, cold: ColdFiles | None = N
 
 
 async def large_cold(store: Store, urls: int) -> None:
-    """Memory with the tails on disk."""
+    """Measures the memory of the store when most URLs of each host are on disk."""
     with tempfile.TemporaryDirectory() as folder:
         cold = ColdFiles(Path(folder) / "cold.sqlite")
         await filled(store, urls, 1000, cold)
@@ -188,8 +198,10 @@ async def large_cold(store: Store, urls: int) -> None:
 
 
 async def floor(store: Store, hosts: int, pages: int) -> float:
-    """us of server CPU a page of plain commands on the keys that a claim and its settling touch, of random
-    hosts."""
+    """Measures plain commands on the keys of random hosts that a claim and its settling access.
+
+    Returns the server's CPU microseconds per page.
+    """
     before, at = await cpu(store), "{b:000}"
     for _ in range(pages // 50):
         pipe = store.client.pipeline(transaction=False)
@@ -205,8 +217,11 @@ async def floor(store: Store, hosts: int, pages: int) -> float:
 
 
 async def large(store: Store, urls: int) -> None:
-    """Claims where very many URLs wait on 100 a host, by turns with claims where 10,000 do, in another store;
-    and plain commands there."""
+    """Compares claims in a frontier of `urls` URLs (100 per host) with claims in a frontier of 10,000 URLs.
+
+    The two frontiers are in separate stores and take turns. The floor consists of plain commands on the same
+    stores.
+    """
     with tempfile.TemporaryDirectory() as folder:
         other = Embedded(Path(folder))
         small = connect(await asyncio.to_thread(other.start))
@@ -235,7 +250,7 @@ async def large(store: Store, urls: int) -> None:
 
 
 async def giant(store: Store, urls: int) -> None:
-    """1,000 small hosts beside one with very many URLs, with a delay each: what it costs them."""
+    """Measures the claims of 1,000 small hosts with a delay, alone and beside a host with very many URLs."""
     for many in (0, urls):
         await store.client.execute_command("FLUSHALL", "SYNC")
         await store.open(1, "benchmark")

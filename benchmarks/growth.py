@@ -1,13 +1,13 @@
-"""No dearer and no bigger as a crawl grows: CPU a page and memory by slices of one long crawl of the test web
-(Linux).
+"""Checks that CPU time per page and memory do not grow during one long crawl of the test web (Linux).
 
     python benchmarks/growth.py [--pages 200000] [--slice 10000] [--size 12000]
 
-One process over the embedded store, 64 at once, no delay, robots.txt obeyed, page records written. Pages have
-41 different links of which 2 are new, so that URLs are found until half of the crawl is through. For each
-slice: CPU of crawler and store a page (the kernel's account), resident memory of both at its end, bytes of
-the store's files. Goals: the last slices cost no more than the second, the crawler stays under 150 MiB.
-Memory of the store grows with the URLs it knows. Exit 1 when pages are missing.
+The crawl has one process, the embedded store, 64 requests at once and no delay. It obeys robots.txt and
+writes page records. Each page has 41 different links, 2 of which are new, so the crawl finds new URLs until
+about halfway. For each slice, the table shows the CPU time of the crawler and the store per page, as counted
+by the kernel, and the resident memory of both at the end of the slice. The goals are that the last slices
+cost no more than the second one, and that the crawler uses less than 150 MiB. The memory of the store grows
+with the number of known URLs. The exit code is 1 if pages are missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST = 1200
 
 
 class Sample(NamedTuple):
-    """One look: rows written, CPU seconds and resident MiB of crawler and store, seconds since the start."""
+    """A sample: rows written, CPU seconds and resident MiB of crawler and store, and seconds since the start."""
 
     rows: int
     crawler: float
@@ -42,20 +42,20 @@ class Sample(NamedTuple):
 
 
 def used(pid: int) -> tuple[float, float]:
-    """(CPU seconds, resident MiB) of a process."""
+    """Returns the CPU seconds and the resident MiB of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return (int(fields[11]) + int(fields[12])) / TICK, resident * PAGE / 2**20
 
 
 class Rows:
-    """Lines of a file that grows."""
+    """Counts the lines of a growing file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.at, self.count = path, 0, 0
 
     def now(self) -> int:
-        """How many there are by now."""
+        """Returns the number of lines so far."""
         if self.path.exists():
             with self.path.open("rb") as file:
                 file.seek(self.at)
@@ -66,7 +66,7 @@ class Rows:
 
 
 def watch(process: subprocess.Popen[bytes], folder: Path) -> list[Sample]:
-    """Look ten times a second until it ends."""
+    """Takes ten samples per second until the process ends."""
     samples, rows, began, store = [Sample(0, 0, 0, 0, 0, 0)], Rows(folder / "out.jsonl"), time.monotonic(), 0
     while process.poll() is None and time.monotonic() - began < LONGEST:
         try:
@@ -75,7 +75,7 @@ def watch(process: subprocess.Popen[bytes], folder: Path) -> list[Sample]:
             (crawler, rss), (server, server_rss) = used(process.pid), used(store)
             samples.append(Sample(count, crawler, server, rss, server_rss, time.monotonic() - began))
         except (OSError, ValueError, KeyError, IndexError):
-            pass  # not yet, or no more
+            pass  # the store has not started yet, or has ended
         time.sleep(0.1)
     if process.poll() is None:
         process.kill()
@@ -83,7 +83,7 @@ def watch(process: subprocess.Popen[bytes], folder: Path) -> list[Sample]:
 
 
 def slices(samples: list[Sample], width: int) -> list[tuple[Sample, Sample]]:
-    """The samples nearest to each slice's ends."""
+    """Returns the samples nearest to the start and the end of each slice."""
     marks = [
         next((s for s in samples if s.rows >= n), None) for n in range(0, samples[-1].rows + width, width)
     ]
@@ -94,7 +94,7 @@ def slices(samples: list[Sample], width: int) -> list[tuple[Sample, Sample]]:
 
 
 def report(samples: list[Sample], width: int) -> None:
-    """The table, and what it says of the goals."""
+    """Prints the table, and whether the goals are met."""
     print("| pages | us CPU a page | crawler | store | pages/s | crawler MiB | store MiB |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     costs = []
@@ -115,7 +115,7 @@ def report(samples: list[Sample], width: int) -> None:
 
 
 def main() -> None:
-    """Crawl, watch, report."""
+    """Runs and watches the crawl, and prints the report."""
     from web import preset, serve
 
     parser = argparse.ArgumentParser(

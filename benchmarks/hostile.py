@@ -1,13 +1,13 @@
-"""100,000 mutated inputs, 20,000 of each kind, through the parts that read them: no exception, no hang, no
-growth (Linux).
+"""Checks that parsers handle 100,000 mutated inputs without an exception, a hang or memory growth (Linux).
 
     python benchmarks/hostile.py [--count 20000] [--seed 1] [--kinds html,robots,sitemap,header,coding] [--at N]
 
-The mutants and what must hold of each are in tests/e2e/mutants.py; true pages (examples, .sites) and, where
-it is there, the shared test data are their seeds. One line a kind: inputs, what went wrong, CPU a mutant
-(median, longest), resident memory after a fifth of them and at the end. `--at N` reads one mutant alone. Exit
-1 when anything went wrong, one took more than 2 s of CPU, or memory grew by more than 32 MiB. A mutant that
-takes a minute ends it all with the place where it hangs.
+There are 20,000 inputs of each of the five kinds. tests/e2e/mutants.py makes them from real pages (examples,
+.sites, and the shared test data if it is available), and defines which guarantees must hold for each. The
+benchmark prints one line per kind with the number of inputs, the failures, the CPU time per input (median and
+maximum), and the resident memory after a fifth of the inputs and at the end. `--at N` reads only input N. The
+exit code is 1 if an input fails or takes more than 2 s of CPU time, or if the memory grows by more than 32
+MiB. If an input takes a minute, the benchmark ends with a traceback.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ LONGEST, HANG, GROWTH = 2.0, 60, 32.0
 
 
 def resident() -> float:
-    """Resident MiB of this process."""
+    """Returns the resident memory of this process in MiB."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def feed(kind: str, count: int, seed: int) -> bool:
-    """All mutants of one kind; whether all went well."""
+    """Reads all inputs of one kind. Returns whether all of them were read without failures."""
     eater, times, wrong, early = Eater(), [], list[str](), 0.0
     for n in range(count):
         if n % 50 == 0:
             faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             times.append(eater.eat(kind, n, seed))
-        except Exception as error:  # noqa: BLE001 - that is the question
+        except Exception as error:  # noqa: BLE001 - any exception is a failure
             wrong.append(f"{n}: {error!r}"[:300])
         if n == count // 5:
             early = resident()
@@ -62,7 +62,7 @@ def feed(kind: str, count: int, seed: int) -> bool:
 
 
 def main() -> None:
-    """All kinds."""
+    """Reads the inputs of all kinds."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

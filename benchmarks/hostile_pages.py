@@ -1,13 +1,13 @@
-"""1,000,000 documents made to be costly to parse, through a worker's reader: memory, the loop, errors
-(Linux).
+"""Checks that a worker's reader handles 1,000,000 documents that are made to be costly to parse (Linux).
 
     python benchmarks/hostile_pages.py [--count 1000000] [--from 0] [--seed 1] [--state FILE]
 
-The documents are those of tests/e2e/hostile_documents.py: families of markup (adoption agency, foster
-parenting, tables, templates, selects, base, attributes, entities, comments, scripts) and cases of tree
-construction, mixed, repeated, mutated. Runs in parts of 10,000, one line each; with `--state` a run that was
-ended goes on after its last whole part. Exit 1 when this process grew by more than 64 MiB and 8 times the
-largest document, the loop was held for more than 150 ms of CPU time, or anything raised.
+tests/e2e/hostile_documents.py makes the documents. It mixes, repeats and mutates families of markup (adoption
+agency, foster parenting, tables, templates, selects, base, attributes, entities, comments, scripts) and cases
+of tree construction. The documents are read in parts of 10,000, with one printed line per part. With
+`--state`, a run that was stopped continues after its last complete part. The exit code is 1 if this process
+grows by more than 64 MiB plus 8 times the largest document, if its event loop is blocked for more than 150 ms
+of CPU time, or if an exception is raised.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ HELD = 0.15
 
 
 def note(state: Path | None, done: int, seed: int) -> None:
-    """Write down how far it came."""
+    """Writes the number of the next document to the state file."""
     if state is not None:
         state.write_text(json.dumps({"next": done, "seed": seed}))
 
 
 async def feed(first: int, count: int, seed: int, state: Path | None) -> bool:
-    """Documents from `first` on; whether all went well."""
+    """Reads the documents from `first` on. Returns whether all limits were kept."""
     feeder, right, cpu = Feeder(), True, time.process_time()
     try:
         for at in range(first, first + count, PART):
@@ -56,7 +56,7 @@ async def feed(first: int, count: int, seed: int, state: Path | None) -> bool:
 
 
 def main() -> None:
-    """All of them, or what is left."""
+    """Reads all documents, or with a state file the remaining ones."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

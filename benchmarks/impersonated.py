@@ -1,7 +1,8 @@
-"""CPU of a page got plainly and as a browser: kept connections to a TLS server that speaks HTTP/2, in a
-process of its own.
+"""Compares the CPU time per page of the rungs `plain` and `impersonated`.
 
 python benchmarks/impersonated.py [--pages 2000] [--runs 3]
+
+The TLS server speaks HTTP/2 and runs in a separate process. Connections are kept.
 """
 
 from __future__ import annotations
@@ -36,17 +37,20 @@ async def _serving(says: Connection, cert: str, key: str) -> None:
 
 
 def serve(says: Connection, cert: str, key: str) -> None:
-    """The server's process."""
+    """Runs the server. This is the entry point of its process."""
     asyncio.run(_serving(says, cert, key))
 
 
 async def here(_host: str, _port: int) -> list[str]:
-    """Every name leads to this machine."""
+    """Resolves every name to this machine."""
     return ["127.0.0.1"]
 
 
 async def cost(kind: str, port: int, pages: int, hosts: int) -> float:
-    """CPU microseconds of this process a page; `hosts` names in turn, each with connections of its own."""
+    """Returns the CPU microseconds of this process per page.
+
+    The requests go to `hosts` names in turn, and each name has its own connections.
+    """
     from gossamer.collectors.http.collector import HttpCollector
     from gossamer.collectors.impersonated import ImpersonatedCollector
     from gossamer.egress.resolver import Resolver
@@ -80,7 +84,7 @@ async def cost(kind: str, port: int, pages: int, hosts: int) -> float:
 
 
 def main() -> None:
-    """Print the medians."""
+    """Prints the medians."""
     words = argparse.ArgumentParser()
     words.add_argument("--pages", type=int, default=2000)
     words.add_argument("--runs", type=int, default=3)

@@ -1,11 +1,12 @@
-"""Instructions per page and per start, counted by valgrind, of one revision against another (Linux).
+"""Compares two revisions by their instructions per page and per start, counted with valgrind (Linux).
 
     python benchmarks/instructions.py --against REVISION [--pages 200,800] [--rounds 3] [--here OPTIONS] [-- CRAWL OPTIONS]
 
-Both revisions crawl the same two local webs from start to end. The difference of the two crawls is the cost
-per page; a crawl of one page is the cost of a start. Counted are all processes of the command, the embedded
-store included. Instructions do not depend on how busy the machine is, but the size of batches does, a little:
-the rounds alternate between the revisions and the table shows medians.
+Both revisions crawl the same two local webs from start to end. The cost per page follows from the difference
+between the two crawls. The cost of a start is that of a crawl of one page. The instructions are those of all
+processes of the command, including the embedded store. They do not depend on the load of the machine, except
+that the load slightly changes the size of batches. Therefore the rounds alternate between the revisions, and
+the table shows medians.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 
 
 def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
-    """Instructions of one crawl by the package in `source`."""
+    """Returns the instructions of one crawl with the package in `source`."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     valgrind = [
@@ -68,7 +69,7 @@ def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
     )
     if done.returncode:
         sys.exit(f"exit {done.returncode}: {done.stderr[-2000:]}")
-    patience = time.monotonic() + 10.0  # the store's server may end after the command
+    patience = time.monotonic() + 10.0  # the store's server may end later than the command
     while True:
         logs = [log.read_text(errors="replace") for log in folder.glob("valgrind.*")]
         if all(map(_COUNTED.search, logs)) or time.monotonic() > patience:
@@ -78,7 +79,7 @@ def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
 
 
 def main() -> None:
-    """Count and print a table."""
+    """Counts the instructions, and prints a table."""
     from web import preset, serve
 
     parser = argparse.ArgumentParser(
@@ -98,7 +99,8 @@ def main() -> None:
             ["git", "archive", options.against, "src"], cwd=ROOT, check=True, capture_output=True
         )
         subprocess.run(["tar", "x", "-C", str(old)], input=archive.stdout, check=True)
-        for source in (old / "src", ROOT / "src"):  # a start is counted without compiling
+        # compiles the modules, so that a start is counted without compilation
+        for source in (old / "src", ROOT / "src"):
             subprocess.run([sys.executable, "-m", "compileall", "-q", str(source)], check=True)
         found: dict[tuple[Path, int], list[int]] = defaultdict(list)
         for size in sizes:
@@ -118,7 +120,7 @@ def main() -> None:
 def report(
     found: dict[tuple[Path, int], list[int]], sources: tuple[Path, Path], sizes: tuple[int, ...], against: str
 ) -> None:
-    """The table: medians, and the ratio of the working tree to the other revision."""
+    """Prints the table of medians, with the ratio of the working tree to the other revision."""
 
     def cost(source: Path) -> tuple[float, float]:
         one, few, many = (statistics.median(found[source, size]) for size in sizes)

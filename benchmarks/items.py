@@ -1,10 +1,11 @@
-"""What an item costs between the page function and the sinks: microseconds of CPU, the best of five rounds.
+"""Measures the CPU time of an item between the page function and the sinks, in microseconds.
 
     python benchmarks/items.py [--items 20000]
 
-An item of eight fields (a Decimal with a range, a pattern, a list, two that may be None). `as it was`: fields
-as plain values and the row, without schema, hash, counts. SQLite: batches of 256 in a file of its own,
-durable; `new`, `the same again`, `changed` (a tenth, a new price) of a table of all items.
+The result is the best of five rounds. An item has eight fields, among them a Decimal with a range, a pattern,
+a list, and two fields that may be None. `as it was` makes only a dictionary of plain values and the row,
+without schema, hash and counts. SQLite writes synced batches of 256 to a file of its own. Its cases are
+`new`, `the same again`, and `changed`, in which a tenth of the items has a new price.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def book(n: int, price: str = "19.90") -> Book:
 
 
 def timed(work: Callable[[], Any], items: int) -> float:
-    """Microseconds of CPU an item."""
+    """Returns the CPU microseconds per item."""
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
@@ -97,7 +98,7 @@ def rows(items: list[Book], seen: str, make: ItemBuilder, view: PageView) -> lis
 
 
 def pipeline(count: int) -> dict[str, float]:
-    """Steps, counts and gates."""
+    """Measures steps, counts and gates."""
     items = [book(n) for n in range(count)]
     parsed = [PageResult(items=[item]) for item in items]
     view = PageView(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
@@ -126,7 +127,7 @@ def pipeline(count: int) -> dict[str, float]:
 
 
 async def gates(count: int, processes: int) -> float:
-    """A page, where so many processes tell each other through a real Valkey what they saw."""
+    """Measures a gate per page while `processes` processes exchange their counts through a real Valkey."""
     counting, counts = SiteCounts("s"), {"pages": 1, "succeeded": 1}
     counting.page(counts, read=True)
     counting.item(counts, "book", plain_fields(book(1)), good=True)
@@ -148,7 +149,7 @@ async def gates(count: int, processes: int) -> float:
 
 
 def sqlite(count: int, folder: Path) -> dict[str, float]:
-    """Upsert and history."""
+    """Measures upserts and the history."""
     view = PageView(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
     sink, maker, out = Sqlite(str(folder / "out.sqlite"), item_columns([Book])), making(), {}
     sink.prepare()
@@ -169,7 +170,7 @@ def sqlite(count: int, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=20_000)
     count = parser.parse_args().items

@@ -1,9 +1,11 @@
-"""Nothing found is lost by how it was asked for: 200 random sequences of previews, outputs, stops, passes that
-visit again and exports. After each step every output must hold what the summary and the kept rows say.
+"""Checks that crawls keep all rows in 200 random sequences of steps.
 
     python benchmarks/kept_rows.py [--sequences 200] [--first 0] [--steps 7]
 
-Prints the counts of steps; exit 1 at the first sequence that fails, with its seed.
+The steps are previews, outputs, stops, passes that visit pages again, and exports. After each step, every
+output must contain exactly the rows that the summary and the kept rows imply. The benchmark prints the number
+of steps of each kind. The exit code is 1 at the first sequence that fails, and the seed of the sequence is
+printed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from gossamer.errors import GossamerError
 
 
 def main() -> None:
-    """All sequences, then the table."""
+    """Runs all sequences, and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

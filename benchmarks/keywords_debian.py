@@ -1,11 +1,12 @@
-"""Debian's documentation packages, served on loopback, crawled and counted by one command.
+"""Crawls Debian's documentation packages on loopback and counts their keywords with one command.
 
     apt-get download PACKAGES...; for file in *.deb; do dpkg-deb -x $file DIR; done
     python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2] [--keep DIR]
 
-Serves all HTML files below DIR, and lists of links to them, and runs `gossamer keywords URL --list words.txt
---delay 0 -s per_host=16`. Printed: pages served and counted, CPU and wall seconds of the command, the peaks of its
-resident memory, and what it prints itself. `--keep` keeps that (`out.json`), the texts and the tables.
+The benchmark serves all HTML files below DIR and pages that link to them. It runs `gossamer keywords URL
+--list words.txt --delay 0 -s per_host=16`. It prints the numbers of served and counted pages, the CPU and
+wall seconds of the command, the maximum of its resident memory, and its output. `--keep` keeps the output
+(`out.json`), the texts and the tables in a folder.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ WORDS = (
 
 
 def pages_of(folder: Path) -> list[str]:
-    """The paths of all HTML files, without links to files elsewhere."""
+    """Returns the URL paths of all HTML files, except of links to files that do not exist."""
     found = (path for path in folder.rglob("*.html") if path.is_file())
     return sorted("/" + quote(str(path.relative_to(folder))) for path in found)
 
 
 def list_page(paths: list[str], number: int) -> bytes:
-    """A page with links to some of the files. Page 0 links to all other lists."""
+    """Returns a page with links to some of the files. Page 0 links to all other list pages."""
     if number:
         paths = paths[(number - 1) * LINKS_PER_LIST : number * LINKS_PER_LIST]
     else:
@@ -112,12 +113,12 @@ async def serve(folder: Path, ready: multiprocessing.connection.Connection) -> N
 
 
 def begin_server(folder: Path, ready: multiprocessing.connection.Connection) -> None:
-    """Runs the server in a process of its own."""
+    """Runs the server. This is the entry point of its process."""
     asyncio.run(serve(folder, ready))
 
 
 def main() -> None:
-    """Runs once, and prints the figures."""
+    """Runs the command once, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--limit", type=int)
@@ -147,7 +148,7 @@ def main() -> None:
             "-o",
             "report.html",
         ]
-        words += ["-s", "per_host=16"]  # a server on loopback bears it
+        words += ["-s", "per_host=16"]  # the server is on loopback and can handle this
         words += ["--processes", str(options.processes), "-q", "--json"]
         words += ["--limit", str(options.limit)] if options.limit else []
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()

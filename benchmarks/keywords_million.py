@@ -1,14 +1,16 @@
-"""A million made pages through count and discovery: memory, CPU, and whether every count is right.
+"""Counts keywords and discovers terms on a million generated pages, and compares each count with a brute
+count.
 
     python benchmarks/keywords_million.py [--pages 1000000] [--keywords 1000] [--processes 2] [--folder DIR]
 
-Pages of about 590 words (4.4 KB) are written as a crawl stores them. Their words have the frequencies of real
-texts (../shared/data/articles-zyte, else the pages of docs/), with a tail of rare words by Zipf's law. One page in
-twenty is a copy of an earlier one with another date. While they are written, numpy counts the keywords of the
-list in the numbers of the words (the brute count, which shares no code with gossamer). Then one process tree
-counts the list and discovers terms. Printed: CPU of that tree a page, the peaks of its resident memory, and how
-many counts differ from the brute count. A crawl stores
-the sketch by which copies are found; here it is made with the pages, and its CPU is printed on its own.
+The pages have about 590 words (4.4 KB) and are written in the format of a crawl. Their words have the
+frequencies of real texts (../shared/data/articles-zyte, or the pages of docs/ if that file does not exist)
+and a tail of rare words by Zipf's law. Each twentieth page is a copy of the page before it with a date in
+front. During writing, numpy counts the keywords of the list by word numbers. This brute count shares no code
+with gossamer. Then one process tree counts the list and discovers terms. The benchmark prints the CPU time of
+that tree per page, the maximum of its memory, and the number of counts that differ from the brute count. The
+sketch that identifies copies is made when a page is written, as in a crawl. Its CPU time is printed
+separately.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT.parent / "shared" / "data" / "articles-zyte.jsonl.gz"
 WORDS_PER_PAGE, TAIL, BLOCK = 590, 300_000, 2_000
 PHRASES = 2_000
-"""Phrases of three words that real texts would have; each page has one of them."""
+"""The number of phrases of three words. Each page contains one of these phrases, as real texts would."""
 
 
 def real_words() -> list[tuple[str, int]]:
-    """The words of real texts with their frequencies, most frequent first."""
+    """Returns the words of real texts with their frequencies, most frequent first."""
     count: Counter[str] = Counter()
     if SAMPLE.is_file():
         with gzip.open(SAMPLE, "rt") as file:
@@ -55,18 +57,18 @@ def real_words() -> list[tuple[str, int]]:
 
 
 def vocabulary() -> tuple[list[str], Any]:
-    """The words with a full stop as number 0, and the cumulated probability of each."""
+    """Returns the words, with a full stop as word number 0, and their cumulative probabilities."""
     found = real_words()
     words = [".", *(word for word, _ in found), *(f"rare{n}" for n in range(TAIL))]
     weights = np.array([n for _, n in found], dtype=float)
     tail = 1.0 / (len(found) + 1 + np.arange(TAIL))
-    tail *= weights.sum() * 0.05 / tail.sum()  # one word in twenty is a rare one
+    tail *= weights.sum() * 0.05 / tail.sum()  # one word in twenty is rare
     own = np.concatenate(([weights.sum() / 15], weights, tail))
     return words, np.cumsum(own) / own.sum()
 
 
 class Brute:
-    """The counts of single words and of pairs, by numbers of words."""
+    """Counts single words and pairs of words by their word numbers."""
 
     def __init__(self, singles: Any, pairs: Any, size: int) -> None:
         self._singles, self._pairs = np.sort(singles), np.sort(pairs)
@@ -75,7 +77,7 @@ class Brute:
         self.pair, self.pair_pages = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
 
     def add(self, ids: Any) -> None:
-        """Counts a block of pages, one row each."""
+        """Counts a block of pages. Each row of `ids` is a page."""
         self.single += np.bincount(ids.ravel(), minlength=self._size)
         rows = np.sort(ids, axis=1)
         first = np.concatenate((np.ones((len(rows), 1), bool), rows[:, 1:] != rows[:, :-1]), axis=1)
@@ -90,7 +92,7 @@ class Brute:
         )
 
     def of(self, words: list[str]) -> dict[str, tuple[int, int]]:
-        """The count and the number of pages of each keyword."""
+        """Returns the count and the number of pages of each keyword."""
         found = {words[n]: (int(self.single[n]), int(self.single_pages[n])) for n in self._singles.tolist()}
         for place, code in enumerate(self._pairs.tolist()):
             name = f"{words[code // self._size]} {words[code % self._size]}"
@@ -99,7 +101,7 @@ class Brute:
 
 
 def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, int]]:
-    """Writes pages and returns the brute count of the keywords, copies not counted."""
+    """Writes the pages, and returns the brute count of the keywords without copies."""
     words, cumulated = vocabulary()
     chance = np.random.default_rng(23)
     texts = np.array(words, dtype=object)
@@ -141,10 +143,12 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
 
 
 class Memory:
-    """The peaks of the memory of a process and its descendants, in MiB, sampled five times a second. `shared_once`:
-    the sum of what they hold (PSS: a page of a library that n processes share counts 1/n in each). `summed`: the sum
-    of their resident memory, where such a page counts n times. `largest`: the resident memory of the largest
-    process."""
+    """The maximum memory of a process and its descendants, in MiB, sampled five times per second.
+
+    `shared_once` is the sum of their PSS. If n processes share a page of a library, each of them counts 1/n
+    of the page. `summed` is the sum of their resident memory, in which such a page counts n times. `largest`
+    is the resident memory of the largest process.
+    """
 
     def __init__(self, pid: int) -> None:
         self.shared_once = self.summed = self.largest = 0.0
@@ -161,11 +165,11 @@ class Memory:
                 self.largest = max(self.largest, max(rss for _, rss in found))
 
     def _now(self, pid: int) -> Iterator[tuple[float, float]]:
-        """Yields PSS and resident memory of each process."""
+        """Yields the PSS and the resident memory of a process and of each of its descendants."""
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             return
         sizes = {
             name: int(size.split()[0]) / 1024 for name, _, size in (one.partition(":") for one in lines[1:])
@@ -175,7 +179,7 @@ class Memory:
             yield from self._now(int(child))
 
     def stop(self) -> str:
-        """Ends the watch and returns the peaks in words."""
+        """Stops sampling, and returns a text with the maximum values."""
         self._stop.set()
         self._thread.join()
         return (
@@ -232,7 +236,7 @@ def main() -> None:
 
 
 def report(folder: Path, due: dict[str, tuple[int, int]]) -> None:
-    """Prints how many counts differ from the brute count, and what was discovered."""
+    """Prints how many counts differ from the brute count, and the numbers of discovered terms."""
     import duckdb
 
     base, path = duckdb.connect(), folder / "keywords.parquet"

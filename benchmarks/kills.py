@@ -1,12 +1,13 @@
-"""Nothing lost: twenty `kill -9` at random instants within one crawl, restarted each time by the same
-command.
+"""Checks that a crawl loses nothing if it is killed twenty times with `kill -9` and restarted each time.
 
     python benchmarks/kills.py [--kills 20] [--hosts 8] [--pages 250] [--processes 1 2] [--seed 1]
 
-Killed are the door (with --processes 1 that is the worker), the embedded store, a worker process, or all at
-once. For each number of processes one line: pages missing, rows broken or twice (JSON lines and CSV), pages
-fetched again beside the claims that were started and not settled at each kill, robots.txt asked for again
-beside one a host and kill. Exit 1 when anything is wrong.
+The kills come at random moments. Each kill hits the main process (with `--processes 1` this is the worker),
+the embedded store, a worker process, or all of them. The benchmark prints one line per number of processes.
+The line lists missing pages and broken or duplicate rows (JSON lines and CSV). It compares the number of
+pages that were fetched again with the number of claims that were open at the kills. It also contains the
+number of repeated requests for robots.txt, which may be one per host and kill. The exit code is 1 if anything
+is wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from web import preset, serve
 
 
 def crawl(processes: int, options: argparse.Namespace) -> bool:
-    """One crawl with all its kills; whether all is right."""
+    """Runs one crawl with all its kills. Returns whether it has no faults."""
     rng = random.Random(options.seed)
     kinds = ["door", "store", "all"] + (["child"] if processes > 1 else [])
     strikes = [kinds[k % len(kinds)] for k in range(options.kills)]
@@ -59,7 +60,7 @@ def crawl(processes: int, options: argparse.Namespace) -> bool:
 
 
 def main() -> None:
-    """Both numbers of processes."""
+    """Runs the crawl with each number of processes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,15 +1,19 @@
-"""What the ladder pays on a made web of walls, beside an oracle that knows each page's cheapest rung, and
-beside a browser for each page.
+"""Compares the cost of the ladder on a synthetic web of block pages with an oracle, and with the browser for
+every page.
 
     python benchmarks/ladder.py --seeds 101-120 [--hosts 60] [--stand-in] [--keep FOLDER] [--plot benchmarks/results/ladder.svg]
 
-Goals, of the worst seed: 99 % of the pages got, at most 1.25 of the oracle's cost and 1/5 of the browser's,
-no request that robots.txt forbids, none sooner than the host's delay. The web (tests/walls) is a process of
-its own that decides by what arrives on the wire; the crawl is the whole command with all four rungs: Chromium
-is a real one (or with --stand-in one with the same wire, for many seeds), the unlocker an API on loopback.
-Costs are those of `gossamer.politeness.ladder`, counted by the attempts log, which is held against what the
-hosts saw. The oracle pays for each page what its host asked for when the page was first asked for, and
-nothing for what is forbidden to all. A seed whose folder is kept already is only judged.
+The oracle knows the cheapest sufficient rung of each page. The goals must be met by the worst seed: at least
+99 % of the pages are fetched, the cost is at most 1.25 times that of the oracle and 1/5 of that of the
+browser, no request is forbidden by robots.txt, and no request is sooner than the host's delay.
+
+The web (tests/walls) is a separate process, which decides by the requests that arrive. The crawl is the
+complete command with all four rungs. Chromium is real, or with `--stand-in` a program that sends the same
+requests and allows many seeds. The unlocker is an API on loopback. The costs are those of
+`gossamer.politeness.ladder`, counted in the attempts log. The log is compared with the requests that the
+hosts received. For each page, the oracle pays for the rung that the host required when the page was first
+requested. It pays nothing for pages that are forbidden to all. If the folder of a seed already exists, the
+seed is only evaluated, without a crawl.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ GOT, RATIO, PART = 0.99, 1.25, 0.2
 
 
 def row(seed: int, done: Ran) -> str:
-    """A crawl in one line."""
+    """Returns a line about a crawl."""
     one = done.judged
     tries = " ".join(f"{rung} {one.tries[rung]}" for rung in RUNGS)
     faults = f"forbidden by robots.txt {one.private}, too soon {len(one.hasty)}"
@@ -45,7 +49,7 @@ def row(seed: int, done: Ran) -> str:
 
 
 def kinds(several: Mapping[int, Ran]) -> str:
-    """What each kind of host cost, of all seeds."""
+    """Returns lines with the cost of each kind of host, over all seeds."""
     total: dict[str, list[float]] = {}
     for done in several.values():
         for kind, numbers in done.judged.kinds.items():
@@ -57,7 +61,7 @@ def kinds(several: Mapping[int, Ran]) -> str:
 
 
 async def run(seed: int, hosts: int, keep: Path | None, stand_in: bool, more: tuple[str, ...]) -> Ran:
-    """One seed."""
+    """Runs one seed."""
     with contextlib.ExitStack() as stack:
         if keep is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -69,7 +73,7 @@ async def run(seed: int, hosts: int, keep: Path | None, stand_in: bool, more: tu
 
 
 def line(points: list[tuple[float, float]], colour: str, name: str, lower: float = 4) -> str:
-    """A line of a drawing, and its name at its end."""
+    """Returns a line of a chart, with its name at its end."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     x, y = points[-1]
     label = f'<text x="{x + 4:.0f}" y="{y + lower:.0f}" fill="{colour}">{name}</text>'
@@ -77,7 +81,7 @@ def line(points: list[tuple[float, float]], colour: str, name: str, lower: float
 
 
 def growth(worst: Judged, wide: float, high: float) -> list[str]:
-    """Cost over pages got."""
+    """Returns the lines of a chart of the cost by number of fetched pages."""
     pages, most = len(worst.curve), PRICES["browser"] * len(worst.curve)
     x, y = wide / pages, high / most
     ours = [(n * x, high - one * y) for n, (one, _) in enumerate(worst.curve, 1)]
@@ -93,7 +97,7 @@ def growth(worst: Judged, wide: float, high: float) -> list[str]:
 
 
 def seeds_of(several: Mapping[int, Ran], wide: float, high: float) -> list[str]:
-    """Each seed's two figures, beside their goals."""
+    """Returns the lines of a chart with the two figures of each seed, beside their goals."""
     out, step = [], wide / len(several)
     drawn: list[tuple[float, float, str, Callable[[Judged], float]]] = [
         (RATIO, 1.3, "cost in the oracle's", lambda one: (one.ratio - 1) / 0.3),
@@ -122,7 +126,7 @@ def seeds_of(several: Mapping[int, Ran], wide: float, high: float) -> list[str]:
 
 
 def plot(several: Mapping[int, Ran]) -> str:
-    """Both, as an SVG."""
+    """Returns both charts as SVG."""
     worst = max((done.judged for done in several.values()), key=lambda one: one.ratio)
     left, right = "\n".join(growth(worst, 380, 300)), "\n".join(seeds_of(several, 300, 300))
     return (
@@ -133,7 +137,7 @@ def plot(several: Mapping[int, Ran]) -> str:
 
 
 def met(several: Mapping[int, Ran]) -> bool:
-    """Print what the worst seed did; whether all goals are met."""
+    """Prints the worst figures of all seeds. Returns whether all goals are met."""
     found = [done.judged for done in several.values()]
     got, ratio, part = (
         min(one.share for one in found),
@@ -156,7 +160,7 @@ def met(several: Mapping[int, Ran]) -> bool:
 
 
 def main() -> int:
-    """Run the seeds; 0 when all goals are met."""
+    """Runs the seeds. Returns 0 if all goals are met."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,17 +1,19 @@
-"""How good the main text is on three samples of saved pages, and what it costs, with peers in the same run.
+"""Measures the quality and the cost of the main text on three samples of saved pages, with peers in the same
+run.
 
     python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions] [--large]
 
-FOLDER (default `../shared/data`) has `articles-news`, `articles-trafilatura` and `articles-zyte` as `.jsonl.gz`.
-news and zyte have the whole text of each page: F1 of runs of four words, as in Zyte's benchmark of article
-extraction. trafilatura has segments that belong to the text, and segments that do not: F1 over all of them, as
-in trafilatura's evaluation. Each sample is split into two halves by the hash of the page's id. The failures of
-one half may be looked at, the other half is only scored. Intervals are 95 % of 1,000 draws with replacement.
+FOLDER (default `../shared/data`) contains `articles-news`, `articles-trafilatura` and `articles-zyte` as
+`.jsonl.gz`. `articles-news` and `articles-zyte` contain the whole text of each page. Their score is the F1 of
+runs of four words, as in Zyte's benchmark of article extraction. `articles-trafilatura` contains segments
+that belong to the text, and segments that do not. Its score is the F1 over all segments, as in trafilatura's
+evaluation. Each sample is split into two halves by the hash of the page's id. The failures of one half may be
+looked at. The other half is only scored. The 95 % intervals come from 1,000 draws with replacement.
 
-CPU is the median and the mean per page, and the ratio to parsing the page. Peers are measured if they are
-installed: trafilatura, jusText, readability-lxml, and turbohtml's own extractor. `--against` also measures
-another version of gossamer. `--instructions` counts the instructions of parsing and of `fast` with valgrind,
-per page of zyte, in both versions. `--large` measures pages of 10 MB.
+The CPU time is given as median and mean per page, and as a ratio to the time for parsing the page. The peers
+are trafilatura, jusText, readability-lxml, and turbohtml's own extractor, if they are installed. `--against`
+also measures another version of gossamer. `--instructions` counts the instructions of parsing and of `fast`
+with valgrind, per page of `articles-zyte`, in both versions. `--large` measures pages of 10 MB.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ Score = tuple[float, ...]
 
 
 def is_seen(row: Row) -> bool:
-    """Whether a page belongs to the half whose failures may be looked at."""
+    """Returns whether a page belongs to the half whose failures may be looked at."""
     return int(hashlib.sha256(row["id"].encode()).hexdigest(), 16) % 2 == 0
 
 
 def segments(row: Row, text: str) -> Score:
-    """How many segments are rightly in the text, wrongly in it, and wrongly missing."""
+    """Returns how many segments are rightly in the text, wrongly in the text, and wrongly missing."""
     right = sum(one in text for one in row["with"])
     return right, sum(one in text for one in row["without"]), len(row["with"]) - right
 
@@ -96,7 +98,7 @@ def ways() -> dict[str, Way]:
 
 
 def measured(work: Way, pages: list[Row]) -> tuple[list[str], list[float]]:
-    """The texts, and the milliseconds of CPU of each page."""
+    """Returns the text and the CPU milliseconds of each page."""
     texts, spent = [], []
     for row in pages:
         page = body(row)
@@ -104,7 +106,7 @@ def measured(work: Way, pages: list[Row]) -> tuple[list[str], list[float]]:
         try:
             texts.append(work(page, row["url"]))
         except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError):
-            # a peer that cannot read a page has no text
+            # if a peer cannot read a page, the text is empty
             texts.append("")
         spent.append((time.process_time() - start) * 1000)
     return texts, spent
@@ -157,7 +159,10 @@ for _ in range({rounds}):
 
 
 def instructions(folder: Path, source: str, label: str) -> None:
-    """Millions of instructions per page of zyte: two rounds less one, so that the start does not count."""
+    """Prints the millions of instructions per page of `articles-zyte`.
+
+    The value is the difference between two rounds and one round, so the start does not count.
+    """
     pages = len(rows(folder, "articles-zyte"))
     for name, call in (("parse", "parse(page, None, url)"), ("fast", "main_text(page, url)")):
         counts = []
@@ -200,11 +205,12 @@ LARGE = {
     "a table": ("<table>", "<tr><td>cell text"),
     "unclosed tags": ("", "<b><i><p>text "),
 }
-"""Pages of 10 MB: what they begin with, and what is repeated."""
+"""The beginning and the repeated part of each page of 10 MB."""
 
 
 def large() -> None:
-    """CPU of `main_text` and `markdown` on pages of 10 MB, and the peak of memory after each."""
+    """Prints the CPU time of `main_text` and `markdown` on pages of 10 MB, and the maximum memory after each
+    page."""
     from gossamer.parsing.text import main_text, markdown
 
     for name, (begin, repeated) in LARGE.items():

@@ -1,11 +1,11 @@
-"""How good the main text is on generated pages in the markup of content systems, with peers in the same run.
+"""Measures the quality of the main text on generated pages in the markup of content systems, with peers.
 
     python benchmarks/main_text_pages.py [SEED [PAGES]]
 
-The pages follow the templates of 25 content systems (`data/article_templates.txt`). Each has modules of
-paragraphs, of different number and length, and around them teasers, comments, share buttons, a note about the
-author, a cookie notice, a menu and a footer. The known text is the summary and the paragraphs. Intervals are
-95 % of 1,000 draws with replacement.
+The pages follow the templates of 29 content systems and forums (`data/article_templates.txt`). Each page has
+several modules with different numbers of paragraphs. Around the modules are teasers, comments, share buttons,
+a note about the author, a cookie notice, a menu and a footer. The expected text consists of the summary and
+the paragraphs. The 95 % intervals come from 1,000 draws with replacement.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def paragraph(chance: random.Random, sentences: int) -> str:
 
 
 def around(chance: random.Random) -> dict[str, str]:
-    """The parts of a page that are not its text."""
+    """Returns the parts of a page that do not belong to its main text."""
     teasers = "".join(
         f'<div class="teaser"><h3><a href="/{n}">{sentence(chance)}</a></h3><p>{sentence(chance)}</p></div>'
         for n in range(chance.randint(2, 8))
@@ -66,7 +66,7 @@ def around(chance: random.Random) -> dict[str, str]:
 
 
 def page(chance: random.Random, system: str) -> tuple[bytes, str, str]:
-    """A page, its title and its main text."""
+    """Returns a page, its title and its main text."""
     whole, module = SYSTEMS[system]
     leads = [paragraph(chance, 2), paragraph(chance, 2)]
     said = [lead for lead, name in zip(leads, ("$lead<", "$lead2<"), strict=True) if name in whole]
@@ -105,7 +105,8 @@ def main(seed: int, count: int) -> None:
     for way, work in ways.items():
         scores: dict[str, list[Pair]] = {}
         for name, body, title, text in pages:
-            found = work(body).replace(title, "", 1)  # a title before the text is neither right nor wrong
+            # removes the title, because a title before the text is neither right nor wrong
+            found = work(body).replace(title, "", 1)
             scores.setdefault(name, []).append(parts(text, found))
         every = [one for many in scores.values() for one in many]
         print(f"{way:16} F1 {interval(mean_f1, every)}, {len(every)} pages of {len(scores)} systems")

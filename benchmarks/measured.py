@@ -1,10 +1,10 @@
-"""CPU of a command and of everything that it starts, also of what detaches itself, as the embedded store does
-(Linux).
+"""Measures the CPU time of a command and of all its descendants, including processes that detach themselves.
 
     python benchmarks/measured.py OUT.json COMMAND...
 
-Orphans become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel's own account of them is
-whole: no polling.
+This works only on Linux. The embedded store is an example of a process that detaches itself. Orphaned
+processes become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel counts all of them and no
+polling is needed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 LONGEST = 600
-"""Seconds after which a command is ended."""
+"""The time limit of a command in seconds."""
 COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""The environment of what is measured: modules are compiled once, as they are for users."""
+"""The environment of the measured commands. They may write compiled modules, as for users."""
 
 
 class Cost(NamedTuple):
-    """CPU and wall seconds, largest resident size of one process in MiB, exit code."""
+    """CPU seconds, wall seconds, resident memory of the largest process in MiB, and exit code."""
 
     cpu: float
     wall: float
@@ -36,7 +36,7 @@ class Cost(NamedTuple):
 
 
 def measure(command: list[str], out: Path) -> Cost:
-    """Run a command under this file; what it says goes to a file beside `out`."""
+    """Runs a command under this program. The output of the command goes to a log file beside `out`."""
     with out.with_suffix(".log").open("wb") as log:
         subprocess.run(
             [sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True, env=COMPILED
@@ -45,7 +45,7 @@ def measure(command: list[str], out: Path) -> Cost:
 
 
 def main() -> None:
-    """Run, adopt, wait for all, write down."""
+    """Runs the command, waits for all descendants, and writes the result."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     began = time.monotonic()
     process = subprocess.Popen(sys.argv[2:], start_new_session=True)

@@ -1,19 +1,21 @@
-"""The order between hosts: how many of the first pages are urgent ones, counted at the web server, and what the
-order costs the store.
+"""Measures the order between hosts: how soon urgent pages are fetched, and the cost of the order for the
+store.
 
     python benchmarks/order.py [--rounds 3] [--against REVISION] [--only urgent|cost]
 
-`urgent`: 200 urgent and 200 ordinary URLs on 80 hosts (5 of one kind each), answers of 50 ms, 4 visits at once,
-0.2 s from start to start of a host, so that the urgent hosts alone can use all visits. Shown are the urgent ones
-of the first 200 pages, and the page with which 190 of the urgent ones were done, on the embedded store, on a
-server with 64 buckets and on a Cluster of three, by turns with the other revision. If each 8th page is an
-ordinary one, 175 of the first 200 are urgent; the share of low ones goes to the host that is due longest, which
-may be an urgent one, so it may be more.
+`urgent` crawls 200 urgent and 200 ordinary URLs on 80 hosts. Each host has 5 URLs of one kind. Responses take
+50 ms, 4 visits run at once, and requests to a host start at least 0.2 s apart. The urgent hosts alone could
+therefore use all visits. The pages are counted at the web server. The table shows how many of the first 200
+pages are urgent, and after which page 190 urgent pages were fetched. It does so for the embedded store, a
+server with 64 buckets and a Cluster of three, in turn with the other revision. If each eighth page is an
+ordinary one, 175 of the first 200 pages are urgent. The number can be higher, because each eighth page
+belongs to the host that has been due longest, and that host may be an urgent one.
 
-`cost`: instructions of the store (valgrind, cachegrind) per URL claimed and settled, in batches of 64, and per
-poll of 64 buckets of which four have hosts; in a crawl of one level, and with urgent URLs at every fourth host.
-A run with twice the work less one with once the work, so that neither the start of the server nor the adds
-count. Goal: a page of a crawl of one level costs at most 1.01 times what it does in the other revision.
+`cost` counts the store's instructions (valgrind, cachegrind) per URL that is claimed and settled, in batches
+of 64, and per poll of 64 buckets, four of which have hosts. It does so in a crawl of one level, and in a
+crawl with urgent URLs at every fourth host. The result is the difference between a run with twice the work
+and a run with the single work, so the start of the server and the added URLs do not count. The goal is that a
+page of a crawl of one level costs at most 1.01 times as much as in the other revision.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 HOSTS, PAGES = 300, 1200
-"""Hosts of the workload of `cost`, and its pages in one part."""
+"""The number of hosts in the workload of `cost`, and the number of its pages per part."""
 
 
 @contextmanager
 def source_of(revision: str) -> Iterator[Path]:
-    """The `src` folder of a git revision."""
+    """Yields the `src` folder of a git revision."""
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(
             ["git", "archive", revision, "src"], cwd=ROOT, check=True, capture_output=True
@@ -53,7 +55,7 @@ def source_of(revision: str) -> Iterator[Path]:
 
 
 async def workload(url: str, levels: int, parts: int, polls: int) -> None:
-    """Adds URLs, claims and settles PAGES of them for each part, and polls 64 buckets."""
+    """Adds URLs, claims and settles PAGES of them per part, and polls 64 buckets."""
     from gossamer.frontier.frontier_client import Frontier, Policy
     from gossamer.model.request import make_entry
     from gossamer.model.verdict import ClaimEnd
@@ -86,7 +88,7 @@ async def workload(url: str, levels: int, parts: int, polls: int) -> None:
 
 
 def instructions(source: Path, levels: int, parts: int, polls: int = 0) -> int:
-    """Instructions of a server for that workload by the package in `source`."""
+    """Returns a server's instructions for that workload, run by the package in `source`."""
     from conftest import valkey_binary, wait_for
 
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
@@ -134,8 +136,11 @@ def cost(against: str, rounds: int) -> None:
 
 
 def crawled(source: Path, where: str) -> tuple[int, int]:
-    """Crawls the list of the test with the package in `source`. Returns how many of the first 200 pages were
-    urgent, and the number of the page with which 190 urgent ones were done."""
+    """Runs the crawl of the test with the package in `source`.
+
+    Returns the number of urgent pages among the first 200, and the number of the page that completes 190
+    urgent pages.
+    """
     from e2e.test_order_between_hosts import PLAN
     from support.cluster import cluster
     from support.fleet_workers import Server
@@ -158,7 +163,7 @@ def crawled(source: Path, where: str) -> tuple[int, int]:
 
 
 def one_crawl(plan: str, control: str, folder: str, store: str) -> None:
-    """The crawl of a subprocess. Prints whether each page was urgent."""
+    """Runs the crawl in a subprocess. Prints for each page whether it was urgent."""
     from e2e.test_order_between_hosts import run
     from web import Web
     from web.plan import load
@@ -167,7 +172,7 @@ def one_crawl(plan: str, control: str, folder: str, store: str) -> None:
 
 
 def urgent(against: str, rounds: int) -> None:
-    """Prints how soon the urgent pages came, of both revisions."""
+    """Prints how soon the urgent pages were fetched, for both revisions."""
     with source_of(against) as old:
         for where in ("embedded", "64 buckets", "Cluster"):
             found: dict[str, list[tuple[int, int]]] = {against: [], "here": []}
@@ -184,7 +189,7 @@ def urgent(against: str, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

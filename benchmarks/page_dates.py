@@ -1,13 +1,12 @@
-"""How many pages get the right day of publication, and the milliseconds of CPU a page. htmldate (extra `text`)
-is measured on the same rows in the same run.
+"""Measures how many pages get the right day of publication, and the CPU time per page in milliseconds.
 
     python benchmarks/page_dates.py [FOLDER]
 
-FOLDER (default `../shared/data`) has `page-dates.jsonl.gz` and `articles-news.jsonl.gz`. Each set has two
-halves: pages with an even number were looked at first. Pages with an odd number were only scored until
-2026-11-25, when the failures of both halves were sorted by kind. `page_dates_hidden.py` and
-`page_dates_systems.py` score pages that nobody looked at. Pages without a known day are left out. Intervals
-are 95 % of 1,000 draws with replacement.
+FOLDER (default `../shared/data`) contains `page-dates.jsonl.gz` and `articles-news.jsonl.gz`. htmldate (extra
+`text`) is measured on the same rows in the same run. Each set has two halves. The pages with even numbers
+were looked at first. The pages with odd numbers were only scored until 2026-11-25, when the failures of both
+halves were sorted by kind. `page_dates_hidden.py` and `page_dates_systems.py` score pages that nobody looked
+at. Pages without a known day are left out. The 95 % intervals come from 1,000 draws with replacement.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from gossamer.parsing.encodings import decode
 from gossamer.parsing.pagedates import dates
 
 Page = tuple[int, bytes, str, str]
-"""The number of a page in its set, its bytes, its URL, and its day of publication."""
+"""A page: its number in its set, its content, its URL, and its day of publication."""
 
 
 def pages(folder: Path, name: str) -> list[Page]:

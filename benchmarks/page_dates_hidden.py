@@ -1,17 +1,18 @@
-"""How well page dates are found if a page's surest sources are missing, and how often a wrong date is returned.
-htmldate (extra `text`) is measured on the same pages in the same run.
+"""Measures how often page dates are right, and how often wrong, if the most reliable sources of a page are
+missing.
 
     python benchmarks/page_dates_hidden.py [FOLDER]
 
-Each page is scored several times, each time without some of its sources: without JSON-LD, without meta elements, without
-both, without the date in its URL, without the marked dates of microdata and time elements, without scripts, and with
-nothing except the text that readers see. The sources are removed from the HTML before the page is read.
+htmldate (extra `text`) is measured on the same pages in the same run. Each page is scored several times, each
+time without some of its sources: without JSON-LD, without meta elements, without both, without the date in
+its URL, without the marked dates of microdata and time elements, without scripts, and with only the text that
+readers see. The sources are removed from the HTML before the page is read.
 
-FOLDER (default `../shared/data`) has `page-dates` and `articles-news`, whose days of publication are known, and
-`articles-zyte`, `articles-trafilatura` and `structured-recipes`, which have no such labels. For the latter, the day is
-taken from the sources that are removed: a day counts as known if JSON-LD, meta elements and the URL contain at least two
-days of publication, and all of them are the same. Pages that are also in `page-dates` are left out. Intervals are Wilson
-intervals of 95 %.
+FOLDER (default `../shared/data`) contains `page-dates` and `articles-news`, whose days of publication are
+known. It also contains `articles-zyte`, `articles-trafilatura` and `structured-recipes`, which have no such
+labels. For these, the day is taken from the sources that are removed: a day counts as known if JSON-LD, meta
+elements and the URL contain at least two days of publication, and all of them are the same. Pages that are
+also in `page-dates` are left out. The intervals are 95 % Wilson intervals.
 """
 
 from __future__ import annotations
@@ -64,11 +65,12 @@ HIDDEN: dict[str, tuple[Callable[[str], str], bool]] = {
     "and scripts": (lambda page: no_marks(no_metadata(_SCRIPT.sub("", page))), True),
     "all but the text": (lambda page: _STYLE.sub("", no_marks(no_metadata(_SCRIPT.sub("", page)))), True),
 }
-"""What is hidden: how the HTML is changed, and whether the date is removed from the URL."""
+"""For each row: the function that removes sources from the HTML, and whether the date is removed from the
+URL."""
 
 
 def stated(page: str, url: str) -> str | None:
-    """The day of publication on which at least two sources agree and that no source contradicts."""
+    """Returns the day of publication that at least two sources contain and no source contradicts."""
     linked, meta, path = (
         _PUBLISHED.findall(page),
         _PUBLISHED_META.findall(page),
@@ -81,7 +83,7 @@ def stated(page: str, url: str) -> str | None:
 
 
 def known_pages(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """(page, URL, day) by set."""
+    """Returns the pages of each set as tuples of page, URL and day."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     labelled: set[str] = set()
     for name in ("page-dates", "articles-news"):
@@ -102,7 +104,7 @@ def url_of(row: Row) -> str:
 
 
 def wilson(right: int, count: int) -> str:
-    """The share and its interval of 95 %."""
+    """Returns the share of right pages and its 95 % interval."""
     share, z = right / count, 1.96
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     wide = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)

@@ -1,15 +1,16 @@
-"""Page dates on generated pages in the markup of content systems and in 48 languages, with htmldate (extra `text`) on the
-same pages in the same run.
+"""Measures page dates on generated pages in the markup of content systems and in 48 languages.
 
     python benchmarks/page_dates_systems.py [SEED [PAGES]] [failures]
 
-The pages follow the templates of content systems (`data/date_templates.txt`) with dates in the forms of 48 languages
-(`data/date_languages.txt`). None of them has metadata. Around the date are traps: the year of the copyright, dates of comments
-and of teasers of other articles, a date in a sentence, a later date of a change, the current date, coming events, and
-relative dates. Templates whose names begin with "no" have no date of publication. For these, None is right.
+htmldate (extra `text`) is measured on the same pages in the same run. The pages follow the templates of
+content systems (`data/date_templates.txt`), with dates in the forms of 48 languages
+(`data/date_languages.txt`). No page has metadata. Around the date are traps: the year of the copyright, dates
+of comments and of teasers of other articles, a date in a sentence, a later date of a change, the current
+date, coming events, and relative dates. Templates whose names begin with "no" have no date of publication.
+For their pages, the right result is None.
 
-Every second system and every second language were looked at while the rules were written. Each of the groups is scored
-by itself. Intervals are Wilson intervals of 95 %.
+Every second system and every second language was looked at while the rules were written. Each group is scored
+separately. The intervals are 95 % Wilson intervals.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Language(NamedTuple):
     months: list[str]
 
     def written(self, day: date, in_words: bool = True) -> str:
-        """A day in the form of the language. Persian has its own calendar, Thai its own years."""
+        """Returns a day in the form of the language. Persian has its own calendar, and Thai has its own
+        years."""
         year, month, number = persian(day) if self.tag == "fa" else (day.year, day.month, day.day)
         year += 543 if self.tag == "th" else 0
         text = self.words if in_words else self.numbers
@@ -69,8 +71,11 @@ class Language(NamedTuple):
 
 
 def persian(day: date) -> tuple[int, int, int]:
-    """The Persian year, month and day. The year begins at the equinox of spring: 20 March in leap years of the Gregorian
-    calendar since 1996 and in the years after them that are multiples of 4 plus 1 since 2029, else 21 March."""
+    """Returns the Persian year, month and day.
+
+    The year begins at the spring equinox. This is 20 March in Gregorian leap years, and since 2029 also in
+    the years after leap years. It is 21 March in all other years.
+    """
 
     def start(year: int) -> date:
         return date(year, 3, 20 if year % 4 == 0 or (year >= 2029 and year % 4 == 1) else 21)
@@ -92,7 +97,7 @@ def languages() -> list[Language]:
 
 
 def page(chance: random.Random, system: str, language: Language) -> tuple[bytes, str, str]:
-    """A page, its URL, and its day of publication, or ''."""
+    """Returns a page, its URL, and its day of publication. The day is '' if the page has none."""
     day = date(2009, 1, 1) + timedelta(chance.randrange(6300))
     later, before = day + timedelta(chance.randint(2, 200)), day - timedelta(chance.randint(2, 900))
     title, slug = sentence(chance), f"{chance.choice('abcdef')}-story-{chance.randint(100, 999)}"

@@ -1,13 +1,14 @@
-"""Measures whether changes of prices are found: each once, on its day, and nothing else.
+"""Measures whether the price history finds each change once, on its day, and nothing else.
 
     python benchmarks/price_changes.py [--seeds 20] [--first 1]
 
-Each seed is a simulation of 10,000 products in 40 shops over 10 days with 500 scripted changes (the shops of
-`tests/uses/prices/simulated_shops.py`): price, availability, regular price, seller, currency, gone, moved. The
-noise: 100 products with A/B prices and 100 with alternating sellers (each visit shows one of two at random), a
-glitch in 1 of 1,000 visits (0, 9,999, a tenth), 4 of 1,000 visits that fail or cannot be decided. One shop is
-redesigned on one day, one is in maintenance, one blocks, one moves. Printed are the changes that are found, lost
-and false, and the second visits. The floor is a comparison of each visit with the last one, on the same visits.
+Each seed is a simulation of 10,000 products in 40 shops over 10 days
+(`tests/uses/prices/simulated_shops.py`). It has 500 scripted changes of seven kinds: price, availability,
+regular price, seller, currency, gone, moved. It also has noise: 100 products with A/B prices and 100 with
+alternating sellers, for which each visit shows one of two values at random. 1 of 1,000 visits shows a glitch
+(0, 9,999, a tenth), and 4 of 1,000 visits fail or are inconclusive. On one day each, one shop is redesigned,
+one is in maintenance, one blocks, and one moves. The table shows the numbers of found, lost and false
+changes, and of second visits. The floor compares each visit with the last one, on the same visits.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from uses.prices.test_simulated_changes import DAYS, SHOP_EVENTS, Clock, run_day
 
 
 class Comparing(Shops):
-    """Shops that also count the changes between two visits of the first passes: what a tool without second
-    visits reports."""
+    """Shops that also count the changes between consecutive visits of the first passes.
+
+    This count is what a tool without second visits would report.
+    """
 
     last: dict[str, tuple[object, ...]]
     naive: int
@@ -50,7 +53,11 @@ class Comparing(Shops):
 
 
 def simulate(seed: int) -> tuple[int, int, int, int, int]:
-    """Returns the number of changes: scripted, lost, false, of the floor; and the second visits."""
+    """Runs one simulation.
+
+    Returns the numbers of scripted, lost and false changes, of the changes that the floor reports, and of
+    second visits.
+    """
     shops, clock = Comparing.make(10_000, 500, DAYS, seed), Clock()
     assert isinstance(shops, Comparing)
     shops.last, shops.naive = {}, 0
@@ -72,7 +79,7 @@ def simulate(seed: int) -> tuple[int, int, int, int, int]:
 
 
 def main() -> None:
-    """Prints one line for each seed, and the sums."""
+    """Prints one line for each seed, and a line of sums."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

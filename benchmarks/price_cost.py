@@ -1,15 +1,17 @@
-"""Instructions per product of a price run, against a bare crawl with the same extraction (Linux, valgrind).
+"""Measures the instructions per product of a price run, relative to a bare crawl (Linux, valgrind).
 
     python benchmarks/price_cost.py [--pages 80,240] [--menu 300 | --real] [--again] [--rounds 2]
 
-Both crawl the pages of the same eight local shops (tests/support/web_shops.py), one of each system. The bare
-crawl is a site file whose page function makes the same observation, written to a JSON lines file. The price
-run writes it into a price history, and compares it with what is known. The difference of two sizes
-is the cost per product, so starts are left out. Counted are all processes, the embedded store included.
+Both crawl the pages of the same eight local shops, one of each system (tests/support/web_shops.py). The bare
+crawl is a site file. Its page function extracts the same observation and writes it to a JSON lines file. The
+price run writes the observation into a price history, and compares it with the known values. The cost per
+product is the difference between two numbers of pages, so starts do not count. The instructions are those of
+all processes, including the embedded store.
 
-With `--menu 0`, a page has 1.5 KB. With `--real`, it has 40 to 80 KB: what shops put around a product (styles,
-scripts, a menu of three levels, icons, a gallery, reviews, offers of other products, a footer). With `--again`, the
-run that is counted is the second one of the history: no price has changed, and no page is unchanged for the server.
+With `--menu 0`, a page has 1.5 KB. With `--real`, a page has 40 to 80 KB and contains the usual parts of a
+shop page: styles, scripts, a menu of three levels, icons, a gallery, reviews, offers of other products, and a
+footer. With `--again`, the second run of the history is measured. In that run, no price has changed, but the
+server sends every page again.
 """
 
 from __future__ import annotations
@@ -65,13 +67,14 @@ CARD = (
 
 
 def breadcrumbs(words: Callable[[int], str]) -> dict[str, object]:
-    """Returns the structured data of a path of categories."""
+    """Returns the structured data of breadcrumbs."""
     items = [{"@type": "ListItem", "position": n, "name": words(1), "item": f"/c/{n}"} for n in range(4)]
     return {"@context": "https://schema.org", "@type": "BreadcrumbList", "itemListElement": items}
 
 
 def surroundings(number: int) -> tuple[str, str, str]:
-    """Returns what a shop has around its products: in the head, before and after the product."""
+    """Returns the parts of a shop page around a product: in the head, before the product, and after the
+    product."""
     chance = random.Random(number)
     size = chance.uniform(0.75, 1.4)
 
@@ -130,7 +133,7 @@ def surroundings(number: int) -> tuple[str, str, str]:
 
 
 def count(folder: Path, words: list[str]) -> int:
-    """Instructions of one command, in all of its processes."""
+    """Returns the instructions of one command in all of its processes."""
     log = folder / "valgrind"
     shutil.rmtree(log, ignore_errors=True)
     log.mkdir()
@@ -147,7 +150,7 @@ def count(folder: Path, words: list[str]) -> int:
 
 
 def gossamer(folder: Path, words: list[str], wrapper: Sequence[str] = ()) -> None:
-    """Runs one command."""
+    """Runs one command of gossamer."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
     subprocess.run(
         [*wrapper, sys.executable, "-m", "gossamer", *words],
@@ -159,13 +162,14 @@ def gossamer(folder: Path, words: list[str], wrapper: Sequence[str] = ()) -> Non
 
 
 def measure(pages: int, options: argparse.Namespace) -> tuple[int, int]:
-    """Instructions of the bare crawl and of the price run for a number of pages."""
+    """Returns the instructions of the bare crawl and of the price run for a number of pages."""
     shops = [make_shop(number, pages // len(SYSTEMS)) for number in range(len(SYSTEMS))]
     for number, shop in enumerate(shops):
         shop.menu = options.menu
         if options.real:
             shop.menu, shop.surroundings = 0, surroundings(number)
-        shop.has_tags = shop.has_tags and not options.again  # otherwise the server calls its pages unchanged
+        # without ETags, the server never reports a page as unchanged
+        shop.has_tags = shop.has_tags and not options.again
     with tempfile.TemporaryDirectory() as name, serving(shops):
         folder = Path(name)
         write_list(str(folder / "t.csv"), shops)
@@ -180,7 +184,7 @@ def measure(pages: int, options: argparse.Namespace) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Prints the size of the pages, the cost per product of both, and their ratio."""
+    """Prints the size of the pages, the cost per product of both crawls, and the ratio."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

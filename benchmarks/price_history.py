@@ -1,12 +1,10 @@
-"""Measures the price history (`uses/prices`) with a million changes: reports and series, recording,
-and rules.
+"""Measures a price history (`uses/prices`) with a million changes: reports, series, recording and rules.
 
     python benchmarks/price_history.py [--changes 1000000] [--offers 50000] [--url FILE]
 
-The history has 50,000 offers of 40 shops and 10,000 products over a year. It is written through the same
-functions that a run uses. Each report is read 20 times; the table has the median and the worst, in ms. The floor
-of each report is one `SELECT count(*)` over an index of the same database. `--url postgresql://...` measures
-PostgreSQL.
+The history covers 50,000 offers of 10,000 products in 40 shops over a year. The functions of a run write it.
+Each report is read 20 times. The table shows the median and the maximum time in ms. The floor of each report
+is one `SELECT count(*)` over an index of the same database. `--url postgresql://...` measures PostgreSQL.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ SHOPS = 40
 
 
 def fill(history: History, offers: int, changes: int) -> None:
-    """Writes targets, offers and their changes."""
+    """Writes the targets, the offers and their changes."""
     chance = random.Random(1)
     made = []
     targets = []
@@ -98,7 +96,7 @@ def fill(history: History, offers: int, changes: int) -> None:
 
 
 def measured(read: Callable[[], object]) -> tuple[float, float]:
-    """Returns the median and the worst time of a report in ms."""
+    """Returns the median and the maximum time of a report in ms."""
     times = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()
@@ -108,7 +106,7 @@ def measured(read: Callable[[], object]) -> tuple[float, float]:
 
 
 def reports(history: History, offers: int) -> dict[str, Callable[[], object]]:
-    """The reports by name."""
+    """Returns the reports by name."""
     base, now = history.database, float(DAYS * DAY_S)
     chance = random.Random(2)
 
@@ -139,7 +137,7 @@ def reports(history: History, offers: int) -> dict[str, Callable[[], object]]:
 
 
 def recording(history: History, offers: int) -> str:
-    """Records one visit of each offer, unchanged. Returns a line with the time."""
+    """Records one unchanged visit of each offer. Returns a line with the time."""
     now = float((DAYS + 1) * DAY_S)
     known = history.offers()
     batch = [
@@ -178,7 +176,10 @@ when = "cheapest changes"
 
 
 def evaluating(history: History, offers: int) -> str:
-    """Evaluates five rules after a year without rules, and after nothing new. Returns a line with the times."""
+    """Evaluates five rules twice: after a year without rules, and again without new changes.
+
+    Returns a line with the times.
+    """
     book, clock = parse_rules(RULES), lambda: float((DAYS + 1) * DAY_S)
     times = []
     for _ in range(2):
@@ -189,7 +190,7 @@ def evaluating(history: History, offers: int) -> str:
 
 
 def main() -> None:
-    """Fills a history, and prints a table."""
+    """Fills a history, and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

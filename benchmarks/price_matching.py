@@ -2,18 +2,19 @@
 
     python benchmarks/price_matching.py PAIRS [--train]
 
-PAIRS is a gzipped file of JSON lines: `set`, `part` (`train` or `valid`), `left`, `right`, `same`. The reference
-file has pairs of seven public sets: Abt-Buy, Walmart-Amazon, Amazon-Google, and the computers, cameras, watches and
-shoes of WDC.
+PAIRS is a gzipped file of JSON lines with the fields `set`, `part` (`train` or `valid`), `left`, `right` and
+`same`. The reference file has pairs of seven public sets: Abt-Buy, Walmart-Amazon, Amazon-Google, and the
+computers, cameras, watches and shoes of WDC.
 
-`--train` needs scikit-learn. It trains boosted trees on `train`, chooses the threshold by 5-fold cross-validation on
-`train`, and writes `src/gossamer/uses/prices/product_matching.json`. Without it, only gossamer is needed.
+`--train` needs scikit-learn. It trains boosted trees on `train`, chooses the threshold by 5-fold
+cross-validation on `train`, and writes `src/gossamer/uses/prices/product_matching.json`. Without `--train`,
+only gossamer is needed.
 
-The last line is that of `gossamer prices match` on the products of `valid`, as offers of two shops for each set.
-
-The table has precision, recall and F1 of the scores on `valid`, a floor (the best threshold on `train` of the overlap
-of words weighted by rarity), and the automatic matches and the vetoes with how many are wrong. The words' weights come
-from the names of the whole set, labels unused.
+The table shows precision, recall and F1 of the scores on `valid`. The floor is the overlap of words weighted
+by rarity, with the best threshold on `train`. The weights of the words come from the names of the whole set,
+without labels. The next lines show the automatic matches and the vetoes, and how many of them are wrong. The
+last line is the result of `gossamer prices match` on the products of `valid`, as offers of two shops for each
+set.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def product_of(record: dict[str, str]) -> Product:
 
 
 def read_pairs(path: str) -> list[Pair]:
-    """Reads the pairs and computes their features."""
+    """Reads the pairs, and computes their features."""
     by_set: dict[str, list[tuple[str, Product, Product, bool]]] = defaultdict(list)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -107,7 +108,7 @@ def f1_of(scores: Sequence[float], labels: Sequence[bool], threshold: float) -> 
 
 
 def best_threshold(groups: dict[str, tuple[list[float], list[bool]]]) -> float:
-    """Returns the threshold with the best mean F1 over sets."""
+    """Returns the threshold with the best mean F1 over all sets."""
     return max(
         (step / 50 for step in range(1, 50)),
         key=lambda limit: sum(f1_of(scores, labels, limit)[2] for scores, labels in groups.values()),
@@ -115,7 +116,7 @@ def best_threshold(groups: dict[str, tuple[list[float], list[bool]]]) -> float:
 
 
 def train(pairs: Sequence[Pair]) -> None:
-    """Trains the trees and writes them."""
+    """Trains the trees, and writes them to the model file."""
     import numpy as np
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -220,8 +221,10 @@ def show(pairs: Sequence[Pair]) -> None:
 
 
 def show_queue(pairs: Sequence[Pair]) -> None:
-    """Writes the products of `valid` into a history of two shops, matches them, and prints how many of the same pairs
-    were matched or proposed."""
+    """Matches the products of `valid` in a price history with two shops for each set.
+
+    Prints how many of the same pairs were matched or proposed.
+    """
     targets, offers, wanted = {}, {}, set()
     for pair in pairs:
         if pair.part != "valid":

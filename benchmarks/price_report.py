@@ -2,10 +2,10 @@
 
     python benchmarks/price_report.py [--changes 1000000] [--offers 50000] [--history FILE]
 
-The history is that of `price_history.py`, written into FILE if it does not exist, so that a second call only
-measures. Reading and rendering run 10 times; the table has the median and the
-worst wall time, and the median CPU time, in ms, for all shops and for one. The floor is one `SELECT count(*)`
-over the targets.
+The history is that of `price_history.py`. It is written into FILE unless FILE exists, so a second call only
+measures. Reading and rendering run 10 times each. The table shows the median and the maximum wall time and
+the median CPU time in ms, for all shops and for one shop. The floor is one `SELECT count(*)` over the
+targets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = 10
 
 
 def measure(name: str, work: Callable[[], object]) -> None:
-    """Prints the median and the worst time of a call, and its median CPU time."""
+    """Prints the median and the maximum time of a call, and its median CPU time."""
     times, used = [], []
     for _ in range(ROUNDS):
         start, before = time.perf_counter(), time.process_time()

@@ -1,10 +1,11 @@
-"""A price run over many local shops in the markup of eight systems, in scaled time.
+"""Measures a price run over many local shops in the markup of eight systems, in scaled time.
 
     python benchmarks/price_run.py [--pages 50000] [--shops 40] [--delay 0.1-0.15] [--wall 0.08]
 
-Each shop blocks whoever is faster than its wall. Prints the plan at the real delay and at the scaled one, the
-time of the run, pages a second, CPU seconds, violations of the walls, and how many prices, currencies and
-availabilities differ from the shops' own data.
+A shop blocks visitors whose requests come faster than `--wall` seconds apart. The benchmark prints the plan
+at the real delay and at the scaled delay, the time of the run, the pages per second, the CPU seconds, and the
+number of requests that came too fast. It also prints how many products differ from the shops' own data in
+price, currency or availability.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from support.web_shops import Shop, make_shop, serving, write_list  # noqa: E402
 
 
 def wrong(path: Path, shops: list[Shop]) -> int:
-    """How many products differ from the shops' own data."""
+    """Returns how many products differ from the shops' own data."""
     with History(str(path)) as history:
         offers = {one.target: one for one in history.offers() if not one.variant}
     count = 0

@@ -1,11 +1,11 @@
-"""A long list is added: CPU a URL, memory of who adds; killed in the middle and run again, each URL once
-(Linux).
+"""Measures the addition of a long list of URLs: CPU time per URL and memory of the adding process (Linux).
 
     python benchmarks/producers.py [--urls 10000000] [--hosts 100000] [--kill 0.5] [--cold sqlite:] [--folder DIR]
 
-The list (77 bytes a line) is fed into an embedded store with nobody at work, as `gossamer submit` feeds it.
-With --kill the feeding process gets SIGKILL when that share of the list is in, and is started again. Goals:
-each URL once, under 200 MB resident in the feeding process; the list is not read from its start again.
+The list has 77 bytes per line. It is added to an embedded store without workers, as by `gossamer submit`.
+With `--kill`, the adding process gets SIGKILL when that share of the list has been added, and is started
+again. The goals are that each URL is added once, that the adding process uses less than 200 MB of resident
+memory, and that the list is not read from its start again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 async def child(path: str, data: str, cold: str) -> None:
-    """Feed the list to its end."""
+    """Adds the list until its end."""
     settle_in()
     one = Job(targets=[path], settings=Settings(data=data, scope="page", cold=cold or None), name="c")
     setup, given = seeding.prepare(one)
@@ -54,7 +54,7 @@ async def child(path: str, data: str, cold: str) -> None:
 
 
 def used(pid: int) -> tuple[float, float]:
-    """CPU seconds and the largest resident MiB of a process."""
+    """Returns the CPU seconds and the maximum resident MiB of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     status = Path(f"/proc/{pid}/status").read_text()
     peak = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
@@ -62,7 +62,7 @@ def used(pid: int) -> tuple[float, float]:
 
 
 class Look:
-    """What the store of a data folder says."""
+    """Reads the store of a data folder."""
 
     def __init__(self, data: Path) -> None:
         run = json.loads((data / "store" / "run.json").read_text())
@@ -80,7 +80,10 @@ def listed(path: Path, urls: int, hosts: int) -> None:
 
 
 def run(path: Path, data: Path, cold: str, kill_at: int) -> tuple[float, float, float, int]:
-    """Feed until the end, or so many URLs are in; (CPU, MiB, wall, added)."""
+    """Adds URLs until the end of the list, or kills the process when `kill_at` URLs have been added.
+
+    Returns the CPU seconds, the MiB, the wall seconds and the number of added URLs.
+    """
     began = time.monotonic()
     process = subprocess.Popen([sys.executable, __file__, "--child", str(path), str(data), "--cold", cold])
     cpu = peak = 0.0
@@ -129,7 +132,7 @@ def main() -> None:
 
 
 def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
-    """Feed, kill, feed to the end; what is in the store then."""
+    """Adds the list with a kill, continues to the end, and prints the contents of the store."""
     total = 0.0
     if options.kill:
         cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))

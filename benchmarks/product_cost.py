@@ -1,10 +1,12 @@
-"""Instructions of `gossamer.parsing.products.product` per page, against another revision (Linux, valgrind).
+"""Compares `gossamer.parsing.products.product` with another revision by instructions per page (Linux,
+valgrind).
 
     python benchmarks/product_cost.py --against REVISION [--pages FOLDER] [--generated 60]
 
-Counted are the saved product pages of FOLDER (default `../shared/data`) as they are and without their structured data, and
-pages generated in the markup of shop systems (`shop_kinds.py`), half of them without structured data. The difference of one and of three
-rounds is the cost of two, so imports and patterns are left out. REVISION is `862052ba^` for the extractor before price monitoring.
+The pages are the saved product pages of FOLDER (default `../shared/data`), the same pages without their
+structured data, and pages generated in the markup of shop systems (`shop_kinds.py`), half of them without
+structured data. The cost is the difference between three rounds and one round, so imports and the compilation
+of patterns do not count. REVISION is `862052ba^` for the extractor before price monitoring.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ for _ in range(int(sys.argv[2])):
 
 
 def count(source: Path, pages: Path, rounds: int) -> int:
-    """Instructions of a process that reads all pages some rounds."""
+    """Returns the instructions of a process that reads all pages in some number of rounds."""
     log = pages.with_suffix(".log")
     tool = [
         "valgrind",
@@ -58,7 +60,7 @@ def count(source: Path, pages: Path, rounds: int) -> int:
 
 
 def samples(folder: Path, generated: int) -> dict[str, list[tuple[bytes, str]]]:
-    """The pages of each sample, with their URLs."""
+    """Returns the pages of each sample, with their URLs."""
     found: dict[str, list[tuple[bytes, str]]] = {}
     if (folder / "products.jsonl.gz").exists():
         with gzip.open(folder / "products.jsonl.gz", "rt") as lines:

@@ -1,14 +1,19 @@
-"""200 local proxies, of which 60 are dead, slow, refusing, banned or lying: does a crawl come through, and is
-nothing sent directly?
+"""Checks that a crawl through 200 local proxies succeeds and sends nothing directly, although 60 proxies are
+bad.
 
     python benchmarks/proxies.py [--rotation request|session] [--no-check] [--hosts 40] [--pages 25]
 
-Goals: at least 98 % of the URLs succeed; a dead proxy gets 3 requests at most; a sticky session never changes
-its address; no request reaches a host from any address but a proxy's. Squid (100 addresses of one process),
-tinyproxy (20) and microsocks (20) are Debian's; the 60 bad ones are light ones of ours, but for 10 good
-addresses that the hosts ban. Each proxy listens at and asks from an address of its own on 127.x. With a
-health check (a page whose text is known) bad ones meet no request; without one (--no-check) liars cannot be
-told from true pages, so dead ones take their places. Judged at the hosts and by the attempts log.
+The goals are that at least 98 % of the URLs succeed, that a dead proxy gets at most 3 requests, that a sticky
+session never changes its address, and that hosts get requests only from the addresses of proxies.
+
+The good proxies are Debian's squid (100 addresses of one process), tinyproxy (20) and microsocks (20). The
+hosts ban 10 of their addresses. The 60 bad proxies are small programs of our own, which are dead, slow or
+lying, or refuse or break off connections. Each proxy listens on an address of its own on 127.x, and sends its
+requests from that address.
+
+With a health check (a page whose text is known), bad proxies get no requests. Without a health check
+(`--no-check`), pages of lying proxies cannot be distinguished from real pages, so dead proxies take their
+places. The results are counted at the hosts and in the attempts log.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ BAD = {"dead": 20, "hangs": 10, "slow": 5, "breaks": 7, "refuses": 8, "lies": 10
 def pool(
     check: bool, port: int, squids: int, tiny: int, socks: int
 ) -> tuple[list[str], list[str], list[str], list[Light]]:
-    """Addresses by program, and the light ones."""
+    """Returns the addresses of squid, of tinyproxy and of microsocks, and the bad proxies."""
     good = [f"127.0.{20 + n // 200}.{n % 200 + 1}" for n in range(squids + tiny + socks)]
     manners = [manner if check or manner != "lies" else "dead" for manner, n in BAD.items() for _ in range(n)]
     light = [Light(f"127.0.40.{n + 1}", port, manner, delay=4.0) for n, manner in enumerate(manners)]
@@ -48,7 +53,7 @@ def pool(
 async def crawl(
     folder: Path, sites: list[Target], lines: list[str], rotation: str, check: bool, more: list[str]
 ) -> tuple[int, float, dict[str, Any]]:
-    """Crawl all hosts; exit code, seconds, summary."""
+    """Crawls all hosts. Returns the exit code, the seconds and the summary."""
     (folder / "proxies.txt").write_text("\n".join(lines))
     words = [
         sys.executable,
@@ -91,7 +96,7 @@ async def crawl(
 
 
 async def measure(rotation: str, check: bool, hosts: int, pages: int, shares: tuple[int, int, int]) -> bool:
-    """One run; whether all goals are met."""
+    """Runs one crawl. Returns whether all goals are met."""
     port, rng = free_port(), random.Random(5)
     squids, tiny, socks, light = pool(check, port, *shares)
     banned = frozenset(rng.sample(squids + socks, max(1, sum(shares) // 14)))
@@ -148,7 +153,7 @@ def judged(
     ours: set[str],
     rotation: str,
 ) -> bool:
-    """Print what came, whether the goals are met."""
+    """Prints the results. Returns whether the goals are met."""
     manner = {one.address: one.manner for one in light}
     of = [((a["proxy"] or "").rpartition("/")[2].partition(":")[0], a) for a in attempts]
     lied = sum(1 for address, a in of if manner.get(address) == "lies" and a["outcome"] == "done")
@@ -183,7 +188,7 @@ def judged(
 
 
 def choices(n: int = 10_000, times: int = 20_000) -> bool:
-    """Print what a choice among many costs; whether its mean is under 50 us."""
+    """Prints the cost of a choice among `n` proxies. Returns whether its mean is below 50 us."""
     proxies = [
         Proxy(
             "http",
@@ -224,7 +229,7 @@ def choices(n: int = 10_000, times: int = 20_000) -> bool:
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Runs the crawls that the options select."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,15 @@
-"""Measures whether moves of positions are found: each once, on its day, and nothing else.
+"""Measures whether the rank history finds each move of a position once, on its day, and nothing else.
 
     python benchmarks/rank_history.py [--keywords 200] [--days 60] [--seeds 3] [--url postgresql://...]
 
-Each seed is a simulation of 200 keywords over 60 days (`tests/uses/ranks/simulated_days.py`): 12 % of the positions
-move on a day, 3 % of the checks fail, 2 % meet a captcha, and on day 30 the layout of the pages changes; on day 33 the
-data file knows it, and the kept pages are parsed again. The pages are HTML that the real parser reads. Printed are
-the scripted moves that could be seen, those that the history lacks, has wrong or has on another day, positions from
-failed checks, and the pages that were fetched of those that fetching the first 30 results each time would take. The floor
-is a tracker that takes a page that it cannot read for 'not in the results': its false moves on the same checks.
+Each seed is a simulation of 200 keywords over 60 days (`tests/uses/ranks/simulated_days.py`). Per day, 12 %
+of the positions move, 3 % of the checks fail, and 2 % meet a captcha. On day 30, the layout of the pages
+changes. On day 33, the data file contains the new layout, and the stored pages are parsed again. The pages
+are HTML that the real parser reads. The output contains the number of scripted moves that were visible, the
+number of moves that the history lacks, has wrong or has on another day, and the number of positions from
+failed checks. It also compares the number of fetched pages with the number that is needed to fetch the first
+30 results each time. The floor is a tracker that records an unreadable page as "not in the results". Its
+false moves are counted on the same checks.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ from uses.ranks.simulated_days import KNOWN_AGAIN, OWN, PAGES, Simulation, on_fe
 
 
 def naive_moves(simulation: Simulation, days: int) -> int:
-    """The moves that the floor reports although nothing moved, or to a place that is not the true one."""
+    """Returns the number of false moves that the floor reports.
+
+    A move is false if nothing moved, or if the reported position is not the true one.
+    """
     truth, false = simulation.truth, 0
     for one in simulation.keywords:
         last: int | None = None

@@ -1,10 +1,11 @@
-"""Own searches of `gossamer ranks` through one and through two proxies: the time between two searches at each exit, and
-searches per second, with the delay of 5 to 10 s shortened to a tenth of it.
+"""Measures searches of `gossamer ranks` by its own crawler through one proxy and through two proxies.
 
     python benchmarks/ranks_exits.py [SEARCHES]
 
-The engine and the proxies are local servers; each proxy connects from an address of its own. The searches of a
-measurement are for different keywords, of which page 1 is fetched. Measurements with one and with two proxies take turns.
+It prints the time between two searches at each exit, and the searches per second. The delay of 5 to 10 s is
+shortened to a tenth. The engine and the proxies are local servers, and each proxy connects from an address of
+its own. The searches have different keywords, and each fetches page 1. Measurements with one and with two
+proxies alternate.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CAME: dict[str, list[float]] = defaultdict(list)
 
 
 class Engine(http.server.BaseHTTPRequestHandler):
-    """A search engine that notes when each address has searched."""
+    """A search engine that records the time of each search by client address."""
 
     def do_GET(self) -> None:
         CAME[self.client_address[0]].append(time.monotonic())
@@ -47,11 +48,15 @@ class Engine(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Logs nothing."""
 
 
 def measured(address: str, exits: list[str], searches: int) -> tuple[list[float], float]:
-    """Returns the seconds between two searches at each exit, and the searches per second from the first to the last."""
+    """Runs searches through some exits.
+
+    Returns the seconds between two searches at each exit, and the searches per second from the first to the
+    last.
+    """
     CAME.clear()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,11 +1,11 @@
-"""How good the parser of result pages is on saved pages with known answers, what it does when class names and
-ids change or a page ends early, and what it costs: milliseconds of CPU a page.
+"""Measures the quality and the CPU time of the parser of result pages on saved pages with known results.
 
     python benchmarks/ranks_parsing.py [FOLDER]
 
-FOLDER (default `../shared/data`) has `serp-websearcher`, `serp-parser` and `serp-openserp` as `.jsonl.gz`. The
-pages of `LOOKED_AT` were looked at while the parser was written; the others were only scored. The peer is the
-naive parser that many tools contain: every `h3` in a link to another site in the main column is a result.
+It also changes class names and ids, and cuts pages early. FOLDER (default `../shared/data`) contains
+`serp-websearcher`, `serp-parser` and `serp-openserp` as `.jsonl.gz`. The author looked at the pages in
+`LOOKED_AT` while the parser was written. The other pages were only scored. The peer is the naive parser that
+many tools contain. It treats every `h3` in a link to another site in the main column as a result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ LOOKED_AT = {
     *("test/google/desktop/hotels.html", "test/google/nojs/no-results-nojs.html"),
 }
 SEEDS = (0, 1, 2, 3, 7041, 90210, 31337, 445566, 20261125, -1, -2)
-"""See `renamed`. The parser was changed after the results of the negative seeds only."""
+"""The seeds for `renamed`. After results with negative seeds, the parser was changed. Other seeds caused no
+change."""
 OWN = re.compile(r"^https?://www\.google\.[a-z.]+/(search|url|aclk|imgres)\b")
 
 
@@ -50,7 +51,7 @@ def rows(folder: Path, name: str) -> list[Row]:
 
 
 def naive(body: bytes) -> list[str]:
-    """The targets of all links with an `h3` in the main column, each once."""
+    """Returns the targets of all links with an `h3` in the main column, without duplicates."""
     found: dict[str, None] = {}
     for heading in parse(body, "text/html", "https://www.google.com/search").tree.select("#rso a h3"):
         link = heading.closest("a")
@@ -61,13 +62,13 @@ def naive(body: bytes) -> list[str]:
 
 
 class Score:
-    """Counts of what was found, found wrongly and missed."""
+    """Counts right, wrong and missed values."""
 
     def __init__(self) -> None:
         self.right = self.wrong = self.missed = 0
 
     def add(self, truth: Iterable[object], found: Iterable[object]) -> None:
-        """Compares two collections in which equal values may occur several times."""
+        """Compares two collections. Equal values may occur several times."""
         expected, ours = Counter(truth), Counter(found)
         right = (expected & ours).total()
         self.right += right
@@ -85,7 +86,7 @@ def urls(page: ResultPage, kind: str = "organic") -> list[str]:
 
 
 def dated(folder: Path) -> None:
-    """Pages of Google of 2024 to 2026 with the results of WebSearcher as truth."""
+    """Scores Google's pages of 2024 to 2026 by the results of WebSearcher."""
     scores: dict[tuple[str, str], Score] = defaultdict(Score)
     typed: dict[str, Score] = defaultdict(Score)
     for row in rows(folder, "websearcher"):
@@ -124,7 +125,7 @@ def dated(folder: Path) -> None:
 
 
 def fact_holds(page: ResultPage, path: list[Any], value: Any) -> bool | None:
-    """Whether a fact of serp-parser holds, None if results have no such field."""
+    """Returns whether a fact of serp-parser is true, or None if results have no such field."""
     kinds = {"organic": "organic", "adwordsTop": "ad", "adwordsBottom": "ad", "hotels": "hotels"}
     names = [one for one in path if isinstance(one, str)]
     if names == ["keyword"]:
@@ -157,7 +158,8 @@ def fact_holds(page: ResultPage, path: list[Any], value: Any) -> bool | None:
 
 
 def _in_text(one: Result, field: str, value: Any) -> bool | None:
-    """Whether the text of a result has the value of a fact."""
+    """Returns whether the text of a result contains the value of a fact, or None if the field is not in the
+    text."""
     if field not in ("snippet", "price", "rating", "votes", "currency"):
         return None
     short = f"{value / 1000:g}K" if field == "votes" and value > 999 else str(value)
@@ -165,7 +167,7 @@ def _in_text(one: Result, field: str, value: Any) -> bool | None:
 
 
 def facts(folder: Path) -> None:
-    """Facts that serp-parser's own tests state about its pages."""
+    """Checks the facts that serp-parser's own tests contain about its pages."""
     held, unmapped, wrong = 0, [], []
     for row in rows(folder, "parser"):
         page = result_page(row["body"], row["engine"])
@@ -188,7 +190,7 @@ def facts(folder: Path) -> None:
 
 
 def samples(folder: Path) -> None:
-    """Published samples of openserp, in which all links are replaced by one URL."""
+    """Prints the results of the published samples of openserp, in which one URL replaces all links."""
     for row in rows(folder, "openserp"):
         page = result_page(row["body"], row["engine"])
         ranks = [one.rank for one in page.results if one.rank]
@@ -196,8 +198,11 @@ def samples(folder: Path) -> None:
 
 
 def renamed(body: bytes, attribute: str, seed: int) -> bytes:
-    """The page with each class name or id replaced: by a new one (seed 0), by another one of the page (positive
-    seeds), or by any name of the page, chosen anew at each place (negative seeds)."""
+    """Replaces each class name or id of a page.
+
+    With seed 0, the replacement is a new name. With a positive seed, it is another name of the page. With a
+    negative seed, it is a random name of the page, chosen for each place separately.
+    """
     text = body.decode("utf-8", "replace")
     values = re.compile(rf"(\s{attribute}=)([\"'])(.*?)\2", re.DOTALL)
     names = sorted({name for found in values.finditer(text) for name in found[3].split()})
@@ -222,7 +227,7 @@ def every_page(folder: Path) -> Iterator[Row]:
 
 
 def drift(folder: Path) -> None:
-    """All pages with new class names, new ids, and both."""
+    """Scores all pages with other class names, other ids, and both."""
     for attributes in (["class"], ["id"], ["class", "id"]):
         score, naive_score, verdicts, misplaced = Score(), Score(), Counter[str](), 0
         for row in every_page(folder):
@@ -244,7 +249,7 @@ def drift(folder: Path) -> None:
 
 
 def early_ends(folder: Path) -> None:
-    """All pages cut at each twenty-fourth: ranks of a part must be those of the whole page."""
+    """Cuts each page at 23 places. The ranks in each part must equal the ranks in the whole page."""
     wrong, verdicts = 0, Counter[str]()
     for row in every_page(folder):
         whole = urls(result_page(row["body"], row["engine"]))
@@ -257,7 +262,7 @@ def early_ends(folder: Path) -> None:
 
 
 def costs(folder: Path) -> None:
-    """CPU of a page, parser and peer in turn."""
+    """Prints the CPU time per page of the parser and of the peer, which take turns."""
     pages = [row for row in every_page(folder) if row["engine"] == "google"]
 
     def spent(work: Callable[[bytes], object], body: bytes) -> float:

@@ -1,13 +1,19 @@
-"""How long a fleet stands still: from a kill to the first page, and to the first page of each host that was
-struck.
+"""Measures how long a fleet pauses after a kill, until the first page and until a page of each affected host.
 
     python benchmarks/recovery.py [--rounds 3] [--hosts 60] [--only KIND]
 
-Two workers crawl the test web, each on a machine of its own (needs root and /dev/net/tun), slices of 5 s.
-`worker`: one is killed with kill -9 and started again after 1.5 s; struck are the hosts that it asked last.
-`all`: both are. `broker`: it is killed, and back 10 s later, when no slice runs any more: seconds are from
-its return. `graceful`: SIGTERM to a busy worker; seconds to its end, its exit code, leases left behind. Pages
-and items must be whole at the end.
+Two workers crawl the test web, each on a simulated machine of its own (this requires root and /dev/net/tun).
+Slices take 5 s.
+
+- `worker` kills one worker with kill -9 and restarts it after 1.5 s. The affected hosts are those whose last
+  request came from that worker.
+- `all` does the same with both workers.
+- `broker` kills the broker and restarts it 10 s later, when all slices have ended. The time starts at its
+  return.
+- `graceful` sends SIGTERM to a busy worker. It measures the seconds until the worker's end, its exit code,
+  and the number of leases that are left.
+
+At the end, all pages and items must be complete.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ BACK, AWAY, DELAY = 1.5, 10.0, 0.25
 
 
 class Bed:
-    """A fleet of two workers in the midst of a crawl."""
+    """A fleet of two workers during a crawl."""
 
     def __init__(self, folder: Path, places: Machines, web: Web, store: Server, broker: Server) -> None:
         self.places, self.web, self.store, self.broker = places, web, store, broker
@@ -48,13 +54,15 @@ class Bed:
         until("many pages", lambda: web.stats()["requests"] > 8 * web.plan.hosts)
 
     def start(self, name: str) -> Worker:
-        """A worker on its machine."""
+        """Starts a worker on its machine."""
         with self.places.at(name):
             return self.fleet.worker(name, "--data", f"d-{name}")
 
     def after(self, moment: float, struck: Callable[[Hit], bool]) -> tuple[float, float]:
-        """Seconds from a moment to the first page of the hosts that were struck, and until all of them had
-        one."""
+        """Waits until each affected host has had a page since `moment`.
+
+        Returns the seconds from `moment` to the first page, and to the first page of the last host.
+        """
         last = {hit.host: hit for hit in self.web.log() if hit.seen < moment * 1e9}
         hosts = {host for host, hit in last.items() if struck(hit)}
 
@@ -69,7 +77,7 @@ class Bed:
         return min(first().values()), max(first().values())
 
     def whole(self) -> str:
-        """How the crawl ended."""
+        """Waits for the end of the crawl. Returns a text about its result."""
         summary = self.fleet.ended(self.name, 300)
         rows = [row["url"] for row in self.fleet.rows()]
         lost, twice = len(self.web.plan.must_fetch() - set(rows)), len(rows) - len(set(rows))
@@ -77,7 +85,7 @@ class Bed:
 
 
 def worker(bed: Bed) -> tuple[float, float]:
-    """One worker of two is killed."""
+    """Kills one worker of two."""
     killed = time.monotonic()
     bed.workers["w0"].kill()
     time.sleep(BACK)
@@ -86,7 +94,7 @@ def worker(bed: Bed) -> tuple[float, float]:
 
 
 def all_(bed: Bed) -> tuple[float, float]:
-    """All are."""
+    """Kills both workers."""
     for one in bed.workers.values():
         one.kill()
     killed = time.monotonic()
@@ -97,7 +105,7 @@ def all_(bed: Bed) -> tuple[float, float]:
 
 
 def broker(bed: Bed) -> tuple[float, float]:
-    """The broker is away until all slices ended."""
+    """Keeps the broker down until all slices have ended."""
     bed.broker.kill()
     time.sleep(AWAY)
     with bed.places.at("broker"):
@@ -106,7 +114,10 @@ def broker(bed: Bed) -> tuple[float, float]:
 
 
 def graceful(bed: Bed) -> tuple[float, float]:
-    """SIGTERM to one of two; the second number are the leases left when both were told."""
+    """Sends SIGTERM to a worker, and then to the other one.
+
+    Returns the seconds until the first worker has ended, and the number of leases left when both have ended.
+    """
     began = time.monotonic()
     code = bed.workers["w0"].stop()
     took = time.monotonic() - began
@@ -122,7 +133,7 @@ KINDS = {"worker": worker, "all": all_, "broker": broker, "graceful": graceful}
 
 
 def once(kind: str, hosts: int) -> tuple[float, float, str]:
-    """One crawl with one blow."""
+    """Runs one crawl with one fault."""
     plan = preset("tiny", hosts=hosts, pages=60, latency=0.02, first=10)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gt-")))

@@ -1,13 +1,14 @@
-"""How fresh adaptive recrawls keep real pages: a simulation on histories of real changes, no network.
+"""Simulates adaptive recrawls on histories of real page changes, without a network.
 
-    python benchmarks/recrawl.py --histories change-histories.jsonl.gz [--set terms] [--scored DAYS]
+    python benchmarks/recrawl.py --histories change-histories.jsonl.gz [--set terms] [--days DAYS]
 
-The histories are JSON lines, gzip or not: `set`, `host`, `changes` (days since 1970, ascending; the first is
-the page's creation). All policies make the same number of visits: one every 1/R days, to the page that is due
-first. The first quarter of the time is learning and is not scored. Scored is the mean share of time for which
-the copy of a page is stale. The peers: equal intervals (the floor), the adaptive schedule of Nutch
-(interval x 0.8 after a change, x 1.2 otherwise), and an oracle that knows the true mean rates and uses the
-same policy. Without the file, the command ends at once with code 0.
+The result is the mean share of time for which the copy of a page is stale. The histories are JSON lines,
+optionally gzipped. They have the fields `set`, `host` and `changes`. The changes are ascending days since
+1970, and the first one is the creation of the page. All policies make the same number of visits: one every
+1/R days, to the page that is due first. The first quarter of the time is for learning and is not scored. The
+peers are equal intervals (the floor), the adaptive schedule of Nutch, and an oracle. Nutch multiplies the
+interval by 0.8 after a change, and by 1.2 otherwise. The oracle uses the same policy with the true mean
+rates. If the file is missing, the command ends with exit code 0.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from gossamer.recrawl.revisit_policy import Bounds, Sample, interval, solve_pric
 
 SAMPLE = 200
 DAYS = 1308.0
-"""Days simulated, to the last change of the set."""
+"""The number of simulated days, which end with the last change of the set."""
 
 
 class PageHistory(NamedTuple):
-    """A page of the data. Times are in days."""
+    """The change history of a page. Times are in days."""
 
     host: str
     changes: list[float]
 
 
 class Scores(NamedTuple):
-    """The result of a run: the mean share of time stale, the share of the budget used, the largest age."""
+    """The result of a run: mean share of stale time, used share of the budget, and maximum age."""
 
     stale: float
     used: float
@@ -48,31 +49,32 @@ class Scores(NamedTuple):
 
 
 class World(NamedTuple):
-    """What a policy is simulated on."""
+    """The pages, the time range and the budget of a simulation."""
 
     pages: list[PageHistory]
     begin: float
     end: float
     period: float
-    """Days in which the budget allows one visit of each page."""
+    """The number of days in which the budget allows one visit to each page."""
 
 
 class Policy:
-    """Decides the next due time of a page. Equal intervals, unless a subclass says otherwise."""
+    """Decides the next due time of a page. The base class uses equal intervals."""
 
     def __init__(self, world: World) -> None:
         self.world = world
 
     def daily(self, known: list[int]) -> None:
-        """Called once a day with the known pages."""
+        """Updates the policy. It is called once per simulated day with the known pages."""
 
     def due(self, page: int, now: float, gap: float, changed: bool) -> float:
-        """Returns the time of the next visit. `gap`: days since the last visit, 0 at the first."""
+        """Returns the time of the next visit. `gap` is the number of days since the last visit, or 0 at the
+        first visit."""
         return now + self.world.period
 
 
 class Nutch(Policy):
-    """AdaptiveFetchSchedule: x 0.8 after a change, x 1.2 otherwise."""
+    """Follows AdaptiveFetchSchedule of Nutch: the interval x 0.8 after a change, and x 1.2 otherwise."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -86,7 +88,7 @@ class Nutch(Policy):
 
 
 class Adaptive(Policy):
-    """The policy of gossamer."""
+    """Uses gossamer's own policy."""
 
     def __init__(self, world: World, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - immutable
         super().__init__(world)
@@ -96,11 +98,11 @@ class Adaptive(Policy):
         self.random = random.Random(1)
 
     def prior_of(self, page: int) -> Prior:
-        """The prior of a page's host."""
+        """Returns the prior of a page's host."""
         return self.hosts.get(self.world.pages[page].host, self.prior)
 
     def rate(self, page: int) -> float:
-        """The estimated change rate of a page."""
+        """Returns the estimated change rate of a page."""
         return self.prior_of(page).rate(self.histories[page])
 
     def daily(self, known: list[int]) -> None:
@@ -132,7 +134,7 @@ class Adaptive(Policy):
 
 
 class Oracle(Adaptive):
-    """The same policy with the true mean rates."""
+    """Uses gossamer's own policy with the true mean rates."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -148,14 +150,14 @@ class Oracle(Adaptive):
         ]
 
     def fit(self, known: list[int]) -> None:
-        """Nothing to learn."""
+        """Does nothing, because the rates are known."""
 
     def rate(self, page: int) -> float:
         return max(1e-5, self.true[page])
 
 
 def simulate(world: World, policy: Policy) -> Scores:
-    """Visits the page that is due first, at the budget's pace."""
+    """Runs a policy. Each visit goes to the page that is due first, at the pace of the budget."""
     pages, now, scored = world.pages, world.begin, world.begin + (world.end - world.begin) / 4
     new = sorted(range(len(pages)), key=lambda j: pages[j].changes[0], reverse=True)
     last: list[float] = [0.0] * len(pages)
@@ -196,7 +198,7 @@ def simulate(world: World, policy: Policy) -> Scores:
 def _visit(
     changes: list[float], last: float, now: float, scored: float, stale: list[float], page: int
 ) -> bool:
-    """Adds the time since the first change after the last visit. Returns whether there was a change."""
+    """Adds the stale time of a page since its last visit. Returns whether the page has changed since then."""
     at = bisect.bisect_right(changes, last)
     if at == len(changes) or changes[at] > now:
         return False
@@ -205,7 +207,7 @@ def _visit(
 
 
 def read(path: Path) -> dict[str, list[PageHistory]]:
-    """The histories by set."""
+    """Returns the page histories of each set."""
     opened = gzip.open if path.suffix == ".gz" else open
     sets: dict[str, list[PageHistory]] = {}
     with opened(path, "rt", encoding="utf-8") as file:
@@ -216,7 +218,7 @@ def read(path: Path) -> dict[str, list[PageHistory]]:
 
 
 def world_of(pages: list[PageHistory], period: float, days: float = DAYS) -> World:
-    """The last days of a set."""
+    """Returns the simulation of the last days of a set."""
     end = max(one.changes[-1] for one in pages)
     return World(pages, end - days, end, period)
 

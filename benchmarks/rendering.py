@@ -1,15 +1,16 @@
-"""Which real pages would climb to the browser because they look empty without scripts, and what judging costs.
+"""Measures which saved pages climb to the browser because they look empty without scripts, and the CPU cost.
 
     python benchmarks/rendering.py [--data ../shared/data]
 
-Pages: saved pages of real sites as their servers sent them (`SETS` in `--data`), and the same pages with an
-emptied main part: the largest of `main`, `[role=main]` and `article` without its content. The saved pages
-should not climb, except those that really are empty; each page that climbs is printed with the reason. The
-emptied pages should climb, if they have a script. They often have other text: lists of articles, sidebars.
+The pages are saved pages of real sites as sent by their servers (`SETS` in `--data`), and the same pages with
+an emptied main part. The main part is the largest of `main`, `[role=main]` and `article`. The saved pages
+should not climb, except those that are really empty. Each saved page that climbs is printed with the reason.
+The emptied pages should climb if they have a script. Many of them contain other text, such as lists of
+articles or sidebars.
 
-Three floors judge the same pages in the same run: a page with less than 60 and less than 400 visible
-characters, and a page with an empty element `#root` or `#app`. The cost is CPU time for a page whose links are
-known, as a share of the time that parsing and finding links takes.
+Three floors judge the same pages in the same run: a page with fewer than 60 visible characters, a page with
+fewer than 400 visible characters, and a page with an empty element `#root` or `#app`. The cost is the CPU
+time for a page whose links are known, as a share of the time for parsing and finding links.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _MAINS = ("main", "[role=main]", "article")
 
 
 class Saved(NamedTuple):
-    """One saved page."""
+    """A saved page."""
 
     suite: str
     url: str
@@ -54,7 +55,7 @@ class Saved(NamedTuple):
 
 
 def saved(data: Path) -> Iterator[Saved]:
-    """The pages of the sets, without the block pages among them."""
+    """Yields the pages of the sets, except block pages."""
     for name in SETS:
         file = data / f"{name}.jsonl.gz"
         if not file.exists():
@@ -69,7 +70,10 @@ def saved(data: Path) -> Iterator[Saved]:
 
 
 def emptied(page: Saved) -> Saved | None:
-    """The page without the content of its main part. None if it names no main part, or has no script."""
+    """Returns the page without the contents of its main part.
+
+    Returns None if the page has no such element or no script.
+    """
     document = parse(page.body, "text/html", page.url)
     found = [one for query in _MAINS for one in document.tree.select(query)]
     if not found or not document.tree.select("script"):
@@ -81,12 +85,12 @@ def emptied(page: Saved) -> Saved | None:
 
 
 def floor(characters: int) -> Callable[[Document], bool]:
-    """A rule: a page with fewer visible characters is empty."""
+    """Returns a rule by which a page with fewer visible characters is empty."""
     return lambda document: len(document.text) < characters
 
 
 def empty_root(document: Document) -> bool:
-    """A rule: a page with an empty element of a usual name is empty."""
+    """Returns whether the page has an empty element with one of the usual ids."""
     return any(not one.text.strip() for one in document.tree.select("#root, #app, #__next, #__nuxt"))
 
 
@@ -98,15 +102,18 @@ FLOORS: dict[str, Callable[[Document], bool]] = {
 
 
 def judge(pages: list[Saved], show: bool) -> tuple[dict[str, int], float, float, int]:
-    """The numbers of pages that each rule takes for empty. CPU seconds of judging and of parsing, and how many
-    pages have no long text, so that their main part is measured."""
+    """Judges the pages by each rule.
+
+    Returns the number of pages that each rule treats as empty, the CPU seconds of judging and of parsing, and
+    the number of pages without a long text, whose main part is measured.
+    """
     need, found = RenderingNeed(), dict.fromkeys(("gossamer", *FLOORS), 0)
     judging = parsing = 0.0
     measured = 0
     for page in pages:
         began = time.process_time()
         document = parse(page.body, "text/html", page.url)
-        find_hrefs(document)  # a crawl needs the links anyway, and they build the index of the tree
+        find_hrefs(document)  # a crawl needs the links anyway, and finding them builds the index of the tree
         parsed = time.process_time()
         why = need.judge(urlsplit(page.url).netloc, document, page.body)
         judging, parsing = judging + time.process_time() - parsed, parsing + parsed - began
@@ -121,7 +128,7 @@ def judge(pages: list[Saved], show: bool) -> tuple[dict[str, int], float, float,
 
 
 def main() -> None:
-    """Judge all pages and print a table."""
+    """Judges all pages, and prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

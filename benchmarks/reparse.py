@@ -1,16 +1,19 @@
-"""What reading stored pages again costs: CPU microseconds a page, against unpacking and parsing them alone,
-and against the crawl.
+"""Measures the cost of reading stored pages again, in CPU microseconds per page.
 
     python benchmarks/reparse.py [--pages 20000] [--rounds 3] [--crawl]
 
-Pages of Python's documentation, each under several URLs with a remark of its own, are stored as WARC as a
-crawl stores them (gzip as received). `floor`: the bodies unpacked and parsed by the same parser, nothing
-else, in one process that is settled in as a crawl's is; once with isal, as gossamer unpacks, once with
-Python's zlib. `reparse`: a whole run of the command with a site function of three selectors, one process,
-items written and compared. CPU of all processes from start to end; rounds are interleaved; medians. At last
-both in step, a hundred pages each in turn in one process, which a busy machine disturbs least; there without
-the command's start, its state and the comparison. `--crawl`: instead as many are crawled from tests/web with
-the same site and output, and read again.
+The pages are those of Python's documentation, each under several URLs with a different comment. They are
+stored as WARC in the format of a crawl, with gzip as received. The floor decompresses and parses the bodies
+with the same parser in one process with the same settings as a crawl. It runs once with isal, which gossamer
+uses, and once with Python's zlib. `reparse` is a complete run of the command with one process and a site
+function of three selectors. It writes and compares the items. The CPU time is that of all processes from
+start to end. The table shows medians of interleaved rounds.
+
+At the end, the floor and the reading take turns of a hundred pages in one process. This comparison is the
+least sensitive to the load of the machine. It does not include the command's start, its state and the
+comparison of items.
+
+`--crawl` instead crawls as many pages from tests/web with the same site and output, and reads them again.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-En
 
 
 def store(folder: Path, count: int) -> None:
-    """The WARC, and the old items to compare with."""
+    """Writes the WARC file, and the old items for the comparison."""
     files = sorted((ROOT / ".sites" / "python3-doc" / "html").rglob("*.html"))
     bodies = [file.read_bytes() for file in files if file.stat().st_size]
     sink, rows, length = Warc(str(folder / "pages.warc.gz"), owner="benchmark"), [], 0
@@ -86,7 +89,7 @@ def store(folder: Path, count: int) -> None:
 
 
 def floor(folder: Path, count: int, by: Any = isal_zlib) -> float:
-    """CPU microseconds a page of unpacking, by isal or zlib, and parsing alone."""
+    """Returns the CPU microseconds per page for decompressing (with isal or zlib) and parsing alone."""
     lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
     used = 0.0
     with (folder / "pages.warc.gz").open("rb") as file:
@@ -100,7 +103,7 @@ def floor(folder: Path, count: int, by: Any = isal_zlib) -> float:
 
 
 def again(folder: Path, count: int, *words: str) -> float:
-    """CPU microseconds a page of the command."""
+    """Returns the CPU microseconds per page of the command."""
     command = [
         sys.executable,
         "-m",
@@ -127,7 +130,7 @@ def again(folder: Path, count: int, *words: str) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -157,7 +160,7 @@ def main() -> None:
 
 
 def step(folder: Path, count: int) -> None:
-    """Both in step: unpacking and parsing, and reading as the command does."""
+    """Compares the floor with the reading of the command, which take turns in one process."""
     opened, used = archive_collector(str(folder / "pages.warc.gz")), [0.0, 0.0]
     making = make_reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", BatchPosition())
     read = making.__enter__()
@@ -186,12 +189,12 @@ def step(folder: Path, count: int) -> None:
 
 
 def told(quick: float, usual: float, whole: float) -> str:
-    """A round in words."""
+    """Returns a line about one round."""
     return f"floor {quick:.0f} us (zlib {usual:.0f}), reparse {whole:.0f} us, {whole / quick:.2f} times ({whole / usual:.2f})"
 
 
 def crawled(count: int) -> None:
-    """A crawl with the same function that stores its pages, and those read again."""
+    """Measures a crawl that stores its pages with the same function, and the reading of these pages."""
     from web import Plan, serve
 
     with tempfile.TemporaryDirectory() as name:

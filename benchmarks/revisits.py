@@ -1,15 +1,18 @@
-"""Adaptive recrawls at scale: a simulation of many days against a real Valkey through the real scripts.
+"""Simulates many days of adaptive recrawls with a real Valkey and the real scripts.
 
     python benchmarks/revisits.py [--urls 100000] [--days 60] [--budget URLS/10] [--hosts 1000] [--fleet]
 
-The loop of `--revisit auto` runs with a clock that moves by an hour each step (`--step`). Its pages are queued by
-`revisit.lua`, claimed by `claim.lua` and settled by `settle.lua`; their outcomes go through the inbox of the page
-table. Pages change by Poisson processes whose rates are lognormal within and between hosts. The first half is
-learning. Printed: the share of the budget used, the largest age at a visit and at the end, the share of time stale
-against equal intervals and against an oracle that knows the rates, the store's memory and the table's size a URL,
-the server's CPU a claim and its settling: of first visits, and of visits again. With `--fleet`, the table is in the
-store, as for `gossamer submit`: then its share of the memory a URL is printed, and how long another
-process takes to read it.
+The loop of `--revisit auto` runs with a clock that moves by `--step` hours (default 1) at a time.
+`revisit.lua` queues the pages, `claim.lua` claims them, and `settle.lua` settles them. The outcomes of visits
+go through the inbox of the page table. Pages change by Poisson processes, whose rates are lognormal within
+and between hosts. The first half of the time is for learning.
+
+The output contains the used share of the budget, the maximum age at a visit and at the end, and the share of
+time for which pages are stale. This share is compared with equal intervals and with an oracle that knows the
+rates. The output also contains the store's memory and the table's size per URL, and the server's CPU time for
+a claim and its settling, for first visits and for repeated visits. With `--fleet`, the table is in the store,
+as for `gossamer submit`. Then the output contains the table's share of the memory per URL, and the time that
+another process takes to read the table.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ TURNS = 40
 
 
 class World:
-    """Pages that change, and what a crawl knows of them."""
+    """The changing pages of the simulation, and the last visit of each page."""
 
     def __init__(self, urls: int, hosts: int) -> None:
         rng = random.Random(5)
@@ -65,7 +68,7 @@ class World:
                     mean + rng.gauss(0, 1.4)
                 )
         self.changes: dict[str, float] = {}
-        """Time of the first change after the last visit."""
+        """The time of the first change after the last visit, by URL."""
         self.version = dict.fromkeys(self.rate, 0)
         self.seen = dict.fromkeys(self.rate, 0.0)
         self.stale = 0.0
@@ -73,7 +76,7 @@ class World:
         self.oldest = 0.0
 
     def visit(self, url: str, now: float) -> KnownPage:
-        """The outcome of a visit at a time, in seconds."""
+        """Visits a page at a time in seconds. Returns the outcome."""
         if url not in self.changes:
             self.changes[url] = now + self.rng.expovariate(self.rate[url]) * DAY_S
         else:
@@ -89,31 +92,31 @@ class World:
         return KnownPage(200, f'"{tag}"', "", body, said)
 
     def end(self, now: float) -> float:
-        """The share of time stale since it is scored."""
+        """Returns the share of stale time since scoring began."""
         rest = sum(max(0.0, now - max(at, self.scored)) for at in self.changes.values())
         return (self.stale + rest) / (len(self.changes) * (now - self.scored))
 
 
 async def cpu(store: Store) -> float:
-    """Seconds of CPU the server has used."""
+    """Returns the CPU seconds that the server has used."""
     info = await store.client.info("cpu")
     return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 async def memory(store: Store) -> int:
-    """Bytes the data takes."""
+    """Returns the memory of the store's data in bytes."""
     return int((await store.client.info("memory"))["used_memory"])
 
 
 class Reports:
-    """Where the outcomes of visits go: the inbox of the table in the folder, or the list in the store."""
+    """Receives the outcomes of visits: the inbox of the table in the folder, or the list in the store."""
 
     def __init__(self, store: Store, folder: Path, fleet: bool) -> None:
         self._inbox = None if fleet else VisitInbox(folder / "c" / TABLE_NAME)
         self._outcomes = VisitOutcomes(store, "c")
 
     async def write(self, lines: list[KnownLine]) -> None:
-        """Reports outcomes."""
+        """Writes the outcomes of visits."""
         if self._inbox is not None:
             self._inbox.write(lines)
         else:
@@ -126,7 +129,7 @@ class Reports:
 
 
 async def visit_all(adds: Enqueuer, inbox: Reports, world: World, now: float) -> tuple[int, float]:
-    """Visits what is queued. Returns the number of visits, and the server's CPU seconds."""
+    """Visits all queued pages. Returns the number of visits, and the server's CPU seconds."""
     frontier, done, before = adds.frontier, 0, await cpu(adds.frontier.store)
     while claims := (await frontier.claim(0, 256)).claims:
         lines = []
@@ -141,8 +144,11 @@ async def visit_all(adds: Enqueuer, inbox: Reports, world: World, now: float) ->
 
 
 async def seed(adds: Enqueuer, inbox: Reports, world: World, now: float, step: int) -> float:
-    """Adds and visits all pages once, in random order, as many at a time as a step visits again. Returns the
-    server's CPU seconds of claims and settles a page."""
+    """Adds and visits all pages once, in random order.
+
+    A batch has `step` pages, as many as a step of the simulation visits again. Returns the server's CPU
+    seconds per page for claims and settles.
+    """
     spent, urls = 0.0, list(world.rate)
     world.rng.shuffle(urls)
     for first in range(0, len(urls), step):
@@ -155,7 +161,7 @@ async def seed(adds: Enqueuer, inbox: Reports, world: World, now: float, step: i
 
 
 def best(world: World, visits: float) -> tuple[float, float]:
-    """The expected share of time stale with equal intervals, and with the true rates."""
+    """Returns the expected shares of stale time with equal intervals and with the true rates."""
     rates = list(world.rate.values())
     sample = world.rng.sample(rates, min(5000, len(rates)))
     equal = sum(policy.stale_share(rate, len(rates) / visits) for rate in sample) / len(sample)
@@ -177,9 +183,12 @@ async def in_turn(
     step: float,
     folder: Path,
 ) -> tuple[float, float, float]:
-    """The server's CPU seconds a claim and its settling: of pages visited again, of as many new pages, and of
-    as many new pages that carry validators. The three take turns, so all see the same load. New pages are those of
-    a crawl without `--revisit`: the same scripts with the same requests."""
+    """Measures the server's CPU seconds for a claim and its settling, in three kinds of visits.
+
+    The kinds are repeated visits, as many visits to new pages, and as many visits to new pages that carry
+    validators. The kinds take turns, so all of them run under the same load. A new page causes the same
+    requests to the same scripts as in a crawl without `--revisit`.
+    """
     spent, done = [0.0, 0.0, 0.0], 0
     scratch = VisitInbox(folder / "scratch.sqlite")
     hosts = sorted({url.split("/page/")[0] for url in world.rate})
@@ -201,7 +210,7 @@ async def in_turn(
             while claims := (await adds.frontier.claim(0, 256)).claims:
                 scratch.write(
                     [KnownLine(one.request.url, 1, KnownPage(200)) for one in claims]
-                )  # waits as long
+                )  # takes as long as the write of a repeated visit
                 ends = [Settle(one.token, ClaimEnd.DONE, since=5) for one in claims]
                 await adds.frontier.settle(0, ends, {"pages": len(claims)}, {})
             spent[1 + (kind == "carry")] += await cpu(adds.frontier.store) - before
@@ -211,7 +220,7 @@ async def in_turn(
 
 
 class Costs(NamedTuple):
-    """What the simulation measured: its last moment, CPU seconds, visits, and bytes of the store."""
+    """The measurements: the last moment, CPU seconds, the number of visits, and bytes of the store."""
 
     now: float
     first: float
@@ -308,8 +317,10 @@ async def show_stored(store: Store, urls: int, visits: int) -> None:
 
 
 def hard_chunks() -> float:
-    """The bytes a page takes in chunks of products with random numbers and names, each with an ETag, a Last-Modified
-    and two hashes."""
+    """Returns the bytes per page in chunks of pages that are hard to compress.
+
+    The URLs contain random numbers and words. Each page has an ETag, a Last-Modified date and two hashes.
+    """
     rng = random.Random(3)
     words = [
         "red",
@@ -403,7 +414,7 @@ async def run(given: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Reads the options."""
+    """Reads the options, and runs the simulation."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

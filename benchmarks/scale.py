@@ -1,25 +1,26 @@
-"""CPU a page of a fleet with 1, 2, 4 and 8 worker processes on one store.
+"""Measures the CPU time per page of a fleet with 1, 2, 4 and 8 worker processes on one store.
 
     python benchmarks/scale.py [--processes 1,2,4,8] [--rounds 5] [--hosts 20] [--pages 400] [--known]
 
-`gossamer worker --processes N` with its store, a Valkey, and its broker, another one; a crawl of the test web
-(pages as those of `real2k`: 46 KB, gzip, 41 links; no delay, 8 at once a host, rows to a folder of JSON
-lines) is submitted to it. Counted is the CPU time, user and system, of the worker's main process and its
-children, of the store and of the broker, from just before the submit until the crawl has ended, after a small
-crawl that has warmed up each process: what a start costs is told apart. Not counted are the web and the
-command that submits. Rounds are interleaved; ratios are of medians; goal: 1.15 times that of one process.
+The fleet is `gossamer worker --processes N` with a Valkey as its store and another Valkey as its broker. The
+crawl is submitted to the fleet. Its pages are like those of `real2k`: 46 KB, gzip and 41 links. The delay is
+0, each host allows 8 requests at once, and the rows are written to a folder of JSON lines. The CPU time (user
+and system) is that of the worker's main process and its children, of the store and of the broker, from just
+before the submission until the end of the crawl. A small crawl has warmed up each process before, so the cost
+of a start is reported separately. The web and the command that submits are not counted. The rounds are
+interleaved, and the ratios are those of medians. The goal is 1.15 times the CPU time of one process.
 
-A process looks for work by the clock, also when it has none. On a machine with fewer free cores than
-processes a crawl takes longer, and that share of a page grows with the seconds, not with the pages. So it is
-measured before each crawl, on the same processes, while a crawl of theirs has nothing that is due, and the
-table has both: as it is, and without it.
+A process checks for work at regular intervals, even if there is none. On a machine with fewer free cores than
+processes, a crawl takes longer. The cost of these checks per page then grows with the duration, although the
+number of pages is the same. Therefore the benchmark measures this cost before each crawl, on the same
+processes, during a crawl without due URLs. The table shows the CPU time with and without this cost.
 
-What cores take from one another has nothing to do with us: so in each round as many bare loops
-(`peers/bare_loop.py`: the same client and parser, no store) get the same pages of the same web, each its
-share; their ratio is the floor of ours.
+Cores also slow each other down without any influence of gossamer. Therefore each round also runs as many bare
+loops (`peers/bare_loop.py`: the same client and parser, no store). They fetch the same pages of the same web,
+and each loop gets its share. The ratio of the bare loops is the floor.
 
-`--known`: CPU of the store alone for a page of 41 known links and a new one, all of them sent to it; goal:
-125 us.
+`--known` measures the CPU time of the store alone for a page of 41 known links and a new one, all of which
+are sent to the store. The goal is 125 us.
 """
 
 from __future__ import annotations
@@ -48,26 +49,26 @@ from web import preset, serve
 
 BARE = Path(__file__).parent / "peers" / "bare_loop.py"
 CLOCK = 8.0
-"""Seconds for which processes with nothing to do are looked at."""
+"""The number of seconds for which idle processes are measured."""
 Parts = tuple[Worker, Server, Server]
-"""The worker, its store, its broker."""
+"""The worker, its store and its broker."""
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Spent(NamedTuple):
-    """Seconds of CPU so far; of a `Run` microseconds a page."""
+    """CPU seconds so far. In a `Run`, these are CPU microseconds per page."""
 
     worker: float
     store: float
     broker: float
 
     def less(self, other: Spent) -> Spent:
-        """What was spent since."""
+        """Returns the difference from an earlier measurement."""
         return Spent(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Run(NamedTuple):
-    """One crawl: microseconds a page, seconds, processes that worked, seconds of CPU of the start."""
+    """A crawl: microseconds per page, seconds, number of working processes, and CPU seconds of the start."""
 
     each: Spent
     wall: float
@@ -75,21 +76,23 @@ class Run(NamedTuple):
     parts: int
     start: float
     clock: float
-    """Milliseconds of CPU, of all that is counted, a second of a process that has nothing to do."""
+    """The CPU milliseconds per second of an idle process, including its share of the store and the broker."""
 
     @property
     def all(self) -> float:
-        """All that is counted, in microseconds a page."""
+        """Returns the CPU microseconds per page of all parts together."""
         return sum(self.each)
 
     def net(self, processes: int) -> float:
-        """The same without what the clock costs, had the processes nothing to do all the time: the least that
-        it can be."""
+        """Returns a lower bound of the CPU microseconds per page without idle cost.
+
+        The bound assumes that the processes check for work as often as idle processes for the whole crawl.
+        """
         return self.all - self.clock * 1000 * processes * self.wall / self.pages
 
 
 def of_process(pid: int) -> float:
-    """Seconds of a process and of its children that ended."""
+    """Returns the CPU seconds of a process and of its ended children."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / TICK
@@ -97,14 +100,14 @@ def of_process(pid: int) -> float:
 
 
 def of_server(server: Server) -> float:
-    """Seconds of a Valkey."""
+    """Returns the CPU seconds of a Valkey."""
     with redis.Redis(port=server.port) as client:
         info: Any = client.info("cpu")
     return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
 def spent(worker: Worker, store: Server, broker: Server) -> Spent:
-    """CPU of all parts until now."""
+    """Returns the CPU seconds of all parts so far."""
     return Spent(
         sum(map(of_process, (worker.process.pid, *worker.children()))),
         of_server(store),
@@ -114,7 +117,7 @@ def spent(worker: Worker, store: Server, broker: Server) -> Spent:
 
 @contextlib.contextmanager
 def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Parts]]:
-    """A fleet all of whose processes have crawled something."""
+    """Yields a fleet in which each process has already crawled something."""
     with (
         Server(folder / "store") as store,
         Server(folder / "broker") as broker,
@@ -133,7 +136,7 @@ def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Parts
 
 
 def waiting(fleet: Fleet, parts: Parts, processes: int, seeds: list[str]) -> float:
-    """Milliseconds of CPU a second and process while a crawl has nothing that is due."""
+    """Returns the CPU milliseconds per second and process during a crawl without due URLs."""
     name = fleet.submit(*seeds, name="waits", delay="300")
     time.sleep(4)
     before, began = spent(*parts), time.monotonic()
@@ -145,7 +148,7 @@ def waiting(fleet: Fleet, parts: Parts, processes: int, seeds: list[str]) -> flo
 
 
 def run(processes: int, seeds: list[str]) -> Run:
-    """One crawl by so many processes."""
+    """Runs one crawl with `processes` processes."""
     with (
         tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder,
         warm(Path(folder), processes) as made,
@@ -169,8 +172,10 @@ def run(processes: int, seeds: list[str]) -> Run:
 
 
 def bare(processes: int, urls: list[str]) -> float:
-    """As many bare loops at once, each with its share of the URLs: microseconds of CPU a page, what a start
-    costs left out."""
+    """Returns the CPU microseconds per page of `processes` bare loops without their starts.
+
+    The loops run at the same time. Each gets its share of the URLs.
+    """
     with tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder:
         loops = []
         for number in range(processes):
@@ -181,7 +186,7 @@ def bare(processes: int, urls: list[str]) -> float:
 
 
 async def known(pages: int) -> float:
-    """CPU of the store in microseconds for a page of 41 known links and a new one."""
+    """Returns the CPU microseconds of the store for a page of 41 known links and a new one."""
     from gossamer import url as urls
     from gossamer.frontier.frontier_client import Frontier, Policy
     from gossamer.model.request import Request, pack
@@ -221,7 +226,7 @@ async def known(pages: int) -> float:
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measures and prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""Scores and routing, on and off: four workers, of which one is slow, one banned, one without a network; 12
-easy hosts, 4 hard ones.
+"""Measures four workers with and without scores and routing. One is slow, one is banned, one has no network.
 
     python benchmarks/scoring.py [--seconds 60] [--rounds 1]
 
-Goals with scores: the best makes at least 80 % of the visits of hard hosts within 60 s, the dead one claims
-nothing after 20 failures, good answers a second at least 90 % of an oracle's (the same web with the good
-worker alone, which has room for all of it). Judged at the server, which knows the workers by their addresses;
-hard hosts refuse three requests of five.
+There are 12 easy hosts and 4 hard hosts, which refuse three requests of five. The goals with scores are that
+the best worker makes at least 80 % of the visits to hard hosts within 60 s, that the worker without a network
+claims nothing after 20 failures, and that the good responses per second are at least 90 % of the oracle's.
+The oracle is the good worker alone on the same web, with capacity for all hosts. The results are counted at
+the server, which recognizes the workers by their addresses.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from conftest import valkey_binary
 from e2e.four_workers import SOURCES, serving, working
 
 HALF = 0.5
-"""Share of the time after which it is judged: scores are learned before."""
+"""The share of the time that is not counted, because the scores are learned in it."""
 
 
 class Outcome(NamedTuple):
-    """What came of a run, in its second half."""
+    """The results of a run in its second half."""
 
     good: float
-    """Good answers a second, of all hosts."""
+    """Good responses per second from all hosts."""
     hard: Counter[str]
-    """Visits of hard hosts by worker."""
+    """Visits to hard hosts by worker."""
     late: dict[str, int]
-    """Claims of each worker after it took itself out."""
+    """Claims of each worker after the worker stopped itself."""
     failures: dict[str, int]
-    """Visits that failed before that."""
+    """Failed visits of each worker before that moment."""
     said: list[tuple[str, str]]
 
 
@@ -99,7 +99,7 @@ async def run(folder: Path, seconds: float, names: tuple[str, ...], scored: bool
 
 
 def watch(name: str, bench: Any, late: Counter[str], failures: Counter[str]) -> None:
-    """Count what a worker claims when it is out, its probes apart, and what fails before."""
+    """Counts a worker's claims while it has stopped itself, except probes, and its failed visits before."""
     claim, saw = bench.frontier.claim, bench.merit.saw
 
     async def claimed(bucket: int, k: int) -> Any:

@@ -1,13 +1,15 @@
-"""Search over 100,000 made documents with each engine: the time to build the index, its size, and the time of queries.
-Every query is also answered by a scan of all texts, which must find the same pages.
+"""Measures search over 100,000 generated documents with each engine: building the index, its size, and
+queries.
 
     python benchmarks/search.py [--documents 100000] [--queries 40] [--full] [--engine fts5,tantivy]
 
-The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law, on 500 hosts, as
-a crawl writes them with `--text`. Queries are phrases that occur, with two qualifiers: `site:` and `title:`, `lang:`
-or `after:`. Goal: a phrase with two qualifiers under 50 ms. The floor of a query is the bare FTS5 query without
-ranking, dates and snippets; that of an index is the making of its words. CPU times include the threads of tantivy.
-`--full` also measures words that almost every page has.
+The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law. They
+belong to 500 hosts, and are written in the format of a crawl with `--text`. The queries are phrases that
+occur in the documents, with two qualifiers: `site:` and `title:`, `lang:` or `after:`. Each query is also
+answered by a scan of all texts, which must find the same pages. The goal is that a phrase with two qualifiers
+takes less than 50 ms. The floor of a query is the bare FTS5 query without ranking, dates and snippets. The
+floor of the index is splitting the texts into words. CPU times include the threads of tantivy. `--full` also
+measures words that almost every page contains.
 """
 
 from __future__ import annotations
@@ -75,12 +77,13 @@ def queries(path_of_texts: list[IndexedPage], count: int) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """The words of a made text, between spaces."""
+    """Returns the words of a generated text without accents, with a space before and after each word."""
     return f" {text.replace('é', 'e')} "
 
 
 def scan(pages: list[tuple[IndexedPage, str, str]], text: str) -> set[str]:
-    """The pages that match, found by reading every text. `pages`: documents with the words of text and title."""
+    """Finds the matching pages by a scan of every text. `pages` contains documents with their folded text and
+    title."""
     found = set()
     groups = [group[0] for group in parse(text).groups]
     for document, words, title in pages:
@@ -110,13 +113,13 @@ def spread(times: list[float]) -> str:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder."""
+    """Returns the size of a file, or of all files in a folder, in bytes."""
     files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
     return sum(one.stat().st_size for one in files)
 
 
 def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[float], list[int]]:
-    """Milliseconds of CPU and of wall time of each query, and the number of its results."""
+    """Returns the CPU and wall milliseconds of each query, and the number of its results."""
     spent, walls, counts = list[float](), list[float](), list[int]()
     for text in texts:
         query = parse(text)
@@ -129,7 +132,7 @@ def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[flo
 
 
 def floor_of(index: SearchIndex, texts: list[str]) -> list[float]:
-    """Milliseconds of CPU of the bare FTS5 query of each query."""
+    """Returns the CPU milliseconds of the bare FTS5 query for each query."""
     floors = []
     for text in texts:
         phrases = " AND ".join(f'"{" ".join(term.words)}"' for term in parse(text).terms)

@@ -1,11 +1,11 @@
 # ruff: noqa: E402 - the path of the tests is set first
-"""What watching costs: a scrape of a large fleet, and a log line that is not written.
+"""Measures the cost of a scrape of a large fleet, and of a log line that is not written.
 
     python benchmarks/seeing.py
 
-The store is filled with 50 domains, 8 lanes, 200 workers, 10 crawls under way, on 64 buckets. The CPU time of exporter and
-server together says what the scrape costs on a machine that others load, too. The cost of counting and shipping a page is in
-`instructions.py --seeing`.
+The store has 50 domains, 8 lanes, 200 workers and 10 running crawls on 64 buckets. The CPU time of the
+exporter and the server together shows the cost of a scrape even on a machine with other load.
+`instructions.py --seeing` measures the cost of counting and shipping a page.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROUNDS = 30
 
 
 async def fill(store: object) -> None:
-    """Ten crawls, 200 workers, 8 lanes, 50 domains, in all buckets."""
+    """Writes ten crawls, 200 workers, 8 lanes and 50 domains into the store, over all buckets."""
     frontier = None
     for n in range(10):
         await Crawls(store).begin(f"crawl-{n}", Spec([f"http://h{n}.example/"]), [])  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ async def scrape(url: str) -> None:
 
 
 def log_line() -> None:
-    """Prints what a line costs that is not written, against an f-string and `logging`."""
+    """Prints the cost of a log line that is not written, beside an f-string and `logging`."""
     logs.start_logs("json", "warning")
     logger, n = logging.getLogger("benchmark"), 200_000
     logger.setLevel(logging.WARNING)
@@ -119,7 +119,7 @@ def log_line() -> None:
 
 
 def main() -> None:
-    """Runs both."""
+    """Runs both measurements."""
     with TemporaryDirectory() as folder, Server(Path(folder) / "server") as server:
         asyncio.run(scrape(server.url(0)))
     log_line()

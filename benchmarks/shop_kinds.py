@@ -1,14 +1,16 @@
-"""How good the product extractor is on the markup of 46 shop systems and marketplaces, in 35 languages.
+"""Measures the quality of the product extractor on the markup of 44 shop systems and marketplaces in 35
+languages.
 
     python benchmarks/shop_kinds.py [SEED [PAGES]] [--hard]
 
-The pages follow the default themes (`data/shop_kinds.txt`, written from knowledge of them), with what stands beside
-a price there: former prices, prices without taxes, unit prices, instalments, prices of members, converted prices,
-points, shipping, thresholds, counters, options with prices, other products, tracking events. A half of the pages has structured data,
-with `--hard` none. Labels are the pages' own data. Every second system is only scored: its failures are never shown. Intervals
-are 95 % of 1,000 draws with replacement.
+The pages follow the default themes (`data/shop_kinds.txt`, written from the authors' knowledge of them).
+Beside the price stand the same elements as in the themes: former prices, prices without taxes, unit prices,
+instalments, prices of members, converted prices, points, shipping, thresholds, counters, options with prices,
+other products, and tracking events. Half of the pages have structured data. With `--hard`, no page has it.
+The labels are the pages' own data. Every second system is only scored: its failures are never shown. The 95 %
+intervals come from 1,000 draws with replacement.
 
-    python benchmarks/shop_kinds.py failures SEED PAGES   prints the failures of the systems that may be seen
+    python benchmarks/shop_kinds.py failures SEED PAGES   prints the failures that are not held out
 """
 
 from __future__ import annotations
@@ -36,14 +38,16 @@ KNOWN = frozenset(
         *("salesforce-sfra", "shopware6", "tiendanube", "wix"),
     )
 )
-"""Systems of the half that is only scored which `extraction_pages.py` has in other markup. The extractor was developed
-with some of them."""
+"""The systems of the held-out half that also occur, with other markup, in `extraction_pages.py`.
+
+The extractor was developed with some of them.
+"""
 _PART = re.compile(r"\[\[(\w+):((?:(?!\[\[|\]\]).)*)\]\]")
 _CONVERTED = {"USD": "€ 9,99", "EUR": "US $9.99"}
 
 
 def systems() -> dict[str, tuple[str, str]]:
-    """The page and the card of another product, by system."""
+    """Returns the templates of the page and of the card of another product, by system."""
     found = {}
     for part in KINDS.read_text("utf-8").split("\n== ")[1:]:
         name, _, rest = part.partition("\n")
@@ -53,7 +57,7 @@ def systems() -> dict[str, tuple[str, str]]:
 
 
 def unit_price(one: Goods) -> tuple[str, Decimal, str]:
-    """A price per unit as the page shows it, its amount and its unit."""
+    """Returns the text of a unit price, its amount and its unit."""
     share, many, unit, base = one.chance.choice(
         ((0.4, 1, "kg", "kg"), (0.1, 100, "g", "kg"), (0.5, 1, "l", "l"), (0.05, 100, "ml", "l"))
     )
@@ -69,7 +73,7 @@ def unit_price(one: Goods) -> tuple[str, Decimal, str]:
 
 
 def values(one: Goods, unit: str) -> dict[str, str]:
-    """What a page of the product may contain."""
+    """Returns the values that a page of the product may contain."""
     former = one.language.money(one.former) if one.former else ""
     saved = one.language.money(one.former - one.price) if one.former else ""
     months = one.chance.choice((3, 4, 10, 12))
@@ -105,7 +109,7 @@ def values(one: Goods, unit: str) -> dict[str, str]:
 
 
 def page(one: Goods, system: str) -> tuple[bytes, tuple[Decimal, str] | None]:
-    """A page, and the unit price that it shows."""
+    """Returns a page, and the unit price that it shows."""
     template, card = systems()[system]
     unit, per_unit, base = unit_price(one)
     has = {
@@ -142,7 +146,10 @@ def page(one: Goods, system: str) -> tuple[bytes, tuple[Decimal, str] | None]:
 
 
 def drawn(seed: int, count: int, hard: bool) -> list[tuple[str, Goods, bytes, tuple[Decimal, str] | None]]:
-    """(system, product, page, unit price) of a seed. Every system and every language is equally likely."""
+    """Generates pages from a seed. Returns the system, product, page and unit price of each.
+
+    Each system is equally likely, and so is each language.
+    """
     chance = random.Random(seed)
     known, names = languages(), sorted(systems())
     found = []

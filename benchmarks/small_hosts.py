@@ -1,11 +1,11 @@
-"""CPU of a crawl of very many hosts with a few pages each, robots.txt included.
+"""Measures the CPU time per page of a crawl of very many hosts with a few pages each, including robots.txt.
 
     python benchmarks/small_hosts.py [--hosts 5000] [--pages 2] [--rounds 3] [--against FOLDER]
 
-Each host has a robots.txt with 20 rules, a start page, and `pages` further pages. No delay, immediate
-answers. Shown is the CPU (user and system) of all processes of the command, the embedded store included, per
-page. `--against`: the `src` folder of another revision; rounds are interleaved, and the ratio is the median
-of the ratios of the rounds. Revisions without the setting `auto` run with 64 visits at once.
+Each host has a robots.txt with 20 rules, a start page, and `--pages` further pages. The delay is 0, and
+responses are immediate. The CPU time (user and system) is that of all processes of the command, including the
+embedded store. `--against` is the `src` folder of another revision. The rounds are interleaved, and the ratio
+is the median of their ratios. Revisions without the setting `auto` run with 64 visits at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from measured import COMPILED
 
 
 def cost(plan: Plan, source: str | None) -> float:
-    """Returns the CPU milliseconds a page of one crawl."""
+    """Returns the CPU milliseconds per page of one crawl."""
     COMPILED.pop("PYTHONPATH", None)
     if source:
         COMPILED["PYTHONPATH"] = source

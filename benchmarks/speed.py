@@ -1,15 +1,15 @@
-"""CPU a page against peers, on the same local web, in the same minutes.
+"""Compares the CPU time per page with peers on the same local web in the same minutes.
 
     python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|python|postgresql|synthetic]
         [--only bare,gossamer,two,scrapy,colly] [--quick]
 
-The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four
-copies, or one of them, as one host with gzip, served by tests/web in a process of its own that is not
-counted; or, with `synthetic`, the test web's `real2k` times `copies`. 64 requests at once, no delay,
-robots.txt obeyed, one JSON line a page. The bare loop is the same client and parser given the list of URLs.
-Counted is the CPU time (user and system) of all processes of a contender from start to end, the store
-included. Rounds are interleaved; medians. A shared machine is noisy: read the ratios. Scrapy is installed
-into, and Colly built in, the user's cache.
+The web consists of some copies of Python's or PostgreSQL's documentation or of both (Debian's packages, which
+./test unpacks into .sites/). It is one host with gzip. tests/web serves it in a separate process that is not
+counted. With `synthetic`, the web is that of `real2k` with `--copies` times 2,000 pages. Each crawler sends
+64 requests at once without a delay, obeys robots.txt, and writes one JSON line per page. The bare loop is the
+same client and parser with a given list of URLs. The CPU time (user and system) is that of all processes of a
+crawler from start to end, including the store. The table shows medians of interleaved rounds. The speed of a
+shared machine varies, so compare the ratios. Scrapy is installed and Colly is built in the user's cache.
 """
 
 from __future__ import annotations
@@ -50,21 +50,24 @@ WEBS = {
 
 
 class Run(NamedTuple):
-    """One contender's one round."""
+    """One round of one crawler."""
 
     cost: Cost
     rows: int
     pages: int
-    """Distinct URLs among the rows."""
+    """The number of distinct URLs among the rows."""
 
     @property
     def each(self) -> float:
-        """CPU seconds per 1,000 distinct pages."""
+        """Returns the CPU seconds per 1,000 distinct pages."""
         return self.cost.cpu / max(self.pages, 1) * 1000
 
 
 def corpus(folder: Path, copies: int, packages: Iterable[str]) -> Path:
-    """Documentations, some times over, under one start page: so start-up weighs as in a crawl of some size."""
+    """Copies some documentation several times below one start page.
+
+    The copies give the start of a crawl the same weight as in a larger crawl.
+    """
     links = []
     for package in packages:
         source = ROOT / ".sites" / package / "html"
@@ -78,7 +81,7 @@ def corpus(folder: Path, copies: int, packages: Iterable[str]) -> Path:
 
 
 def scrapy() -> list[str]:
-    """The command of Scrapy, installed when it is not there."""
+    """Returns the command of Scrapy. Installs Scrapy if it is missing."""
     python = CACHE / "scrapy" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(CACHE / "scrapy")], check=True)
@@ -87,7 +90,7 @@ def scrapy() -> list[str]:
 
 
 def colly() -> list[str]:
-    """The command of Colly, built when it is not there or older than its source."""
+    """Returns the command of Colly. Builds the command if it is missing or older than its source."""
     binary, source = CACHE / "colly_peer", PEERS / "colly" / "main.go"
     if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
         shutil.copytree(PEERS / "colly", CACHE / "colly", dirs_exist_ok=True)
@@ -97,7 +100,7 @@ def colly() -> list[str]:
 
 
 def commands(url: str, urls: Path, out: Path, only: list[str]) -> dict[str, list[str]]:
-    """What to run, for those asked for."""
+    """Returns the commands of the selected crawlers."""
     python = sys.executable
     crawl = [
         python,
@@ -123,7 +126,7 @@ def commands(url: str, urls: Path, out: Path, only: list[str]) -> dict[str, list
 
 
 def run(command: list[str], out: Path) -> Run:
-    """One contender, from nothing."""
+    """Runs one crawler with empty folders."""
     shutil.rmtree(out.parent / "data", ignore_errors=True)
     out.unlink(missing_ok=True)
     cost = measure(command, out.parent / "cost.json")
@@ -136,7 +139,7 @@ def run(command: list[str], out: Path) -> Run:
 
 
 def web_of(options: argparse.Namespace, folder: Path) -> tuple[Any, list[str]]:
-    """(Plan, paths of its pages, the start first)."""
+    """Returns the plan of the web, and the paths of its pages with the start page first."""
     from web import Plan, graph, preset
 
     if options.web == "synthetic":
@@ -151,7 +154,7 @@ def web_of(options: argparse.Namespace, folder: Path) -> tuple[Any, list[str]]:
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measures and prints a table."""
     from web import serve
 
     parser = argparse.ArgumentParser(
@@ -180,7 +183,7 @@ def main() -> None:
 
 
 def report(found: dict[str, list[Run]], options: argparse.Namespace, files: int) -> None:
-    """The table: medians, ratios to gossamer within each round, their medians."""
+    """Prints a table of medians, with the medians of the ratios to gossamer within each round."""
     ours = found.get("gossamer", [])
     print(
         f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {platform.machine()}, {os.cpu_count()} cores, "

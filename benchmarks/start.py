@@ -1,16 +1,17 @@
-"""CPU of a start and of a small crawl, of one revision against another, in interleaved pairs (Linux).
+"""Compares two revisions by the CPU time of a start and of a small crawl, in interleaved pairs (Linux).
 
     python benchmarks/start.py --against REVISION [--rounds 15] [--instructions] [-- CRAWL OPTIONS]
 
-Both revisions run the command `gossamer crawl` on a local web of 20 pages, with the same interpreter and compiled
-modules. CPU seconds are those of all processes of the command, the embedded store included:
+Both revisions run the command `gossamer crawl` on a local web of 20 pages, with the same interpreter and
+compiled modules. The CPU seconds are those of all processes of the command, including the embedded store.
+They are read at two moments:
 
-- to the first request: read when the web sees the first request (robots.txt);
-- the crawl: read when all processes have ended.
+- to the first request: when the web receives the first request (robots.txt)
+- the crawl: when all processes have ended
 
-The floors are measured in the same rounds: an interpreter that does nothing, one that imports only the libraries that
-a crawl cannot do without, and the store's server from its start to its end. With `--instructions`, valgrind counts
-the instructions of crawls of 1 and 20 pages as well.
+The floors are measured in the same rounds: an interpreter that does nothing, an interpreter that imports only
+the libraries that every crawl needs, and the store's server from its start to its end. With `--instructions`,
+valgrind also counts the instructions of crawls of 1 and 20 pages.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CRAWL = ("--delay", "0", "--per-host", "8", "--allow-private", "127.0.0.0/8")
 
 
 class Web(http.server.ThreadingHTTPServer):
-    """Serves PAGES pages that link to each other. `on_first` is called once, before the first answer."""
+    """Serves PAGES pages that link to each other. `on_first` is called once, before the first response."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -51,10 +52,10 @@ class Web(http.server.ThreadingHTTPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers one request."""
+    """Responds to one request."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # headers and body in one packet
+    wbufsize = -1  # sends headers and body in one packet
     server: Web
 
     def do_GET(self) -> None:
@@ -78,7 +79,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of a process so far, all its threads included, by the kernel's clock of that process."""
+    """Returns the CPU seconds that a process and its threads have used so far, by the kernel's clock of the
+    process."""
     try:
         return time.clock_gettime(~pid << 3 | 2)
     except OSError:
@@ -86,7 +88,7 @@ def cpu_of(pid: int) -> float:
 
 
 def family(pid: int) -> list[int]:
-    """The process and all its descendants that live."""
+    """Returns the process and all its living descendants."""
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -103,7 +105,7 @@ def family(pid: int) -> list[int]:
 
 
 def whole(words: list[str], source: Path | None = None, folder: Path | None = None) -> tuple[float, int]:
-    """Runs a command to its end. Returns the CPU seconds of all its processes, and its pid."""
+    """Runs a command to its end. Returns the CPU seconds of all processes of the command, and its process ID."""
     environment = {**os.environ, **({"PYTHONPATH": str(source)} if source else {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(
@@ -118,7 +120,7 @@ def whole(words: list[str], source: Path | None = None, folder: Path | None = No
     if process.returncode:
         sys.exit(f"exit {process.returncode}: {said.decode()[-2000:]}")
     total = used.ru_utime + used.ru_stime
-    while True:  # processes that the command left to its parent, which is this one
+    while True:  # processes that the command left behind are now children of this process
         try:
             _, _, used = os.wait3(0)
         except ChildProcessError:
@@ -130,7 +132,7 @@ STARTED: Callable[[int], None] | None = None
 
 
 def crawl(source: Path, folder: Path, options: list[str]) -> dict[str, float]:
-    """Crawls the web with the package in `source`. Returns the measures."""
+    """Crawls the web with the package in `source`. Returns the measurements."""
     global STARTED
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -163,7 +165,8 @@ def crawl(source: Path, folder: Path, options: list[str]) -> dict[str, float]:
 
 
 def store(folder: Path) -> float:
-    """CPU seconds of the store's server from its start to its end, with the options of a data folder."""
+    """Returns the CPU seconds of the store's server from its start to its end, with the options of a data
+    folder."""
     from gossamer.store.embedded import _options, server_binary
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -217,7 +220,7 @@ def unpack(revision: str, folder: Path) -> None:
 
 
 def report(found: dict[str, dict[str, list[float]]], options: argparse.Namespace) -> None:
-    """Prints medians, and medians of the ratios of pairs."""
+    """Prints the medians, and the median ratio of the pairs."""
     now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     print(f"{now} UTC; {options.rounds} pairs, medians; ms; {PAGES} pages {' '.join(options.options)}\n")
     print(f"| ms | {options.against} | working tree | ratio of pairs (quartiles) |")
@@ -233,7 +236,7 @@ def report(found: dict[str, dict[str, list[float]]], options: argparse.Namespace
 
 
 def count(old: Path, new: Path, folder: Path, options: argparse.Namespace) -> None:
-    """Prints the instructions of crawls of 1 and of all pages, medians of 3."""
+    """Prints the instructions of crawls of 1 page and of all pages, as medians of 3."""
     print(f"\n| instructions | {options.against} | working tree | ratio |\n| --- | ---: | ---: | ---: |")
     for pages in (1, PAGES):
         counts: dict[Path, list[int]] = {old: [], new: []}

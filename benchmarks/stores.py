@@ -1,12 +1,13 @@
-"""Exactly the right rows in every output: ten `kill -9` of the worker and ten of the store itself within one
-crawl of 20,000 items.
+"""Checks that every output has exactly the right rows after kills of the worker and of the store of rows.
 
     python benchmarks/stores.py [--only postgresql,kafka] [--hosts 20] [--pages 1000] [--kills 10] [--seed 1]
 
-The servers are those of tests/sinks/databases, each with its own disk, begun again after each kill; the command is
-begun again after each kill of the worker, and nothing else is done. Of files the store is the crawl's own,
-and their parts are small (200 KB), so that many are closed. A line for each output: server and version, rows
-expected, rows found in it, their keys, keys missing or foreign. Exit 1 when anything is wrong.
+One crawl of 20,000 items gets ten `kill -9` of the worker and ten of the store. The servers are those of
+tests/sinks/databases. Each has its own disk and is restarted after each kill. After a kill of the worker, the
+command is started again without any other action. If the output is a file, the crawl's own store is killed
+instead, and parts have only 200 KB, so many parts are closed. The benchmark prints one line per output:
+server and version, expected rows, rows in the output, number of keys, and missing or foreign keys. The exit
+code is 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EVERY = PLACES | FILES
 
 
 def main() -> None:
-    """All stores, one after another."""
+    """Runs all stores one after another."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,16 +1,18 @@
-"""What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each
-output.
+"""Measures the cost of storing a page: CPU microseconds of the output thread per page, for each output.
 
     python benchmarks/storing.py [--alone] [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,bare-sqlite,...]
 
-The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is
-the CPU time (user and system) of the thread in which all sinks run, from their first call to the last, the
-attempts log left out; the servers' own CPU is not. Libraries are loaded before. What a commit costs besides
-its rows (the sync to the disk above all) is shared by as many rows as it has, so those are told, too; under
-load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as
-many page records, so many a commit. Beside SQLite and Parquet stands the floor, the bare library given the
-same records: `sqlite3` with as many rows a statement and a commit; pyarrow with as many rows an array, one
-file at the end and nothing on the disk before, so that a kill loses all.
+Each round crawls the synthetic web (tests/web, `real2k`) once per output, each time in a separate process.
+The CPU time (user and system) is that of the thread in which all sinks run, from their first call to their
+last call. It excludes the attempts log and the CPU time of servers. The libraries are loaded before the
+measurement. All rows of a commit share the fixed cost of the commit, which is mainly the sync to the disk.
+Therefore the number of rows per commit is printed, too. Under other load, pages arrive more slowly and
+commits are smaller.
+
+`--alone` does not crawl, but passes page records to the sink, with a fixed number of rows per commit. The
+floors of SQLite and Parquet are the bare libraries with the same records. `sqlite3` gets as many rows per
+statement and per commit. pyarrow gets as many rows per array. It writes one file at the end and nothing
+before, so a kill loses everything.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ COMPANY = (16, 64, 192, 448)
 
 
 def one(spec: str, pages: int) -> None:
-    """Crawl into one output; prints microseconds of CPU a page, pages a commit."""
-    settle_in()  # as the command does
+    """Crawls into one output. Prints the CPU microseconds per page, and the pages per commit."""
+    settle_in()  # the command does the same
     import psycopg  # noqa: F401
     import pyarrow.json
     import pyarrow.parquet  # noqa: F401
@@ -76,8 +78,8 @@ def one(spec: str, pages: int) -> None:
 
         return was(self, timed, *args)
 
-    Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
-    open_outputs.open_output = opened  # type: ignore[attr-defined] # it is called by this name
+    Outputs._in_thread = counted  # type: ignore[method-assign] # replaced to measure its calls
+    open_outputs.open_output = opened  # type: ignore[attr-defined] # the sinks are opened by this name
     with (
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,
@@ -89,7 +91,7 @@ def one(spec: str, pages: int) -> None:
 
 
 def made(pages: int) -> list[Row]:
-    """Page records as a crawl makes them, in no order of their keys."""
+    """Returns page records like those of a crawl. Their keys are not sorted."""
     rows = []
     for n in range(pages):
         text = hashlib.blake2b(str(n).encode(), digest_size=16).hexdigest()
@@ -110,7 +112,7 @@ def made(pages: int) -> list[Row]:
 
 
 class BareSqlite:
-    """The floor of SQLite: the library alone."""
+    """Writes rows with the `sqlite3` library alone, as the floor of SQLite."""
 
     def __init__(self, folder: str) -> None:
         names = [column.name for column in page_columns() if column.name != "redirects"]
@@ -127,7 +129,7 @@ class BareSqlite:
         self._end = f" ON CONFLICT (c0) DO UPDATE SET {sets}"
 
     def put(self, rows: Sequence[Row]) -> None:
-        """A commit."""
+        """Writes the rows in one commit."""
         self._base.execute("BEGIN IMMEDIATE")
         for first in range(0, len(rows), 64):
             some = rows[first : first + 64]
@@ -139,12 +141,12 @@ class BareSqlite:
         self._base.execute("COMMIT")
 
     def close(self) -> None:
-        """The end."""
+        """Closes the database."""
         self._base.close()
 
 
 class BareParquet:
-    """The floor of Parquet: the library alone, nothing kept before the end."""
+    """Writes rows with pyarrow alone and keeps them until the end, as the floor of Parquet."""
 
     def __init__(self, folder: str) -> None:
         self._path = f"{folder}/bare.parquet"
@@ -153,7 +155,7 @@ class BareParquet:
         self._batches: list[Any] = []
 
     def put(self, rows: Sequence[Row]) -> None:
-        """A commit that is none."""
+        """Keeps the rows in memory."""
         import pyarrow as pa
 
         columns = zip(*[self._get(row.data) for row in rows], strict=True)
@@ -165,7 +167,7 @@ class BareParquet:
         self._batches.append(pa.Table.from_arrays(found, self._names))
 
     def close(self) -> None:
-        """The end."""
+        """Writes the file."""
         import pyarrow as pa
         import pyarrow.parquet
 
@@ -177,36 +179,39 @@ BARE: dict[str, Any] = {"bare-sqlite": BareSqlite, "bare-parquet": BareParquet}
 
 
 def opened(spec: str, columns: Columns, **given: Any) -> Any:
-    """An output, or a floor in its place."""
+    """Opens an output, or the floor with that name."""
     name = os.path.basename(spec).rpartition(".")[0]
     return Bare(name, os.path.dirname(spec)) if name in BARE else open_output(spec, columns, **given)
 
 
 class Bare:
-    """A floor in a sink's place."""
+    """A sink that writes to a floor."""
 
     def __init__(self, name: str, folder: str) -> None:
         self._inner, self._path = BARE[name](folder), f"{folder}/{name}"
 
     def target(self) -> str:
-        """Its name."""
+        """Returns the path of the file."""
         return self._path
 
     def prepare(self) -> int:
-        """Nothing to do."""
+        """Does nothing. Returns 0."""
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """A commit."""
+        """Writes the rows in one commit."""
         self._inner.put(rows)
 
     def close(self) -> None:
-        """The end."""
+        """Closes the floor."""
         self._inner.close()
 
 
 def alone(spec: str, pages: int, company: int) -> float:
-    """Feed one output with page records, `company` a commit; microseconds of CPU a page, closing included."""
+    """Writes page records to one output, with `company` rows per commit.
+
+    Returns the CPU microseconds per page, including the close.
+    """
     rows = made(pages)
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         output: Any = opened(spec.replace("FOLDER", name), {"page": page_columns()}, folder=name, owner="c@1")
@@ -223,7 +228,7 @@ def alone(spec: str, pages: int, company: int) -> float:
 
 
 def fed(names: list[str], pages: int, rounds: int) -> None:
-    """All outputs alone; medians."""
+    """Prints the medians of all outputs without a crawl."""
     print(f"| output alone, us of CPU a page | {' | '.join(f'{n} a commit' for n in COMPANY)} |")
     print("| --- |" + " ---: |" * len(COMPANY))
     for name in names:
@@ -231,13 +236,13 @@ def fed(names: list[str], pages: int, rounds: int) -> None:
         for company in COMPANY:
             with ExitStack() as stack:
                 spec = FILES[name] if name in FILES else stack.enter_context(running(name)).spec
-                alone(spec, 100, company)  # what is loaded once
+                alone(spec, 100, company)  # loads the libraries
                 costs.append(statistics.median(alone(spec, pages, company) for _ in range(rounds)))
         print(f"| {name} | {' | '.join(f'{cost:.1f}' for cost in costs)} |", flush=True)
 
 
 def main() -> None:
-    """All outputs, rounds interleaved; medians."""
+    """Measures all outputs in interleaved rounds, and prints the medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,18 +1,21 @@
-"""How soon a host gets its next request after an answer, counted at the server.
+"""Measures at the server how soon a host gets its next request after a response.
 
     python benchmarks/turnaround.py [--pages 1500] [--rounds 3] [--only rates,gaps,polite] [--against FOLDER]
 
-One host on the loopback interface, whose start page links to all other pages (2 KB, 10 known links each).
+There is one host on the loopback interface. Its start page links to all other pages, which have 2 KB and 10
+known links each.
 
-- `rates`: pages a second from the first to the last page, with `--delay 0` and 1 or 4 requests at once, with
-  immediate answers and with answers after 20 ms (`ideal`: requests at once / 20 ms). The floor is a bare
-  loop (the same client and parser with the list of URLs, no frontier), the peer Scrapy, if it is installed.
-- `gaps`: the shortest and the median time between two starts at the host, with a fixed delay and with the
-  adaptive one (which is never below 250 ms), for one process and for two (`--processes 2`).
-- `polite`: CPU a page of an ordinary crawl of 50 hosts that answer in 5 to 400 ms, with a delay of 0.25 s and 64
-  visits at once, where freeing hosts early gains little and must cost nothing.
+- `rates` measures pages per second from the first to the last page, with `--delay 0` and 1 or 4 requests at
+  once, with immediate responses and with responses after 20 ms. The ideal is the number of requests at once
+  divided by 20 ms. The floor is a bare loop with the same client and parser, the list of URLs and no
+  frontier. The peer is Scrapy, if it is installed.
+- `gaps` measures the shortest and the median time between the starts of two requests to the host, with a
+  fixed delay and with the adaptive delay (at least 250 ms), for one process and for two (`--processes 2`).
+- `polite` measures the CPU time per page of an ordinary crawl of 50 hosts with responses after 5 to 400 ms, a
+  delay of 0.25 s and 64 visits at once. In this crawl, an early release of hosts has little benefit, and must
+  not cost anything.
 
-`--against`: the `src` folder of another revision. Rounds are interleaved; medians.
+`--against` is the `src` folder of another revision. The table shows medians of interleaved rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def rate(hits: list[Hit]) -> float:
-    """Returns the pages a second between the first and the last."""
+    """Returns the pages per second between the first and the last page."""
     return (len(hits) - 1) / (hits[-1].start - hits[0].start)
 
 
@@ -49,7 +52,7 @@ def crawl(folder: Path, web: Web, *options: str) -> Cost:
 
 
 def fetch(way: str, folder: Path, web: Web, at_once: int) -> Cost:
-    """Fetches all pages in one of the ways."""
+    """Fetches all pages by one of the methods."""
     out = folder / "out.jsonl"
     if way == "bare loop":
         listed = folder / "urls.txt"
@@ -70,7 +73,7 @@ def source(way: str, against: str | None) -> None:
 
 
 def rates(options: argparse.Namespace) -> None:
-    """Measures and prints pages a second."""
+    """Measures and prints the pages per second."""
     ways = ["bare loop", *(["Scrapy"] if importlib.util.find_spec("scrapy") else []), "gossamer"]
     ways += ["gossamer of --against"] if options.against else []
     cases = [(wait, at_once) for wait in (0.0, 0.02) for at_once in (1, 4)]
@@ -97,7 +100,7 @@ def rates(options: argparse.Namespace) -> None:
 
 
 def gaps(options: argparse.Namespace) -> None:
-    """Measures and prints the gaps between starts."""
+    """Measures and prints the gaps between the starts of requests."""
     ways = ["gossamer", *(["gossamer of --against"] if options.against else [])]
     cases = [
         (delay, processes, at_once)
@@ -126,7 +129,7 @@ def gaps(options: argparse.Namespace) -> None:
 
 
 def polite(options: argparse.Namespace) -> None:
-    """Measures and prints the CPU of a polite crawl of several hosts."""
+    """Measures and prints the CPU time of a polite crawl of several hosts."""
     ways = ["gossamer", *(["gossamer of --against"] if options.against else [])]
     plan = Plan(40, 0.005, 0.4, 50)
     found: dict[str, list[float]] = {way: [] for way in ways}

@@ -1,6 +1,7 @@
-"""MkDocs' hooks: pages outside docs/ (README, CONTRIBUTING, ...) join the site below `project/`, and links lead to them.
+"""Hooks for MkDocs that add pages outside docs/ (README, CONTRIBUTING, ...) to the site under `project/`.
 
-A link to a file that is no page of the site, such as a source file, keeps its text and loses its target.
+Links to these pages lead to their place in the site. A link to any other existing file outside the site, such
+as a source file, becomes plain text.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PICTURE = re.compile(r"(src(?:set)?=\")(docs/[^\"]+)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the files outside docs/."""
+    """Adds the files outside docs/ to the site."""
     from mkdocs.structure.files import File
 
     for name in PROJECT_FILES:
@@ -34,13 +35,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Points each link at the page that the site has for its target."""
+    """Points each link to its target's page in the site."""
     return rewritten(markdown, page.file.src_uri, {file.src_uri for file in files})
 
 
 def rewritten(markdown: str, page: str, pages: set[str]) -> str:
-    """The text of the site's page `page`, its links resolved from where its file lies in the checkout.
+    """Returns the text of a page of the site, with links that fit the site instead of the checkout.
 
+    `page` is the path of the page in the site, and `pages` contains the paths of all pages.
     >>> rewritten("[a](../README.md#set-up) [b](../src/x.py)", "index.md", {"project/README.md"})
     '[a](project/README.md#set-up) b'
     """
@@ -66,6 +68,6 @@ def rewritten(markdown: str, page: str, pages: set[str]) -> str:
     text = LINK.sub(relinked, CODE.sub(hide_code, markdown))
     up = "../" * page.removesuffix("README.md").removesuffix(".md").count("/")
     text = PICTURE.sub(lambda match: f"{match[1]}{up}{match[2].removeprefix('docs/')}", text)
-    for _ in range(2):  # a code span may stand in a link's text
+    for _ in range(2):  # a link's text may contain a code span
         text = re.sub("\0(\\d+)\0", lambda match: kept[int(match[1])], text)
     return text

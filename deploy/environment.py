@@ -1,10 +1,10 @@
 """Makes `.venv` in the checkout and installs gossamer into it: `environment.py EXTRA[,EXTRA]`.
 
-Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's, or an extra is asked for that is
-not there; what was asked for once is installed each time. Standard library only, and neither pip nor
-ensurepip is taken for granted: Debian's bare python3 has none. Several calls at once are safe (one installs,
-the others wait), and what a kill left half done is made anew by the next call. pip reads its own settings
-(PIP_INDEX_URL and all).
+`./gossamer` and `./test` call it if the stamp in `.venv` is out of date, or if a requested extra is missing.
+Extras that were requested once are installed each time. It needs only the standard library. It also works
+without pip and ensurepip, because Debian's bare python3 has neither. Several calls may run at the same time:
+one installs, and the others wait. If a call is killed, the next call starts the unfinished work again. pip
+reads its usual settings (such as PIP_INDEX_URL).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ HOME = ROOT / ".venv"
 PYTHON = HOME / "bin" / "python"
 STAMP = HOME / "installed"
 EXTRAS = HOME / "extras"
-"""What was asked for, joined by commas."""
+"""The extras that were requested so far, joined by commas."""
 UNFINISHED = HOME / "unfinished"
 LOG = HOME / "install.log"
 WORTH = 0.85
-"""A Python is chosen instead of the one that runs this when it takes at most so much of its time."""
+"""The current Python is replaced by another one that takes at most this share of its time."""
 LOOK = """
 import sqlite3, ssl, sys, sysconfig, time, venv
 if sys.version_info < (3, 11) or sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -52,12 +52,13 @@ def work():
     return time.process_time() - began
 print(min(work() for _ in range(5)))
 """
-"""Says how long a little work takes on a Python that can run gossamer; another one fails."""
+"""Prints the time of a short task on a Python that can run gossamer. Any other Python fails."""
 FULL = "the disk is full: free about 300 MB, then run this again"
 
 
 class Trouble(Exception):
-    """The environment cannot be made: one line that says what to do, and the exit code (docs/commands.md)."""
+    """The environment cannot be made. The message is one line with advice. `code` is the exit code
+    (docs/commands.md)."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -65,16 +66,15 @@ class Trouble(Exception):
 
 
 def say(text: str) -> None:
-    """One line for the person; stdout belongs to the command's data."""
+    """Prints a line for the user to stderr, because stdout is for the command's data."""
     print(f"gossamer: {text}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def only_one() -> Iterator[int]:
-    """Holds the checkout's install lock; yields its descriptor.
+    """Holds the checkout's install lock. Yields its descriptor.
 
-    pip inherits the descriptor, so that the lock outlives this process if it is killed while pip still
-    writes.
+    pip inherits the descriptor. If this process is killed while pip still writes, pip keeps the lock.
     """
     lock = os.open(ROOT, os.O_RDONLY)
     try:
@@ -89,12 +89,12 @@ def only_one() -> Iterator[int]:
 
 
 def stamp() -> bytes:
-    """What an up-to-date stamp holds; `ready` in environment.sh compares the same bytes."""
+    """Returns the contents of an up-to-date stamp. `ready` in environment.sh compares the same bytes."""
     return os.fsencode(f"{ROOT}\n{os.path.realpath(PYTHON)}\n") + (ROOT / "pyproject.toml").read_bytes()
 
 
 def usable() -> bool:
-    """Whether the .venv that is there can be installed into: whole, and its Python runs and is new enough."""
+    """Returns whether .venv is complete, works, and has a Python that is new enough."""
     if UNFINISHED.exists() or not (HOME / "pyvenv.cfg").exists():
         return False
     check = "import sys; sys.exit(sys.version_info < (3, 11) or sys.prefix == sys.base_prefix)"
@@ -105,14 +105,17 @@ def usable() -> bool:
 
 
 def quickest() -> str:
-    """The Python that runs this, or one on PATH that is plainly quicker: one that was compiled without
-    optimisation, as pyenv does, takes half as much time again as a distribution's."""
+    """Returns the Python that runs this program, or a clearly faster one on PATH.
+
+    A Python that was compiled without optimization, as by pyenv, takes half as much time again as a
+    distribution's Python.
+    """
     names = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
-    apple = sys.platform == "darwin"  # whose own python3 offers to install a compiler
+    apple = sys.platform == "darwin"  # the python3 in /usr/bin of macOS may offer to install a compiler
     folders = [folder for folder in os.get_exec_path() if not (apple and folder == "/usr/bin")]
     places = [sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)]
     times = dict.fromkeys([os.path.realpath(place) for place in places if os.path.isfile(place)], math.inf)
-    for _ in range(5):  # in turn, as a machine's speed changes
+    for _ in range(5):  # the Pythons take turns, because the speed of a machine varies
         for python in list(times):
             try:
                 done = subprocess.run(
@@ -127,8 +130,10 @@ def quickest() -> str:
 
 
 def make() -> None:
-    """An empty environment, without pip: making it needs no ensurepip. What was asked for stays noted, also
-    if this is killed."""
+    """Makes an empty environment without pip, which works without ensurepip.
+
+    The list of requested extras is kept, even if this process is killed.
+    """
     for old in HOME.iterdir() if HOME.is_dir() else ():
         if old.is_dir() and not old.is_symlink():
             shutil.rmtree(old)
@@ -143,12 +148,12 @@ def make() -> None:
 
 
 def noted() -> list[str]:
-    """What was asked for before."""
+    """Returns the extras that were requested before."""
     return EXTRAS.read_text().strip().split(",") if EXTRAS.exists() else []
 
 
 def wanted(asked: set[str]) -> set[str]:
-    """The extras to install: those asked for now, and those noted that there still are. Raises Trouble."""
+    """Returns the extras to install: the requested ones, and earlier ones that still exist. Raises Trouble."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text()).get("project", {})
     known = project.get("optional-dependencies", {})
     for extra in sorted(asked - known.keys()):
@@ -158,8 +163,8 @@ def wanted(asked: set[str]) -> set[str]:
 
 
 def pip_wheel() -> Path | None:
-    """A pip wheel on this machine: the one that ensurepip would install (Python's own, or the
-    distribution's)."""
+    """Returns the pip wheel that ensurepip would install (Python's own or the distribution's), if there is
+    one."""
     spec = find_spec("ensurepip")
     folders = [Path(place) / "_bundled" for place in (spec.submodule_search_locations or [])] if spec else []
     folders += [Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels")]
@@ -167,10 +172,10 @@ def pip_wheel() -> Path | None:
 
 
 def debian_wheel(scratch: Path) -> Path | None:
-    """The pip wheel out of Debian's package, downloaded (signed, so apt checks it) and unpacked: needs no
-    root.
+    """Downloads and unpacks the pip wheel of Debian's package, without root. apt checks the package's
+    signature.
 
-    First with the machine's package lists, then with fresh lists in a folder of our own.
+    It tries the machine's package lists first, and then fresh lists in a temporary folder.
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         return None
@@ -189,7 +194,7 @@ def debian_wheel(scratch: Path) -> Path | None:
 
 
 def pip(scratch: Path) -> list[str]:
-    """The words that start a pip which installs into the environment."""
+    """Returns the command of a pip that installs into the environment."""
     wheel = pip_wheel()
     if wheel is None and find_spec("pip"):
         return [sys.executable, "-m", "pip", "--python", str(PYTHON)]
@@ -202,7 +207,7 @@ def pip(scratch: Path) -> list[str]:
 
 
 def install(extras: str, lock: int) -> None:
-    """Installs the checkout, editable, with the packages it needs and those of the extras."""
+    """Installs the checkout in editable mode, with its dependencies and those of the extras."""
     UNFINISHED.touch()
     words = [
         "install",
@@ -216,7 +221,7 @@ def install(extras: str, lock: int) -> None:
         done = subprocess.run(
             [*pip(Path(scratch)), *words],
             cwd=ROOT,
-            # a user's pip.conf may say `user`, which no environment can follow
+            # a user's pip.conf may set `user`, which does not work in an environment
             env={**os.environ, "PIP_USER": "0"},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -224,16 +229,16 @@ def install(extras: str, lock: int) -> None:
             pass_fds=[lock],
             check=False,
         )
-    UNFINISHED.unlink()  # only a kill leaves it; a pip that failed has cleaned up
+    UNFINISHED.unlink()  # only a kill leaves this file, because pip cleans up after its own errors
     if done.returncode:
         raise failed(LOG.read_text(errors="replace"))
-    # pip compiles what it copies, not an editable checkout; where Python may write no bytecode each start
-    # would compile it
+    # pip compiles the packages that it copies. It does not compile an editable checkout. If Python may not
+    # write bytecode, each start would compile the checkout.
     subprocess.run([PYTHON, "-m", "compileall", "-q", ROOT / "src"], stdout=subprocess.DEVNULL, check=False)
 
 
 def failed(log: str) -> Trouble:
-    """Why pip failed, in its own words."""
+    """Returns the error with the reason from pip's log."""
     if os.strerror(errno.ENOSPC) in log:
         return Trouble(FULL, 16)
     reasons = [
@@ -257,11 +262,11 @@ def prepare(asked: set[str]) -> None:
         say(f"{what} {HOME} (about a minute)")
         if not whole:
             make()
-        STAMP.unlink(missing_ok=True)  # a kill from here on is seen by the next call
+        STAMP.unlink(missing_ok=True)  # after a kill from here on, the next call installs again
         try:
             install(",".join(sorted(extras)), lock)
         except Trouble:
-            if good is not None:  # pip failed by itself, and what was there is there
+            if good is not None:  # pip failed and has undone its changes
                 STAMP.write_bytes(good)
             raise
         EXTRAS.write_text(",".join(sorted(extras)) + "\n")
@@ -270,7 +275,7 @@ def prepare(asked: set[str]) -> None:
 
 
 def main(asked: str) -> int:
-    """Exit code 0, or that of the trouble."""
+    """Prepares the environment. Returns the exit code."""
     try:
         prepare(set(asked.split(",")))
     except Trouble as trouble:

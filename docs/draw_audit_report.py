@@ -1,7 +1,8 @@
-"""Draws the picture of the audit report: `python docs/draw_audit_report.py` writes `docs/images/audit-report.png`.
+"""Draws the picture of the audit report: `python docs/draw_audit_report.py` writes
+`docs/images/audit-report.png`.
 
-A made-up shop of 240 pages is audited twice. Between the two audits, some faults are mended and some are new. The
-report of the second audit is shown in Chromium. `--html FILE` keeps the report.
+It audits a made-up shop of 240 pages twice. Between the two audits, some faults are fixed and some new ones
+appear. The picture shows the report of the second audit in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from gossamer.uses.audit.run import evaluate_checks, summarize
 SITE = "https://shop.example"
 KINDS = ("lamps", "chairs", "kettles", "drills", "jackets", "books")
 PAGES = 40
-"""The pages of each kind."""
+"""The number of pages per kind."""
 SECURITY = ["strict-transport-security", "content-security-policy", "x-content-type-options"]
 
 
 def pages(number: int) -> Iterator[tuple[str, PageFacts, list[PageLink], bytes, float]]:
-    """Yields the pages of an audit. `number`: 1 or 2."""
+    """Yields the pages of audit `number`, which is 1 or 2."""
     hubs = [PageLink(f"{SITE}/{kind}/", "a", kind) for kind in KINDS]
     yield page(
         "/", "Everything for the house", [*hubs, PageLink(f"{SITE}/old-catalogue", "a", "The old catalogue")]
@@ -44,7 +45,7 @@ def pages(number: int) -> Iterator[tuple[str, PageFacts, list[PageLink], bytes, 
 
 
 def spoil(facts: PageFacts, kind: str, n: int, number: int) -> None:
-    """Plants faults in a page."""
+    """Adds faults to a page."""
     if n % 19 == 3:
         facts.titles = [f"{kind.title()} of our workshop"]
     if n % 13 == 5 and number == 1:
@@ -104,7 +105,7 @@ def audit(database: AuditDatabase, number: int) -> AuditSummary:
 
 
 def report_of_audits(folder: Path) -> str:
-    """Returns the report of the second audit."""
+    """Runs both audits. Returns the report of the second one."""
     with AuditDatabase(f"{folder}/audit.db") as database:
         audit(database, 1)
         return "".join(render_report(database, audit(database, 2)))

@@ -1,7 +1,8 @@
-"""Draws the picture of the keyword report: `python docs/draw_keyword_report.py` writes `docs/images/keywords-report.png`.
+"""Draws the picture of the keyword report: `python docs/draw_keyword_report.py` writes
+`docs/images/keywords-report.png`.
 
-The texts of the example tea shops are counted in six weekly runs. In each week, the shops have two pages more. The
-report is shown in Chromium. `--html FILE` keeps the report.
+It counts the texts of the example tea shops in six weekly runs. In each week, each shop has one page more.
+The picture shows the report in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ START, WEEK, WEEKS = 1_790_000_000.0, 7 * 86_400.0, 6
 
 
 def shops() -> dict[str, list[tuple[str, str]]]:
-    """Returns the articles of the example."""
+    """Returns the articles of the example by shop."""
     spec = importlib.util.spec_from_file_location("serve", ROOT / "examples" / "teashops" / "serve.py")
     assert spec is not None
     assert spec.loader is not None
@@ -37,7 +38,7 @@ def shops() -> dict[str, list[tuple[str, str]]]:
 
 
 def count_week(folder: Path, week: int) -> tuple[KeywordRun, Path]:
-    """Counts the pages that the shops have in a week."""
+    """Counts the pages of the shops in one week."""
     began = START + week * WEEK
     number = time.strftime("%Y%m%d-%H%M%S", time.gmtime(began))
     place = run_folder(str(folder), number)
@@ -60,7 +61,7 @@ def count_week(folder: Path, week: int) -> tuple[KeywordRun, Path]:
 
 
 def report_of_weeks(folder: Path) -> str:
-    """Returns the report of all weeks."""
+    """Counts all weeks. Returns the report of the last run."""
     for week in range(WEEKS):
         run, place = count_week(folder, week)
     with RunTables(place) as tables:

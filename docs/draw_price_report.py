@@ -1,7 +1,8 @@
-"""Draws the picture of the price report: `python docs/draw_price_report.py` writes `docs/images/price-report.png`.
+"""Draws the picture of the price report: `python docs/draw_price_report.py` writes
+`docs/images/price-report.png`.
 
-Six made products of four shops are watched for 45 days. A made-up price falls, rises, or sells out. The report of
-these days is shown in Chromium. `--html FILE` keeps the report.
+It watches six made-up products in four shops for 45 days. On some days, an offer's price changes or the offer
+sells out. The picture shows the report of these days in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ PRODUCTS = {
     "Desk lamp LED": 39,
 }
 VISITS = 14
-"""Visits of a page in a run, enough to confirm a change."""
+"""The number of visits to each page per run, which is enough to confirm a change."""
 
 
 def days_of(rng: random.Random) -> Iterator[dict[str, tuple[Decimal, str]]]:
-    """Yields, for each day, the price and the stock of each offer."""
+    """Yields the price and the stock of each offer, day by day."""
     offers = {
         f"{product} @ {shop}": [Decimal(base) * Decimal(rng.choice((95, 98, 100, 103))) / 100, "InStock"]
         for product, base in PRODUCTS.items()
@@ -50,7 +51,7 @@ def days_of(rng: random.Random) -> Iterator[dict[str, tuple[Decimal, str]]]:
 
 
 def fill(history: History) -> None:
-    """Writes the visits of all days."""
+    """Writes the visits of all days into the history."""
     pairs = [(product, shop) for product in PRODUCTS for shop in SHOPS]
     history.list_targets(
         [
@@ -80,7 +81,7 @@ def fill(history: History) -> None:
 
 
 def report_of_days(folder: Path) -> str:
-    """Returns the report of the made-up days."""
+    """Returns the report of all days."""
     now = [START]
     with History(f"{folder}/prices.db", clock=lambda: now[0]) as history:
         fill(history)

@@ -1,7 +1,9 @@
-"""Draws the picture of the rank report: `python docs/draw_rank_report.py` writes `docs/images/rank-report.png`.
+"""Draws the picture of the rank report: `python docs/draw_rank_report.py` writes
+`docs/images/rank-report.png`.
 
-Twelve made-up keywords of a site and two competitors are followed for 45 days: positions move, some checks fail, a
-layout changes for three days. The report of these days is shown in Chromium. `--html FILE` keeps the report.
+It follows a site and two competitors for twelve made-up keywords over 45 days. Positions move, some checks
+fail, and a layout changes for three days. The picture shows the report of these days in Chromium. `--html
+FILE` keeps the report.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ WORDS = {
 
 
 def page_of(words: str, page: int, places: dict[str, int]) -> ResultPage:
-    """Returns a page of made-up results: the followed domains at their places, other sites elsewhere."""
+    """Returns a made-up result page with the followed domains at their positions, and with other sites
+    elsewhere."""
     results = []
     for rank in range(1, 11):
         place = (page - 1) * 10 + rank
@@ -61,7 +64,7 @@ def page_of(words: str, page: int, places: dict[str, int]) -> ResultPage:
 
 
 def fill(history: RankHistory, now: list[float]) -> None:
-    """Writes the checks of all days."""
+    """Writes the checks of all days into the history."""
     rng, depth = random.Random(11), Depth("custom", 30)
     keywords = [
         Keyword(
@@ -94,7 +97,7 @@ def fill(history: RankHistory, now: list[float]) -> None:
 def fetched(
     one: Keyword, places: dict[str, int], day: int, rng: random.Random, at: float
 ) -> list[FetchedResultPage]:
-    """Returns the pages of a check; it may fail, and all do on the days of the new layout."""
+    """Returns the pages of a check. Some checks fail, and all checks fail during the days of the new layout."""
     name, words = one.search.id, one.search.keyword
     if 24 <= day < 27:
         parsed = ResultPage("google", "layout_unknown", "no block is known")
@@ -110,7 +113,7 @@ def fetched(
 
 
 def report_of_days(folder: Path) -> str:
-    """Returns the report of the made-up days."""
+    """Returns the report of all days."""
     now = [START]
     with RankHistory(f"{folder}/ranks.db", clock=lambda: now[0]) as history:
         fill(history, now)

@@ -1,8 +1,8 @@
 """Records crawls on a terminal as SVG pictures: `python docs/record_terminal.py`.
 
-Runs crawls of a local shop on a terminal and writes three pictures into `docs/images`: a running crawl, dark and light, and the whole
-crawl as a moving picture. `--all DIR` writes every state (runs, waits, fails, ends) at 60, 80 and 160 columns, dark and light,
-into DIR.
+It crawls a local shop on a terminal, and writes three pictures into `docs/images`: a running crawl in dark
+and in light colours, and the whole crawl as an animation. `--all DIR` writes every state (runs, waits, fails,
+ends) into DIR, at 60, 80 and 160 columns and in both colours.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ STATES = {
     "fails": (),
     "ends": ("--delay", "0.03", "--retries", "none"),
 }
-"""The options of the crawl that is recorded in each state."""
+"""The options of the recorded crawl in each state."""
 CHARACTER, LINE, FONT_SIZE, MARGIN = 8.4, 19, 14, 14
-"""Pixels: the width of a character, the height of a line, the font's size, the margin."""
+"""In pixels: the width of a character, the height of a line, the font size and the margin."""
 FRAMES_PER_S = 2
 TIMEOUT_S = 40
 LAST_FRAME_S = 4.0
-"""How long a moving picture shows its end before it begins again."""
+"""The time in seconds for which an animation shows its last frame before it starts again."""
 
 
 class Theme(NamedTuple):
-    """Colours of a terminal: the numbers of SGR sequences and their values."""
+    """The colours of a terminal. `colours` maps the numbers of SGR sequences to colours."""
 
     background: str
     text: str
@@ -68,14 +68,15 @@ THEMES = {"dark": DARK, "light": LIGHT}
 
 Rows = list[list[Cell]]
 Frame = tuple[float, Rows]
-"""When the screen began to show the rows, in seconds."""
+"""The time in seconds when the screen began to show the rows, and the rows."""
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
-    """A shop whose pages link to the next three. Every seventeenth page does not exist, one is broken."""
+    """Serves a shop in which each page links to three other pages. Every seventeenth page is missing, and one
+    fails."""
 
     def do_GET(self) -> None:
-        """Answers a page, robots.txt, or a page that fails."""
+        """Sends robots.txt, a page, or an error."""
         status, kind, body = 200, "text/html", ""
         if self.path == "/robots.txt":
             kind, body = "text/plain", "User-agent: *\nDisallow: /members/\n"
@@ -110,7 +111,7 @@ def shop() -> Iterator[str]:
 
 
 def record(state: str, url: str, columns: int) -> list[Frame]:
-    """Runs a crawl on a terminal and returns what the screen showed, until it shows the state."""
+    """Runs a crawl on a terminal until the screen shows the state. Returns the frames of the screen."""
     target = f"{url}members/" if state == "fails" else url
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         words = ["crawl", target, "-o", "books.jsonl", *STATES[state]]
@@ -145,11 +146,11 @@ def _reached(state: str) -> Callable[[str], bool]:
         return lambda text: "404: " in text and "5xx: " in text
     if state == "waits":
         return lambda text: " 1 queued" in text and "1 retried" in text and "next in" in text
-    return lambda text: False  # until the command ends
+    return lambda text: False  # runs until the command ends
 
 
 def picture(frames: list[Frame], theme: Theme, columns: int) -> str:
-    """Returns the SVG of one frame, or of several that follow each other and begin again."""
+    """Returns the SVG of one frame, or an animation of several frames that starts again at its end."""
     height = max(len(rows) for _, rows in frames) * LINE + 2 * MARGIN
     width = round(columns * CHARACTER) + 2 * MARGIN
     whole = frames[-1][0] - frames[0][0] + LAST_FRAME_S
@@ -201,7 +202,7 @@ def _style(style: tuple[int, ...], theme: Theme) -> str:
 
 
 def main() -> None:
-    """Records what the options ask for."""
+    """Records the pictures that the options select."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--all", type=Path, metavar="DIR", help="every state and width, into this folder")
     folder: Path | None = options.parse_args().all

@@ -1,4 +1,4 @@
-"""Takes the pictures of the HTML reports in docs/images, for the programs `draw_..._report.py`."""
+"""Draws the pictures of the HTML reports in docs/images, for the programs `draw_..._report.py`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ WIDTH = 1200
 
 
 def draw_report(about: str, image: str, height: int, render: Callable[[Path], str]) -> None:
-    """Runs a program that draws a report: reads its options, and takes the picture in Chromium.
+    """Runs a program that draws a report. Reads the options, and takes the picture in Chromium.
 
-    `about`: the help of the program. `image`: the name of the file in docs/images. `height`: of the window, in
-    pixels. `render`: returns the report; it gets a folder for its data.
+    `about` is the help text of the program. `image` is the name of the file in docs/images. `height` is the
+    height of the window in pixels. `render` gets a folder for its data and returns the report.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--html", type=Path, help="a file for the report")

@@ -1,9 +1,10 @@
-"""Runs the tutorial and writes what its commands print into it: `python docs/run_tutorial.py`.
+"""Runs the tutorial and writes the output of its commands into it: `python docs/run_tutorial.py`.
 
-Types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 130 columns, and writes what
-appears below it. A `python` block that begins with `# NAME.py` becomes that file. A line `^C` below a command means that
-Ctrl-C is pressed once the command's output file has a row. `--check` changes nothing and fails if anything but numbers,
-widths and names with hex digits differs; `--port N` serves the bookshop there (0: any free port).
+It types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 130 columns, and
+writes the output below the line. A `python` block that begins with `# NAME.py` becomes a file of that name. A
+line `^C` below a command presses Ctrl-C as soon as the command's output file contains a row. `--check`
+changes nothing. It fails if the output differs in anything except numbers, widths and names with hex digits.
+`--port N` serves the bookshop at port N (0: any free port).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CONTROL = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|\x1b\][^\x07]*\x07|([\r\n])|([^
 
 
 def screen(stream: str) -> list[str]:
-    """The lines that a terminal shows at the end: cursor up, erase and carriage return are followed."""
+    """Returns the final lines of the terminal. Follows cursor up, erase and carriage return."""
     lines, row, column = [""], 0, 0
     for parameter, letter, move, text in (match.groups() for match in CONTROL.finditer(stream)):
         if letter == "A":
@@ -59,14 +60,17 @@ def screen(stream: str) -> list[str]:
 
 
 def comparable(text: str) -> str:
-    """The text without what may differ from run to run: numbers, units of time, widths, names with hex digits."""
+    """Returns the text without parts that may differ between runs.
+
+    These parts are numbers, units of time, widths, and names with hex digits.
+    """
     text = re.sub(r"-[0-9a-f]{6}\b|\b[0-9a-f]{16,}\b", "-HEX", text)
     text = re.sub(r"\d+([.:]\d+)*( ?(ms|s|min|h)\b)?", "0", text)
     return re.sub(r"[-─]{3,}", "---", re.sub(r"[ \t]+", " ", text))
 
 
 class Shell:
-    """A folder in which commands run as a reader types them. `close` ends the bookshop."""
+    """Runs commands in a folder as a reader would type them. `close` ends the bookshop."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
@@ -96,7 +100,7 @@ class Shell:
             self.shop = None
 
     def open_shop(self, words: list[str]) -> list[str]:
-        """Starts the bookshop in the background, at the same port as before."""
+        """Starts the bookshop in the background at the port of this shell."""
         self.close()
         command = [sys.executable, str(SHOP), "--port", str(self.port), *words]
         self.shop = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -106,11 +110,11 @@ class Shell:
         return [line.rstrip().replace(f"127.0.0.1:{self.port}", DOCUMENTED)]
 
     def real(self, text: str) -> str:
-        """The text with the address at which the shop is served now."""
+        """Returns the text with the current address of the bookshop."""
         return text.replace(DOCUMENTED, f"127.0.0.1:{self.port}")
 
     def run(self, command: str, interrupt: bool) -> list[str]:
-        """The lines that the command leaves on the terminal."""
+        """Returns the lines that the command leaves on the terminal."""
         words = shlex.split(command)
         if words[0] == "python" and words[1].endswith("serve.py"):
             return self.open_shop(words[2:])
@@ -122,12 +126,12 @@ class Shell:
 
 
 def rows_of(file: Path) -> bool:
-    """Whether the output file has a whole row."""
+    """Returns whether the output file contains a complete row."""
     return file.exists() and b"\n" in file.read_bytes()
 
 
 def on_terminal(command: str, folder: Path, env: dict[str, str], interrupt: Callable[[], bool]) -> str:
-    """What the command writes to a terminal; it gets SIGINT once `interrupt()` is true."""
+    """Returns the output of the command on a terminal. Sends SIGINT once `interrupt()` is true."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -153,7 +157,7 @@ def on_terminal(command: str, folder: Path, env: dict[str, str], interrupt: Call
 
 
 def console(block: str, shell: Shell) -> Iterator[str]:
-    """The block's lines, with what each command prints now."""
+    """Yields the lines of the block with the current output of each command."""
     for part in re.split(r"^(?=\$ )", block, flags=re.MULTILINE)[1:]:
         first, _, old = part.partition("\n")
         yield first
@@ -166,7 +170,7 @@ def console(block: str, shell: Shell) -> Iterator[str]:
 
 
 def written_anew(text: str, port: int) -> str:
-    """The page with what its commands print now."""
+    """Returns the page with the current output of its commands."""
     with tempfile.TemporaryDirectory(prefix="tutorial-") as folder:
         shell = Shell(Path(folder), port)
 

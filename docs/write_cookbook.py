@@ -1,4 +1,5 @@
-"""Writes the cookbook of docs/from-scrapy.md from examples/cookbook. A test checks that it is up to date.
+"""Writes the cookbook in docs/from-scrapy.md from examples/cookbook. A test checks that the page is up to
+date.
 
 python docs/write_cookbook.py
 """
@@ -39,11 +40,11 @@ TITLES = {
         "The class of the item checks its types. `sinks=` creates the table, with a history of each row.",
     ),
 }
-"""Title and remark of each spider, in the order of the page."""
+"""The title and the remark of each program, in the order of the page."""
 
 
 def cookbook() -> str:
-    """Returns the section in Markdown."""
+    """Returns the cookbook section in Markdown."""
     parts = []
     for number, (name, (title, remark)) in enumerate(TITLES.items(), 1):
         theirs, ours = ((FOLDER / kind / f"{name}.py").read_text() for kind in ("spiders", "sites"))
@@ -55,7 +56,7 @@ def cookbook() -> str:
 
 
 def page() -> str:
-    """Returns the page with its section up to date."""
+    """Returns the page with the current cookbook section."""
     before, _, _ = PAGE.read_text().partition(BEGIN)
     return f"{before}{BEGIN}\n{cookbook()}"
 

@@ -1,4 +1,4 @@
-"""Books from a shop: https://books.toscrape.com, a site made for practice.
+"""Extracts books from https://books.toscrape.com, a site made for practice.
 
 gossamer crawl examples/books.py -o books.parquet
 """

@@ -1,5 +1,7 @@
-"""Quotes of quotes.toscrape.com, with a step and a sink of one's own: the step adds the birthplace of the author
-from a small database, the sink writes one Markdown file per author."""
+"""Extracts quotes from quotes.toscrape.com, with a custom step and a custom sink.
+
+The step adds the author's birthplace from a small database. The sink writes one Markdown file per author.
+"""
 
 import re
 import sqlite3
@@ -15,7 +17,7 @@ class Quote(Item):
 
 
 class Birthplaces:
-    """A step: sets the birthplace of a quote's author. Each process opens the database once."""
+    """A step that sets the birthplace of a quote's author. Each process opens the database once."""
 
     def open(self, context):
         self.database = sqlite3.connect(context.args["authors"])
@@ -30,7 +32,7 @@ class Birthplaces:
 
 
 class MarkdownFiles:
-    """A sink: adds each quote to the file of its author. A row that is written again changes nothing."""
+    """A sink that adds each quote to the file of its author. Writing the same row again changes nothing."""
 
     def open(self, context):
         self.folder = Path("quotes")

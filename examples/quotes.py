@@ -1,8 +1,9 @@
-"""Quotes with their authors: https://quotes.toscrape.com, a site made for practice.
+"""Extracts quotes and their authors from https://quotes.toscrape.com, a site made for practice.
 
     gossamer crawl examples/quotes.py -o quotes.jsonl
 
-Two kinds of items: a Quote names its author's page, an Author is keyed by that page, so the two join on it.
+There are two kinds of items. A Quote contains the path of its author's page. This path is the key of an
+Author, so the two can be joined.
 """
 
 from gossamer import Item, Site
@@ -11,7 +12,7 @@ site = Site(
     "quotes",
     hosts=["quotes.toscrape.com"],
     seeds=["https://quotes.toscrape.com/"],
-    must_have=["h1 a"],  # a page without the site's head is an error page, whatever its status says
+    must_have=["h1 a"],  # a page without this link is an error page, even if its status is 200
 )
 
 
@@ -19,7 +20,7 @@ class Quote(Item):
     text: str
     author: str
     author_page: str
-    """Path of the author's page: what joins a quote with its Author."""
+    """The path of the author's page, which equals `page` of the Author."""
     tags: list[str]
 
 
@@ -55,5 +56,5 @@ def listing(page):
 
 
 def path(url):
-    """`/author/Name` of an author's URL, the same in a link and on the page itself."""
+    """Returns `/author/Name` for a URL of an author. The URL may be a link or the URL of the page itself."""
     return "/author/" + url.partition("/author/")[2].strip("/")

@@ -1,9 +1,9 @@
-"""The products of a WooCommerce shop: https://scrapeme.live/shop/, a shop made for practice.
+"""Extracts the products of a WooCommerce shop: https://scrapeme.live/shop/, a shop made for practice.
 
     gossamer crawl examples/shop.py -o products.csv
 
-The listing pages say all that is wanted, so only they are fetched: 48 requests for 755 products.
-Most WooCommerce shops have this markup: change `hosts` and `seeds`, and try.
+The listing pages contain all the required data, so the crawl fetches only these pages: 48 requests for 755
+products. Most WooCommerce shops have this markup. To crawl one of them, change `hosts` and `seeds`.
 """
 
 import re
@@ -18,7 +18,8 @@ class Product(Item, key="id"):
     id: int
     name: str
     price: Decimal | None
-    """The lowest, where sizes have their own; None when the shop names none (sold out, on request)."""
+    """The price, or the lowest price if sizes have their own prices. None if the shop shows no price (sold
+    out, on request)."""
     url: str
 
 
@@ -26,7 +27,7 @@ class Product(Item, key="id"):
 def listing(page):
     for product in page.css("ul.products:not(.related *, .upsells *) > li.product"):
         number = product.css("[data-product_id]::attr(data-product_id)").get() or product.attrib["class"]
-        price = ".price ins" if product.css(".price ins") else ".price"  # <del> is what it cost before
+        price = ".price ins" if product.css(".price ins") else ".price"  # <del> contains the former price
         yield Product(
             id=int(re.search(r"(?:^|post-)(\d+)", number)[1]),
             name=" ".join("".join(product.css(".woocommerce-loop-product__title ::text").getall()).split()),

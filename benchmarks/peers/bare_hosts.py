@@ -1,7 +1,10 @@
-"""The floor of benchmarks/concurrency.py: the same client and parser, one task a host, start to start not
-less than a delay; no frontier, no log.
+"""Fetches URLs with gossamer's HTTP client and one task per host. It is the floor of
+benchmarks/concurrency.py.
 
     python bare_hosts.py URLS OUTPUT DELAY
+
+It uses the same client and parser as gossamer, but no frontier and no log. Two requests to a host start at
+least the delay apart.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from gossamer.url import HrefResolver as Links
 
 
 async def main(urls: list[str], out: str, delay: float) -> None:
-    """Visits all URLs, each host by a task of its own."""
+    """Visits all URLs, with one task per host."""
     collector = HttpCollector(Resolver(["127.0.0.0/8"]), user_agent="bare", connections=4096)
     hosts: dict[str, list[str]] = {}
     for url in urls:

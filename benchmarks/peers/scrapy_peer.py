@@ -1,5 +1,7 @@
-"""Scrapy's part of benchmarks/speed.py: follow all links of one host, write url, title, status and number of
-links."""
+"""The Scrapy spider of benchmarks/speed.py.
+
+It follows all links of one host, and writes the URL, title, status and number of links of each page.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ AT_ONCE = int(sys.argv[3]) if sys.argv[3:] else 64
 
 
 class Pages(scrapy.Spider):
-    """The usual CrawlSpider in one callback."""
+    """Does the work of a usual CrawlSpider in one callback."""
 
     name = "pages"
 
@@ -24,7 +26,7 @@ class Pages(scrapy.Spider):
         super().__init__()
         self.start_urls = [start]
         self.allowed_domains = [urlsplit(start).hostname or ""]
-        self.links = LinkExtractor(allow_domains=[urlsplit(start).netloc])  # it compares with the port
+        self.links = LinkExtractor(allow_domains=[urlsplit(start).netloc])  # compares with the port
 
     def parse(self, response: Any) -> Iterator[Any]:
         found = self.links.extract_links(response) if hasattr(response, "css") else []

@@ -1,7 +1,8 @@
-"""A small bookshop on this machine, to crawl while you learn: `python examples/bookshop/serve.py`.
+"""Serves a small bookshop on this machine for practice crawls: `python examples/bookshop/serve.py`.
 
-The pages have the markup of books.toscrape.com: listings of five books each, and one page per book. `--port N` selects
-the port (8000; 0: any free one), `--sale` lowers the prices of two books. It needs only Python.
+The pages have the markup of books.toscrape.com: listings of five books each, and one page per book. `--port
+N` selects the port (default 8000; 0: any free port). `--sale` lowers the prices of two books. The program
+needs only Python.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ ROBOTS = "User-agent: *\nDisallow: /basket\n"
 
 
 def slug(title: str) -> str:
-    """The book's name in its URL: "Slow Maps" gives "slow-maps"."""
+    """Returns the book's name for its URL, such as "slow-maps" for "Slow Maps"."""
     return "-".join("".join(c for c in title.lower() if c.isalnum() or c == " ").split())
 
 
 def shell(title: str, body: str) -> str:
-    """A whole page."""
+    """Returns a whole page."""
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{title}</title></head><body>\n"
         f'<p><a href="/">Bookshop</a> <a href="/basket">Basket</a></p>\n{body}\n</body></html>\n'
@@ -42,7 +43,7 @@ def shell(title: str, body: str) -> str:
 
 
 def listing(number: int) -> str:
-    """The listing page with this number, from 1."""
+    """Returns the listing page with this number. The first number is 1."""
     books = BOOKS[(number - 1) * PER_PAGE : number * PER_PAGE]
     cards = "\n".join(
         f'<article class="product_pod"><h3><a href="/catalogue/{slug(title)}/index.html">{title}</a></h3>'
@@ -57,7 +58,7 @@ def listing(number: int) -> str:
 
 
 def book(title: str, price: float, copies: int) -> str:
-    """The page of one book."""
+    """Returns the page of one book."""
     upc = hashlib.sha256(title.encode()).hexdigest()[:12]
     stock = f"In stock ({copies} available)" if copies else "Out of stock"
     return shell(
@@ -68,7 +69,7 @@ def book(title: str, price: float, copies: int) -> str:
 
 
 def pages(sale: bool) -> dict[str, str]:
-    """Every page of the shop by its path."""
+    """Returns every page of the shop by its path."""
     listings = {f"/page-{n}.html": listing(n) for n in range(2, -(-len(BOOKS) // PER_PAGE) + 1)}
     prices = {"Slow Maps": 9.00, "Winter Bees": 12.50} if sale else {}
     books = {
@@ -79,7 +80,7 @@ def pages(sale: bool) -> dict[str, str]:
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Serves the pages, with an ETag so that a crawler may ask whether a page has changed."""
+    """Serves the pages with an ETag, so that a crawler can check whether a page has changed."""
 
     protocol_version = "HTTP/1.1"
     pages: dict[str, str]

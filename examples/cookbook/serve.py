@@ -1,4 +1,4 @@
-"""Serves the twelve small sites of the cookbook on http://127.0.0.1:8000, deterministic, without a network.
+"""Serves the twelve small sites of the cookbook on http://127.0.0.1:8000. Their content is always the same.
 
 python examples/cookbook/serve.py [--port 8000] [--pages 20]
 """
@@ -20,7 +20,7 @@ CATEGORIES = ("poetry", "travel", "history")
 
 
 class Sites(BaseHTTPRequestHandler):
-    """All sites, each under a folder of its own. `pages`: the number of pages of each listing."""
+    """Serves all sites, each under its own folder. `pages` is the number of pages per listing."""
 
     protocol_version = "HTTP/1.1"
 
@@ -29,7 +29,7 @@ class Sites(BaseHTTPRequestHandler):
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        """Answers a page."""
+        """Responds with a page."""
         url = urlsplit(self.path)
         folder, _, rest = url.path.lstrip("/").partition("/")
         answer: Callable[..., tuple[int, str, str | bytes]] | None = getattr(
@@ -39,7 +39,7 @@ class Sites(BaseHTTPRequestHandler):
         self._send(*(answer(rest, query) if answer is not None else _html("", 404)))
 
     def do_POST(self) -> None:
-        """Answers a form."""
+        """Responds to a form."""
         sent = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         form = {name: values[0] for name, values in parse_qs(sent).items()}
         if self.path == "/members/login":
@@ -154,7 +154,7 @@ class Sites(BaseHTTPRequestHandler):
         if kind == "book":
             return _html(f"<h1>Book {number}</h1>")
         if kind == "shelf":
-            start = int(number) * PER_PAGE // 2  # neighbouring shelves share half of their books
+            start = int(number) * PER_PAGE // 2  # neighbouring shelves have half of their books in common
             return _html(
                 "".join(
                     f"<a class=book href=/shelves/book/{n}>book</a>" for n in range(start, start + PER_PAGE)
@@ -188,7 +188,7 @@ def _cookie(good: bool) -> dict[str, str]:
 
 
 def _png(number: int) -> bytes:
-    """A picture of one pixel whose colour is the number."""
+    """Returns an image of one pixel. The number determines its colour."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -199,12 +199,12 @@ def _png(number: int) -> bytes:
 
 
 def server(port: int = 0, pages: int = 20) -> ThreadingHTTPServer:
-    """Returns the server, not yet running."""
+    """Returns the server. It does not run yet."""
     return ThreadingHTTPServer(("127.0.0.1", port), partial(Sites, pages))
 
 
 def main() -> None:
-    """Serves until it is interrupted."""
+    """Serves the sites until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--pages", type=int, default=20, help="pages of each listing")

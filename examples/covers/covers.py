@@ -1,9 +1,9 @@
-"""Books with their covers and categories: https://books.toscrape.com, a site made for practice.
+"""Extracts books with their covers and categories from https://books.toscrape.com, a site made for practice.
 
     gossamer crawl examples/covers/covers.py -o covers.sqlite --files covers
 
-Each cover is fetched once and kept in `covers/` by the hash of its content; the tables `file` and `reference`
-join it with its book.
+Each cover is fetched once, and stored in `covers/` under the hash of its content. The tables `file` and
+`reference` join a cover with its book.
 
     sqlite3 covers.sqlite "SELECT b.title, f.path FROM book b JOIN reference r ON r.key = b._key AND r.field = 'cover'
         JOIN file f ON f.url = r.to_key"

@@ -1,11 +1,11 @@
-"""Pages that only those who are logged in see whole: https://quotes.toscrape.com, a site made for practice,
-which lets anybody in.
+"""Extracts pages that are complete only after a log-in from https://quotes.toscrape.com, a site made for
+practice.
 
     QUOTES_USER=me QUOTES_PASSWORD=any gossamer crawl examples/login/members.py -o quotes.jsonl
     gossamer sessions list
 
-Who is logged in sees beside each author a link to Goodreads. The log-in is made once; later crawls use it as
-long as it holds.
+The site accepts any user and password. After the log-in, its pages show a link to Goodreads beside each
+author. gossamer logs in once, and later crawls use the session until it ends.
 """
 
 from gossamer import Item, Login, Site
@@ -26,7 +26,7 @@ class Quote(Item):
     text: str
     author: str
     goodreads: str
-    """The author's page there: nobody sees it who is not logged in."""
+    """The author's page on Goodreads, whose link is visible only after the log-in."""
 
 
 @site.page(r"^/(page/\d+/)?$")

@@ -1,8 +1,9 @@
-"""Two small tea shops with texts, on loopback, to try `gossamer keywords` (docs/keywords.md).
+"""Serves two small tea shops with texts on loopback, for practice with `gossamer keywords`
+(docs/keywords.md).
 
     python examples/teashops/serve.py [--ports 8001 8002]
 
-The first shop is yours, the second one is the competitor. Each has a blog of a few pages.
+The first shop represents your site, and the second one a competitor. Each shop has a blog of a few pages.
 """
 
 import argparse
@@ -102,7 +103,7 @@ SHOPS = {
 
 
 def page(shop: str, number: int) -> str:
-    """Returns a page of a shop. Number 0 is the page that links to all others."""
+    """Returns a page of a shop. Page 0 links to all other pages."""
     articles = SHOPS[shop]
     nav = "".join(f'<a href="/{n}">{title}</a> ' for n, (title, _) in enumerate(articles, 1))
     if number:
@@ -142,7 +143,7 @@ def handler_of(shop: str) -> type[BaseHTTPRequestHandler]:
 
 
 def main() -> None:
-    """Serves both shops until it is stopped."""
+    """Serves both shops until the program is stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ports", type=int, nargs=2, default=(8001, 8002))
     servers = [

@@ -21,7 +21,7 @@ class GossamerError(Exception):
 
     exit_code = 1
     summary: Summary | None = None
-    """The summary of the crawl at the time of the error. None if no crawl had begun."""
+    """The summary of the crawl at the time of the error, or None if no crawl had begun."""
 
 
 class UsageError(GossamerError):
@@ -179,8 +179,8 @@ OWN_LIMITS = {
     errno.EAGAIN: "processes and threads (ulimit -u)",
     errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
 }
-"""Maps error numbers to the names of resources, which messages contain. Each error number means that this
-process or machine has run out of the resource."""
+"""Maps error numbers to the resources that this process or machine has run out of. The names of the resources
+are used in messages."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers that mean a full disk, an exceeded quota, or a file of maximum size."""
 

@@ -1,5 +1,5 @@
-"""The Python door: iterate, asynchronously and not, stop early, run into files; errors come out where rows
-are read."""
+"""Tests of the Python API: `for` and `async for` over a crawl, an early stop, a run into files, and errors
+that are raised where the rows are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The preview of a page agrees with the crawl: the links that it says are followed are those that are fetched."""
+"""The preview of a page agrees with the crawl: the crawl fetches exactly the links that the preview
+reports as followed."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ PAGE = "@site.page(r'^/$')\ndef front(page):\n    yield from page.follow('a[href
 
 
 class Front(http.server.BaseHTTPRequestHandler):
-    """A front page with links, and empty pages. Notes the paths that were requested."""
+    """Serves a front page with links and otherwise empty pages, and records the requested paths."""
 
     asked: ClassVar[list[str]] = []
 
@@ -42,7 +43,7 @@ class Front(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 @pytest.fixture

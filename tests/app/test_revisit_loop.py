@@ -1,4 +1,4 @@
-"""The loop that visits known pages again, on a real store with a clock of the test."""
+"""Tests of the loop that schedules revisits of known pages, on a real store with an artificial clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ URL = "https://a.example/"
 
 
 class OutcomesAtHand(SharedTableStorage):
-    """A table in the store. The outcomes of `reports` are added to its list before it is read."""
+    """Storage of the page table in the store. `reports` is added to the list of visit outcomes before this
+    list is read."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, "c")
@@ -47,7 +48,8 @@ class OutcomesAtHand(SharedTableStorage):
 
 
 class Desk:
-    """A crawl of one host whose loop is moved by hand. `on_fleet`: its table is in the store."""
+    """A crawl of one host, with a revisit loop that the test runs step by step. `on_fleet`: the page table
+    is in the store, not in a folder."""
 
     def __init__(self, store: Store, folder: Path, on_fleet: bool) -> None:
         self.store, self.folder, self.told, self.on_fleet = store, folder, list[str](), on_fleet
@@ -55,7 +57,7 @@ class Desk:
         (folder / "c").mkdir(parents=True)
 
     async def open(self, **given: Any) -> RevisitLoop:
-        """Opens the loop."""
+        """Open the revisit loop."""
         options: dict[str, Any] = {"revisit": "auto", "revisit_budget": "2400/d", "delay": (0.0, 0.0)} | given
         settings = Settings(data=str(self.folder), per_host=100, ignore_robots=True, **options)
         job = Job(targets=[URL], settings=settings)
@@ -71,12 +73,12 @@ class Desk:
         return self.loop
 
     def see(self, paths: list[str], said: str = "x") -> None:
-        """Writes visits."""
+        """Report a visit of each path."""
         known = KnownPage(200, body=said, said=said)
         self.report([KnownLine(f"{URL}{path}", int(self.wall), known) for path in paths])
 
     def report(self, lines: list[KnownLine]) -> None:
-        """Reports outcomes."""
+        """Write outcomes to the place from which the loop reads them."""
         if isinstance(self.home, OutcomesAtHand):
             self.home.reports += lines
             return
@@ -85,13 +87,13 @@ class Desk:
         inbox.close()
 
     async def pass_time(self, seconds: float) -> None:
-        """Moves both clocks by minutes, with a step of the loop after each."""
+        """Advance both clocks minute by minute, and run one step of the loop per minute."""
         for _ in range(round(seconds / 60)):
             self.wall, self.mono = self.wall + 60, self.mono + 60
             await self.loop.tick()
 
     async def visit(self) -> list[str]:
-        """Visits what is queued."""
+        """Visit the queued pages, and return their paths."""
         paths = []
         bucket = bucket_of("a.example", self.store.buckets)
         while claims := (await self.adds.frontier.claim(bucket, 64)).claims:
@@ -211,7 +213,7 @@ async def test_pages_that_the_scope_no_longer_allows_are_forgotten(desk: Desk) -
 
 
 class Loaded:
-    """A site as it is loaded."""
+    """A loaded site file."""
 
     def __init__(self, site: Site) -> None:
         self.site, self.name = site, site.name

@@ -1,4 +1,5 @@
-"""Targets: what a word after `gossamer crawl` is, and the seeds in lists of every form."""
+"""Tests of targets: how the arguments of `gossamer crawl` are interpreted, and how seeds are read from
+lists of every format."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
         ("http://256.1.1.1/", "not an http(s) URL"),
         ("mailto:a@b.example", "not a URL, file or folder"),
         ("a@b.example", "not a URL, file or folder"),
-        ("/dev/null", "send what it holds to stdin"),
+        ("/dev/null", "send its content to stdin"),
     ],
 )
 def test_what_is_nothing_we_know_is_said_in_one_line(text: str, says: str) -> None:

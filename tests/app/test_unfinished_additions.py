@@ -1,4 +1,5 @@
-"""Commands `add --again` that have not ended: which commands are equal, and what is stored of them."""
+"""Tests of unfinished `add --again` commands: which commands count as equal, and what the store contains
+about them."""
 
 from __future__ import annotations
 

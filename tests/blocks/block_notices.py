@@ -1,5 +1,5 @@
-"""More pages for the tests of blocks, at first sight all judged wrongly once: notices of more vendors and
-languages, and what only looks like one."""
+"""More pages for the tests of block detection: notices of more vendors and languages, and pages that only
+resemble blocks. An early version of the detector judged each of these pages wrongly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from blocks.block_pages import page, seen
 from gossamer.blocks import Block
 
 NOTICES: list[tuple[str, str, Block | None]] = [
-    # f5 asm TSPD 200
+    # F5 BIG-IP ASM: a TSPD challenge with status 200
     (
         "generic",
         "challenge",
@@ -16,7 +16,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><meta http-equiv="Pragma" content="no-cache"/><meta http-equiv="Expires" content="-1"/><meta http-equiv="CacheControl" content="no-cache"/><meta http-equiv="Content-Type" content="text/html; charset=utf-8"/><link rel="shortcut icon" href="data:;base64,iVBORw0KGgo="/><script type="text/javascript">(function(){window["bobcmn"] = "101110";window["failureConfig"]="x";})();</script><script type="text/javascript" src="/TSPD/08fb3a?type=9"></script><noscript>Please enable JavaScript to view the page content.<br/>Your support ID is: 123456789.</noscript></head><body></body></html>',
         ),
     ),
-    # f5 apm captcha
+    # F5 BIG-IP APM: a captcha
     (
         "generic",
         "challenge",
@@ -25,7 +25,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><title>Human verification</title></head><body><script>window["bobcmn"]="1";</script><script src="/TSPD/08?type=11"></script><noscript>Please enable JavaScript to view the page content.</noscript><p>This question is for testing whether you are a human visitor and to prevent automated spam submission.</p><form><input type="text" name="ans"><b>What code is in the image?</b></form></body></html>',
         ),
     ),
-    # radware captcha at shieldsquare
+    # Radware (formerly ShieldSquare): a captcha
     (
         "hcaptcha",
         "captcha",
@@ -34,7 +34,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><title>Radware Captcha Page</title></head><body><h1>We apologize for the inconvenience...</h1><p>...but your activity and behavior on this site made us think that you are a bot.</p><div class="h-captcha" data-sitekey="ae73173b"></div></body></html>',
         ),
     ),
-    # fastly client challenge 200
+    # Fastly: a client challenge with status 200
     (
         "generic",
         "challenge",
@@ -46,7 +46,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # queue-it inline
+    # Queue-it: an inline waiting room
     (
         "generic",
         "rate-limit",
@@ -59,7 +59,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://shop.queue-it.net/?c=shop&e=sale",
         ),
     ),
-    # arkose page
+    # Arkose: a captcha page
     (
         "generic",
         "captcha",
@@ -71,7 +71,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # amazon.de 503 dogs
+    # amazon.de: the page with dogs, status 503
     (
         "generic",
         "denied",
@@ -81,7 +81,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://www.amazon.de/dp/B0",
         ),
     ),
-    # google enablejs
+    # Google: the page that asks for JavaScript
     (
         "generic",
         "challenge",
@@ -91,7 +91,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://www.google.com/search?q=x",
         ),
     ),
-    # geo block 200 gdpr
+    # a geographic block because of the GDPR, status 200
     (
         "generic",
         "denied",
@@ -103,7 +103,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # rate limit 503 retry slowdown json
+    # a rate limit: status 503 with the error code SlowDown
     (
         "generic",
         "denied",
@@ -112,7 +112,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<?xml version="1.0"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>',
         ),
     ),
-    # servicepipe
+    # Servicepipe
     (
         "generic",
         "challenge",
@@ -121,7 +121,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><title></title></head><body><div id="id_spinner"></div><div id="id_captcha_frame_div" style="display:none;"></div><script src="https://servicepipe.ru/static/checkjs/abc/def.js"></script></body></html>',
         ),
     ),
-    # reddit js challenge 200
+    # Reddit: a JavaScript challenge with status 200
     (
         "generic",
         "challenge",
@@ -135,7 +135,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://www.reddit.com/r/x/",
         ),
     ),
-    # consent google
+    # Google: the consent page
     (
         "generic",
         "challenge",
@@ -148,7 +148,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://consent.google.com/ml?continue=https://www.google.com/search?q=x&gl=DE",
         ),
     ),
-    # consent youtube
+    # YouTube: the consent page
     (
         "generic",
         "challenge",
@@ -161,7 +161,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://consent.youtube.com/m?continue=https%3A%2F%2Fwww.youtube.com%2Fwatch&gl=NL",
         ),
     ),
-    # consent yahoo
+    # Yahoo: the consent page
     (
         "generic",
         "challenge",
@@ -174,7 +174,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://consent.yahoo.com/v2/collectConsent?sessionId=3_cc-session_1",
         ),
     ),
-    # altcha
+    # ALTCHA
     (
         "generic",
         "captcha",
@@ -186,7 +186,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # image captcha with text field 200
+    # an image captcha with a text field, status 200
     (
         "generic",
         "captcha",
@@ -198,7 +198,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # image captcha plain 200 no title
+    # an image captcha without a title, status 200
     (
         "generic",
         "captcha",
@@ -207,7 +207,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><body><form action="/captcha"><img src="/captcha.jpg"><p>To continue, please type the characters below:</p><input name="code"><button>OK</button></form></body></html>',
         ),
     ),
-    # aliexpress slider
+    # AliExpress: a slider captcha
     (
         "generic",
         "captcha",
@@ -219,7 +219,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # shopee
+    # Shopee
     (
         "generic",
         "captcha",
@@ -232,7 +232,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://shopee.sg/verify/captcha?anchor=1",
         ),
     ),
-    # lazada
+    # Lazada
     (
         "generic",
         "captcha",
@@ -241,7 +241,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><body>{"ret":["FAIL_SYS_USER_VALIDATE","RGV587_ERROR::SM::"],"data":{"url":"https://acs.lazada.com//h5/_____tmd_____/punish"}}</body></html>',
         ),
     ),
-    # weibo visitor
+    # Weibo: the visitor check
     (
         "generic",
         "captcha",
@@ -254,7 +254,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             "https://passport.weibo.com/visitor/visitor?entry=miniblog&a=enter&url=x",
         ),
     ),
-    # zhihu unhuman
+    # Zhihu: the "unhuman" page
     (
         "generic",
         "captcha",
@@ -272,7 +272,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
         "denied",
         seen(200, page("安全限制", "<p>IP存在风险，请切换可靠网络环境后重试</p>")),
     ),  # xiaohongshu
-    # tencent edgeone 567
+    # Tencent EdgeOne: status 567
     (
         "generic",
         "denied",
@@ -284,7 +284,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # ru wildberries 498
+    # Wildberries (Russian): status 498
     ("generic", "challenge", seen(498, page("", "<p>Почти готово... Проверяем браузер</p>"))),
     (
         "generic",
@@ -293,7 +293,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
     ),  # ko 200
     ("generic", "denied", seen(200, page("تم رفض الوصول", "<p>تم حظر عنوان IP الخاص بك.</p>"))),  # ar
     ("generic", "denied", seen(200, page("Åtkomst nekad", "<p>Din IP-adress har blockerats.</p>"))),  # sv 200
-    # cf waiting room
+    # Cloudflare: a waiting room
     (
         "generic",
         "rate-limit",
@@ -306,7 +306,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             set_cookie="__cfwaitingroom=Chh",
         ),
     ),
-    # nike queue/akamai vr
+    # Nike: a queue page behind Akamai
     (
         "generic",
         "rate-limit",
@@ -318,7 +318,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    # http 200 captcha meta refresh
+    # status 200 with a meta refresh to a captcha
     (
         "generic",
         "captcha",
@@ -327,7 +327,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><meta http-equiv="refresh" content="0;url=/captcha?from=/item/17"></head><body></body></html>',
         ),
     ),
-    # bunny 200
+    # Bunny: status 200
     (
         "generic",
         "challenge",
@@ -351,10 +351,10 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             ),
         ),
     ),
-    ("generic", "denied", seen(200, "Forbidden")),  # stub 200 Forbidden
-    # stub 200 html Access Denied body only
+    ("generic", "denied", seen(200, "Forbidden")),  # a short text with status 200
+    # a short HTML page without a title, status 200
     ("generic", "denied", seen(200, "<html><body>Access Denied</body></html>")),
-    # tiktok please wait
+    # TikTok: "Please wait"
     (
         "generic",
         "challenge",
@@ -363,7 +363,7 @@ NOTICES: list[tuple[str, str, Block | None]] = [
             '<html><head><title>Please wait...</title><script src="https://lf16-tiktok-web.tiktokcdn-us.com/slardar"></script></head><body><p id="cs" class="eyJ0"></p><script>_wafchallengeid="x";document.cookie="a";</script></body></html>',
         ),
     ),
-    # sophos/forti 200
+    # Sophos or Fortinet: status 200
     (
         "generic",
         "denied",

@@ -1,4 +1,5 @@
-"""Pages for the tests of blocks: composed after the vendors' markup, and pages that only look like blocks."""
+"""Pages for the tests of block detection: pages that imitate the markup of the vendors, and pages that
+only resemble blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def page(title: str = "", body: str = "", head: str = "") -> bytes:
 
 
 def either(status: int, headers: Any, body: bytes, url: str) -> Block | None:
-    """What is found from a page's bytes alone; the same must be found where its tree says how much it shows."""
+    """Return the block that is found in the bytes of a page. Assert that the same block is found if the
+    parsed tree supplies the amount of visible text."""
     found = block(status, headers, body, url)
     assert block(status, headers, body, url, lambda: parse(body, "text/html", url).shows) == found
     return found

@@ -1,5 +1,5 @@
-"""Blocks, as tables: pages composed after the vendors' markup, pages that only look like blocks, and the
-shared saved pages."""
+"""Tests of block detection with tables of pages: imitations of the vendors' markup, pages that only
+resemble blocks, and the saved pages of the shared data."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def shared(name: str) -> list[dict[str, Any]]:
 
 
 def test_saved_pages() -> None:
-    """Every blocked page of the shared set is found, no other is taken for one."""
+    """Exactly the blocked pages of the shared data are detected as blocks."""
     wrong = []
     for row in shared("blocks"):
         found = either(row["status"], row["headers"], base64.b64decode(row["html"]["b64"]), row["url"])
@@ -177,7 +177,7 @@ def test_never_fails(status: int, headers: dict[str, str], body: bytes, url: str
     ],
 )
 def test_hostile_pages_cost_little(part: bytes) -> None:
-    """A pattern that tries each place anew would take minutes."""
+    """A regular expression that restarts at each position would take minutes on these pages."""
     body = b"<title>Denied</title>captcha" + part * ((112 << 10) // len(part))
     began = time.process_time()
     for status in (200, 403, 503):
@@ -194,7 +194,8 @@ def test_what_is_hidden_is_not_read() -> None:
 
 
 def given_marks() -> set[bytes]:
-    """Each mark that a detector asks for: the constants given to `marks`, and the tables."""
+    """Return each mark that a detector looks for: the constants given to `marks`, and the marks of the
+    tables."""
     found = {mark for _, marks in TABLE for mark in marks} | {
         mark for _, _, marks in WIDGETS for mark in marks
     }
@@ -214,7 +215,7 @@ def given_marks() -> set[bytes]:
 
 
 def test_one_pass_tells_of_every_mark() -> None:
-    # looked for in refusals alone
+    # these marks are searched only in pages that refuse access
     refusals = {mark for kind, marks in TABLE if kind == "denied" for mark in marks}
     assert len(given_marks()) > 150
     assert sorted(mark for mark in given_marks() - refusals if not CODE.search(mark)) == []
@@ -222,7 +223,8 @@ def test_one_pass_tells_of_every_mark() -> None:
 
 @pytest.mark.parametrize("mark", sorted(given_marks()))
 def test_many_words_hide_no_mark(mark: bytes) -> None:
-    """A page without a usual title is the same block whether it says much or little, where its code tells it."""
+    """If the HTML code of a page identifies a block, the detected block does not depend on the amount of
+    text."""
     short, long = (
         b"<title>DROP</title><script>" + mark + b"</script><p>" + b"kettles " * n for n in (60, 200)
     )

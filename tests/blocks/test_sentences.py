@@ -1,5 +1,5 @@
-"""What notices say in plain words, in many languages, and what pages say with the same words: composed by
-hand, first judged unseen."""
+"""Tests of block sentences in many languages: block notices, and ordinary pages that use the same words.
+All texts were written by hand before the detector was first run on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAMES = (
 
 
 def rows(name: str) -> list[tuple[int, str, str, str]]:
-    """Status, title, text as HTML and URL of each line: `status|title|text[|url]`."""
+    """Parse each line `status|title|text[|url]` into the status, the title, the text as HTML, and the URL."""
     found = []
     for line in (HERE / name).read_text().splitlines():
         status, title, *text = line.split("|")

@@ -1,4 +1,5 @@
-"""A small bookshop: a listing of two pages, detail pages, a table, and pages that a crawl may not or cannot read."""
+"""A small bookshop: a listing of two pages, detail pages, a table, and pages that a crawl must not read or
+cannot read."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def card(number: int) -> str:
 
 
 def body_of(path: str) -> tuple[int, str]:
-    """The status and the body of a page."""
+    """Return the status and the body of the page at a path."""
     sides = "".join(f'<li><a href="/shelf/{n}">Shelf {n}</a></li>' for n in range(30))
     if path == "/":
         rest = '<a href="https://other.example/">o</a><a href="/secret/x">s</a><a rel="nofollow" href="/nf">n</a>'
@@ -86,4 +87,4 @@ class Bookshop(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""

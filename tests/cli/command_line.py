@@ -1,4 +1,4 @@
-"""The command line from outside, and the small local web that it is tried on."""
+"""Helpers that run the command line in its own process, and the small local web that the commands crawl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGES = 12
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """PAGES pages that link to one another, a robots.txt, a page that is slow."""
+    """Serves PAGES pages that link to one another, and a robots.txt."""
 
     asked: ClassVar[list[str]] = []
 
@@ -36,13 +36,13 @@ class Pages(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 def begin(
     room: Path, *words: str, code: str = "from gossamer.cli import main; main()", **more: Any
 ) -> subprocess.Popen[str]:
-    """Starts a command. `code`: the Python code that runs it."""
+    """Start a command. `code` is the Python code that runs the command."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
     pipes = {

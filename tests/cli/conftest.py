@@ -1,4 +1,4 @@
-"""A small local web, and a folder whose store does not outlive its test."""
+"""Fixtures: a small local web, and a folder whose store is stopped after the test."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def web() -> Iterator[str]:
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    run_json = tmp_path / ".gossamer" / "store" / "run.json"  # a store that a killed door left
+    run_json = tmp_path / ".gossamer" / "store" / "run.json"  # the store that a killed command left running
     if run_json.exists():
         os.kill(json.loads(run_json.read_text())["pid"], signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`gossamer audit`: reports, comparison, exit codes, and sites that cannot be audited."""
+"""Tests of `gossamer audit`: reports, comparisons, exit codes, and sites that cannot be audited."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ HEAD = '<html lang="en"><head><meta name="viewport" content="width=device-width"
 
 
 class Docs(http.server.BaseHTTPRequestHandler):
-    """A small site with some faults. `pages`: by path, what replaces the usual page."""
+    """A small documentation site with some faults. `pages`: replacements of the usual pages, keyed by
+    path."""
 
     pages: ClassVar[dict[str, tuple[int, str, bytes]]] = {}
     asked: ClassVar[list[str]] = []
@@ -46,7 +47,7 @@ class Docs(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the server calls it by this name
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 def page(path: str) -> tuple[int, str, bytes]:
@@ -128,7 +129,7 @@ def test_all_outputs(tmp_path: Path, docs: str) -> None:
     space = {"g": "http://gexf.net/1.3"}
     nodes = {node.get("id") for node in graph.iterfind(".//g:node", space)}
     edges = list(graph.iterfind(".//g:edge", space))
-    assert len(nodes) == PAGES + 2  # the first page, and the one that is gone
+    assert len(nodes) == PAGES + 2  # the graph also contains the first page and the missing page
     assert {edge.get("source") for edge in edges} | {edge.get("target") for edge in edges} <= nodes
     listed = etree.fromstring(gzip.decompress((tmp_path / "sitemap.xml.gz").read_bytes()))
     assert len(listed) == done["indexable"] == PAGES + 1
@@ -187,7 +188,7 @@ def test_killed_audit_continues(tmp_path: Path, docs: str) -> None:
     done = audited(tmp_path, docs)
     assert (done["audit"], done["pages"], done["whole"]) == (1, PAGES + 1, True)
     again = {path for path in Docs.asked if path in seen and path.startswith("/p")}
-    assert len(again) <= 4  # those that were under way
+    assert len(again) <= 4  # only the requests in flight at the kill are repeated
     assert done["by"]["broken-link"]["count"] == 1
 
 
@@ -305,7 +306,7 @@ def test_stored_pages_are_audited_without_a_request(tmp_path: Path, docs: str) -
     assert Docs.asked == []
     fresh = audited(tmp_path, docs, "--database", "live.db")
     counts = {name: one["count"] for name, one in fresh["by"].items() if one["count"]}
-    for name in ("slow-page", "sitemap-missing"):  # what stored pages do not tell
+    for name in ("slow-page", "sitemap-missing"):  # stored pages lack the data for these checks
         counts.pop(name, None)
     assert live == counts
 

@@ -1,5 +1,5 @@
-"""Blocks as people meet them: what a crawl, `explain`, `host show` and `try` tell of them, and a site's own
-word."""
+"""Tests of the reports of blocks by `crawl`, `explain`, `host show` and `try`, and of a site file that
+decides itself which pages are blocks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAGES: dict[str, tuple[int, bytes]] = {
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A shop; `/late` is a challenge once."""
+    """A shop. The first request for `/late` gets a challenge."""
 
     asked: ClassVar[list[str]] = []
 
@@ -93,8 +93,8 @@ def test_a_crawl_with_blocks(shop: str, tmp_path: Path, capsys: pytest.CaptureFi
     summary = told(capsys, *crawl, *data)
     assert summary["errors"] == {"blocked": 2, "http-4xx": 1}
     assert (summary["pages"], summary["dead"], summary["retried"]) == (6, 2, 3)
-    assert "/hidden" not in Answers.asked  # a block is not parsed
-    assert Answers.asked.count("/late") == 2  # nor kept in the cache
+    assert "/hidden" not in Answers.asked  # links of a block page are not followed
+    assert Answers.asked.count("/late") == 2  # the block page was not cached
     rows = {row["url"].removeprefix(shop): row["error"] for row in lines(tmp_path / "out.jsonl")}
     assert {path for path, error in rows.items() if error == "blocked"} == {"/akamai", "/sorry"}
     assert rows["/forbidden"] == "http-4xx"

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""A crawl that came to nothing for a certain reason ends with 5 and says why in its last line."""
+"""If a known cause leaves a crawl without results, the exit code is 5, and the last line names the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control verbs on a store that holds a running, a stopped and a finished crawl."""
+"""Tests of the control commands on a store that contains a running, a stopped and a finished crawl."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = Policy(delay=0, obey_robots=False, per_host=100)
 
 
 class Desk:
-    """Runs verbs on one store and looks at what they print."""
+    """Runs commands on one store, and returns their output."""
 
     def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.url, self.capsys = url, capsys
@@ -70,7 +70,8 @@ def desk(
 async def fill(
     store: Store, name: str, state: str = "running", pages: int = 6, pid: int | None = None
 ) -> None:
-    """A crawl with pages of two hosts; those of A done, dead and retrying, the rest waiting."""
+    """Create a crawl with pages on two hosts. The pages of host A are done, dead or waiting for a retry;
+    those of host B wait for their first visit."""
     crawls = Crawls(store)
     await crawls.begin(name, Spec([f"https://{A}/"]), [])
     if pid is not None:
@@ -127,7 +128,7 @@ def test_status_shows_how_many_pages_each_process_gets_at_once(desk: Desk) -> No
         await fill(store, "one")
         scores = Scores(store, "one")
         now = await scores.now()
-        old = {"name": "w@b.2", "at": now}  # a record of an earlier version
+        old = {"name": "w@b.2", "at": now}  # a record that an earlier version wrote
         await scores.tell("w@b.2", json.dumps(old).encode())
         for name, age in (("w@a.1", 0.0), ("w@dead.3", 60.0)):
             record = WorkerScore(name, at=now - age, concurrency=81, limit="latency")
@@ -190,7 +191,7 @@ def test_each_verb_on_a_crawl_that_has_ended(desk: Desk, ended: str) -> None:
     assert code == 0
     summary = desk.json("status", "one")
     if ended in ("stopped", "limited"):
-        assert "9 URLs that waited are dropped" in err
+        assert "9 pending URLs are dropped" in err
         assert (summary["state"], summary["pending"], summary["failed"], summary["pages"]) == (
             "cancelled",
             0,
@@ -283,7 +284,7 @@ def test_hosts(desk: Desk) -> None:
     assert desk("host", "show", "nobody.example") == (
         2,
         "",
-        "gossamer: no crawl has met the host nobody.example\n",
+        "gossamer: no crawl knows the host nobody.example\n",
     )
     assert desk("host", "rate", B, "slow")[0] == 2
     assert desk("host", "show", "a b")[0] == 2
@@ -308,7 +309,7 @@ def test_a_store_that_does_not_answer(capsys: pytest.CaptureFixture[str], tmp_pa
 def test_a_folder_without_crawls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code = run(["status", "--data", str(tmp_path / "none")])
     assert code == 2
-    assert "no crawl was made in" in capsys.readouterr().err
+    assert "there is no crawl in" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 

@@ -1,4 +1,4 @@
-"""`doctor --size`: what bounds a crawl, how long it takes, what it needs; as tables."""
+"""Tests of `doctor --size`, which prints tables of a crawl's bottleneck, duration and required resources."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_memory_is_bounded_by_hosts() -> None:
         ({"hosts": 5}, "--urls N is missing"),
         ({"hosts": 0, "urls": 1}, "--hosts is 1 or more"),
         ({"hosts": 1, "urls": 1, "workers": 0}, "--workers is 1"),
-        ({"hosts": 1, "urls": 1, "delay": "x"}, "--delay x: it is a time"),
+        ({"hosts": 1, "urls": 1, "delay": "x"}, "--delay x: must be a time"),
         ({"hosts": 1, "urls": 1, "seconds": "x"}, "--answer x"),
         ({"hosts": 1, "urls": 1, "per_host": -1}, "--per-host is 1"),
     ],

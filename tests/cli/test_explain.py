@@ -1,4 +1,5 @@
-"""`explain` on real crawls: each skip reason and each place, with the line, pattern or limit that decided."""
+"""Tests of `explain` on real crawls: each skip reason and each state of a URL is reported with the line,
+pattern or limit that decided."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\n"
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A small web: host 127.0.0.1 has one page of each kind, 127.0.0.2 is linked to only, 127.0.0.3 is a site
-    file's."""
+    """A small web of three hosts: 127.0.0.1 serves one page of each kind, only links lead to 127.0.0.2,
+    and 127.0.0.3 belongs to a site file."""
 
     asked, hold = threading.Event(), threading.Event()
 
@@ -75,7 +76,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 class Crawled(NamedTuple):
-    """Where the crawls are."""
+    """The data folder of the crawls, and the port of their web server."""
 
     data: str
     port: int
@@ -83,7 +84,8 @@ class Crawled(NamedTuple):
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    """`lawless`, of a site with robots=False, has finished; `c` runs, and one of its pages does not come."""
+    """Run two crawls. `lawless` is finished, and its site has robots=False. `c` is still running, because
+    the server holds back one page."""
     folder = tmp_path_factory.mktemp("explain")
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -128,7 +130,7 @@ site = Site("lawless", seeds=["http://127.0.0.3:{port}/private/x"], robots=False
 
 
 def wait_until_quiet(data: str) -> None:
-    """All is settled but the page that does not come, and what waits behind it."""
+    """Wait until only the held-back page and the URLs queued behind it are unsettled."""
     assert Answers.asked.wait(60)
     log, deadline = Path(data) / "c" / "attempts.jsonl", time.monotonic() + 60
     while not all(f'{end}"' in log.read_text() for end in ("/late", "/4")):

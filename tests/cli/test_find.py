@@ -1,4 +1,5 @@
-"""`gossamer find` on what crawls kept: page records, whole pages, and nothing."""
+"""Tests of `gossamer find` on stored crawls: crawls with page records, with whole pages, and without
+either."""
 
 from __future__ import annotations
 
@@ -118,7 +119,7 @@ def test_page_records_in_postgresql_are_searched(room: Path) -> None:
         crawl(room, "--text", "--name", "c", "-o", server.url, "--refresh")
         assert urls(room, "trains") == ["http://e.example/a.html"]
         assert urls(room, "黒猫") == []
-    # without the server, the rows in the crawl's own folder are read
+    # while the server is down, `find` reads the rows in the crawl's own folder
     assert urls(room, "trains") == ["http://e.example/a.html"]
 
 

@@ -1,4 +1,4 @@
-"""`status --freshness` and `changed`, on a crawl that visits its pages again."""
+"""Tests of `status --freshness` and `changed` on a crawl that revisits its pages."""
 
 from __future__ import annotations
 

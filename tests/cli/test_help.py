@@ -1,4 +1,5 @@
-"""Help: groups of commands and options, examples that work, and a width that follows the terminal."""
+"""Tests of the help texts: groups of commands and options, examples that work, and a width that follows
+the terminal."""
 
 from __future__ import annotations
 

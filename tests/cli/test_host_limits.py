@@ -1,5 +1,5 @@
-"""`--host-bytes` and `--host-time` on real crawls: what a host is asked for, what the doors say of it, and
-how a larger limit goes on."""
+"""Tests of `--host-bytes` and `--host-time` on real crawls: the requests that a host gets, the output of
+`explain` and `host show`, and the continuation with a higher limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ PAGES = 12
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """Two hosts of an index and pages: those of 127.0.0.1 have 1,000 bytes, those of 127.0.0.2 ten."""
+    """Two hosts, each with an index and pages. A page has 1,000 bytes on 127.0.0.1 and ten bytes on
+    127.0.0.2."""
 
     asked: ClassVar[list[tuple[str, str]]] = []
 

@@ -1,4 +1,5 @@
-"""`--json` and `--quiet`: every verb takes them, and then stdout has JSON alone, stderr nothing."""
+"""Tests of `--json` and `--quiet`: every command accepts them, and then prints only JSON to stdout and
+nothing to stderr."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from gossamer.cli.printing import put_json
 __all__ = ["desk"]
 
 BY_HAND = {"metrics", "shell", "worker"}
-"""They end when somebody ends them, and have nothing to say at the end."""
+"""Commands that run until they are interrupted, and print no result at their end."""
 OF_JSON = {"config schema"}
-"""It prints JSON as it is."""
+"""Commands that always print JSON."""
 
 
 def leaves(group: click.Group = app, path: str = "") -> Iterator[tuple[str, set[str]]]:

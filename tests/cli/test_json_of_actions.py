@@ -1,4 +1,5 @@
-"""What verbs that act say to programs: one object on stdout, nothing on stderr."""
+"""Tests of `--json` for commands that change something: they print one object to stdout and nothing to
+stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`gossamer keywords` from outside: one command from a URL to the counts, stops and kills, and what is told."""
+"""Tests of `gossamer keywords` as a process: one command from a URL to the counts, interruptions, kills,
+and error messages."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ PAGES = 30
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
-    """Pages in a ring, each with its own text: page N has `tea` N times, if N is below `known`."""
+    """Pages in a ring, each with its own text. Page N contains `tea` N times, if N is below `known`."""
 
     known: ClassVar[int] = PAGES
     delay: ClassVar[float] = 0.0
@@ -45,7 +46,7 @@ class Shop(http.server.BaseHTTPRequestHandler):
         )
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def shop() -> Iterator[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    for found in tmp_path.glob("*/.gossamer/store/run.json"):  # a store that a killed command left
+    for found in tmp_path.glob("*/.gossamer/store/run.json"):  # the stores that killed commands left running
         try:
             os.kill(json.loads(found.read_text())["pid"], signal.SIGTERM)
         except (ProcessLookupError, ValueError):
@@ -66,8 +67,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def due(pages: int) -> tuple[int, int]:
-    """How often the main texts of the first pages have `tea`, and how many of them. The link to the next page is
-    part of the text."""
+    """Return the expected count of `tea` in the main texts of the first `pages` pages, and the number of
+    these pages. The text of a page includes the link to the next page."""
     return sum(range(pages)), pages
 
 
@@ -179,7 +180,7 @@ def test_killed_crawl_continues_and_counts_are_exact(folder: Path, shop: str) ->
     found = json.loads(out)
     assert found["result"]["counted"] == PAGES
     for one in [*found["keywords"], *reference["keywords"]]:
-        one.pop("contexts")  # those of the pages that were crawled first
+        one.pop("contexts")  # contexts depend on the order in which the pages were crawled
     assert found["keywords"] == reference["keywords"]
     assert len(list(folder.glob("keywords/runs/*"))) == 1
 
@@ -238,7 +239,7 @@ def test_wrong_words_are_told(folder: Path, words: tuple[str, ...], code: int, t
 
 
 def test_two_commands_at_once(folder: Path) -> None:
-    """Each command has a run of its own, or is told that another one has it."""
+    """Each command either gets a run of its own, or reports that another process works on the run."""
     text = "".join(
         f'{{"url": "https://a.example/{n}", "text": "green tea {n} {n * 7} {n * 11}"}}\n' for n in range(500)
     )

@@ -1,4 +1,4 @@
-"""What the screen of a terminal shows of a crawl, at several widths: real processes on a real terminal."""
+"""Tests of the live display of a crawl at several terminal widths, with real processes on a real terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ LONG = "a-page-with-a-name-that-is-longer-than-a-narrow-terminal"
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
-    """Pages that link to the next three; every seventeenth does not exist, every twenty-third is broken."""
+    """Pages that link to the next three pages. Every seventeenth page is missing, and every twenty-third
+    is broken."""
 
     def do_GET(self) -> None:
         status, body = 200, ""
@@ -93,7 +94,7 @@ def test_the_screen_of_a_running_crawl(shop: str, tmp_path: Path, columns: int) 
 
 
 def test_the_lines_stay_in_their_place(shop: str, tmp_path: Path) -> None:
-    """One display on the screen after each update, at the same row, and nothing of it above."""
+    """After each update, the screen contains exactly one display, which starts in the top row."""
     terminal = TerminalProcess(crawl(shop, "--delay", "0.05", "--limit", "60"), tmp_path)
     assert terminal.end() == 0
     frames = [frame for frame in terminal.screen.frames if any("known URLs" in line for line in frame)]

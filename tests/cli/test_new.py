@@ -1,4 +1,5 @@
-"""`gossamer new` and `gossamer check --update` by the command line, on a listing, a product and a table."""
+"""Tests of `gossamer new` and `gossamer check --update` as commands, on a listing, a product page and a
+table."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def test_a_listing_gives_a_site_that_crawls_all_its_products(
     ]
     text = (room / "site.py").read_text()
     assert "    price: Decimal | None\n" in text
-    assert '@site.page(r"^/book-' not in text  # the parts of a path are compared whole
+    assert '@site.page(r"^/book-' not in text  # path patterns contain only whole path segments
     assert 'yield from page.follow("article.product_pod a")' in text
     assert run(["check", "site.py"]) == 0
     (item,) = json.loads((room / "site" / "expected" / "detail.json").read_text())

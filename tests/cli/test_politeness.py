@@ -1,4 +1,5 @@
-"""What people see of breakers, lanes and caps, on a real store: `host show`, `explain`, `status`, `rate`."""
+"""Tests of circuit breakers, lanes and rate caps in the output of `host show`, `explain`, `status` and
+`rate`, on a real store."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ A = "a.example"
 
 
 class Desk:
-    """Runs verbs on one store and looks at what they print."""
+    """Runs commands on one store, and returns their output."""
 
     def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.url, self.capsys = url, capsys
@@ -63,7 +64,7 @@ def desk(
 
 
 async def fill(store: Store, lane: str = "http", faults: int = 0) -> None:
-    """A crawl whose host failed so often in a row."""
+    """Create a crawl whose host has failed `faults` times in a row."""
     await Crawls(store).begin("c", Spec([f"https://{A}/"]), [])
     frontier = Frontier(store, "c", Policy(delay=0, obey_robots=False, per_host=100))
     bucket, flat = bucket_of(A, store.buckets), []

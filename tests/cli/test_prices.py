@@ -1,4 +1,4 @@
-"""`gossamer prices`: plans, lists with bad lines, and one page tried."""
+"""Tests of `gossamer prices`: plans, target lists with invalid lines, and `try` on one page."""
 
 from __future__ import annotations
 

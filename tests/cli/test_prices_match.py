@@ -1,4 +1,4 @@
-"""`gossamer prices match` and `review` on a small history."""
+"""Tests of `gossamer prices match` and `review` on a small history."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_keys_decide_undo_and_quit(folder: Path) -> None:
     leader, follower = pty.openpty()
     with subprocess.Popen([*WORDS, "review"], cwd=folder, stdin=follower, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        while b" of 2" not in process.stdout.readline():  # the keys are read from now on
+        while b" of 2" not in process.stdout.readline():  # after this line of output, the command reads keys
             pass
         os.write(leader, b"xyuns")
         told = process.stdout.read().decode()

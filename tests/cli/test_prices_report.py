@@ -1,4 +1,4 @@
-"""`gossamer prices moves`, `market`, `stale` and `report` on a small history."""
+"""Tests of `gossamer prices moves`, `market`, `stale` and `report` on a small history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 
 DAY = 86_400.0
 VISITS = 14
-"""Enough visits to confirm a change in a new shop."""
+"""Enough visits to confirm a price change in a new shop."""
 
 
 def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +35,8 @@ def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a history: the kettle of shop `a` got cheaper four days ago, nothing was found since."""
+    """Return a folder with a price history: the kettle of shop `a` became cheaper four days ago, and no
+    price was found since."""
     now = time.time()
     with History(str(tmp_path / "prices.db")) as history:
         history.list_targets(

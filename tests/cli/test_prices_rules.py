@@ -1,4 +1,4 @@
-"""`gossamer prices alert`, `rules`, `failing` and `shops` on a small history."""
+"""Tests of `gossamer prices alert`, `rules`, `failing` and `shops` on a small history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def visit(history: History, time: float, **states: OfferState) -> None:
-    """A run in which all targets have a price, except those with a state."""
+    """Record a run. Every target has a price, except the targets for which a state is given."""
     history.begin_run()
     history.record(
         [
@@ -48,7 +48,7 @@ def visit(history: History, time: float, **states: OfferState) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a history of two runs: one target moved."""
+    """Return a folder with a history of two runs, in which one target moved to a new URL."""
     with History(str(tmp_path / "prices.db")) as history:
         history.list_targets(
             [

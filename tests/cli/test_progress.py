@@ -1,5 +1,5 @@
-"""What a person at a terminal sees while a crawl runs, and what a log gets instead: real processes, a real
-terminal."""
+"""Tests of the progress of a running crawl, as a terminal displays it and as a log file receives it, with
+real processes on a real terminal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def nobody_is_left(tmp_path: Path) -> Iterator[None]:
 
 
 class Terminal:
-    """A crawl whose stderr and stdin are a terminal."""
+    """A crawl whose stdin and stderr are a terminal."""
 
     def __init__(self, words: list[str], env: dict[str, str] | None = None) -> None:
         self.ours, theirs = pty.openpty()
@@ -75,13 +75,13 @@ class Terminal:
         self.text = ""
 
     def until(self, text: str) -> None:
-        """Read until the text was shown; all of it when the process ends."""
+        """Read until the text appears in the output. With an empty text, read until the process ends."""
         deadline = time.monotonic() + 60
         while text not in self.text or not text:
             assert time.monotonic() < deadline, self.text
             try:
                 raw = os.read(self.ours, 65536)
-            except OSError:  # the other end is closed
+            except OSError:  # the process closed its end of the terminal
                 raw = b""
             if not raw:
                 assert not text, self.text
@@ -153,7 +153,7 @@ def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
     again.until("a second signal stops immediately")
     with contextlib.suppress(ProcessLookupError):
         os.kill(again.process.pid, signal.SIGINT)
-    assert again.end() in (11, 13)  # the first may have been enough
+    assert again.end() in (11, 13)  # the first signal may have stopped the crawl before the second arrived
     assert "nothing is lost" in again.text
 
 
@@ -205,7 +205,7 @@ def test_lines_of_the_display() -> None:
 
 
 def test_a_wait_for_retries_is_told_with_its_end() -> None:
-    """Not one word of "left": what only waits has no pace."""
+    """The display shows no remaining time ("left"), because a crawl that only waits has no rate."""
     waits = live()
     waits.left, waits.retries = None, Retries(5, 43.0, 2100.0)
     lines = plain(waits)
@@ -216,7 +216,8 @@ def test_a_wait_for_retries_is_told_with_its_end() -> None:
 
 
 async def test_the_retries_of_a_running_crawl(tmp_path: Path) -> None:
-    """A server that answers 500: the URLs wait, and no end is promised."""
+    """The server answers every request with status 500: the URLs wait for a retry, and no remaining time
+    is estimated."""
     seen: list[Live] = []
     stop = asyncio.Event()
 
@@ -288,7 +289,7 @@ def test_who_waits_for_a_host_hears_why(tmp_path: Path, answer: str) -> None:
 
 
 def refuse(server: socket.socket) -> None:
-    """Says 503 to everybody."""
+    """Answer every request with status 503."""
     with contextlib.suppress(OSError):
         while True:
             client, _ = server.accept()

@@ -1,4 +1,4 @@
-"""`gossamer ranks`: the tables of a small history as text, CSV and JSON, and wrong words."""
+"""Tests of `gossamer ranks`: the tables of a small history as text, CSV and JSON, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ OWN, RIVAL = "own.example", "xn--mnchen-3ya.example"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of two days: the position falls from 2 to 5, and another keyword fails."""
+    """Return a folder with a history of two days: one keyword's position falls from 2 to 5, and the checks
+    of another keyword fail."""
     room = tmp_path_factory.mktemp("ranks")
     now = [time.time() - DAY_S]
     with RankHistory(str(room / "ranks.db"), lambda: now[0]) as history:
@@ -120,7 +121,7 @@ def test_a_plan_of_own_searches_counts_the_exits(tmp_path: Path) -> None:
 
     alone = hours()
     assert hours("--proxies", "p.txt") == pytest.approx(alone / 4)
-    shared = "valkey://127.0.0.1/0"  # a shared store has one pace
+    shared = "valkey://127.0.0.1/0"  # with a shared store, all proxies together have one request rate
     assert hours("--proxies", "p.txt", "--store", shared) == alone
     assert hours("--proxies", "p.txt", "-s", f"store={shared}") == alone
     code, _, err = gossamer(tmp_path, "ranks", "plan", "k.csv", "--provider", "serper", "--proxies", "p.txt")

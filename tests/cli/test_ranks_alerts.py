@@ -1,5 +1,6 @@
-"""`gossamer ranks run` and `gossamer ranks alert` from a provider to real receivers: a webhook, Slack, a mail and a
-program hear of moves, features and layout drift, each once; a check that failed is never a lost position."""
+"""Tests of `gossamer ranks run` and `gossamer ranks alert`, from a provider to real receivers. A webhook,
+Slack, a mail and a program each receive every move, feature and layout drift exactly once, and a failed
+check is never reported as a lost position."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ EMPTY = (200, {"searchParameters": {"q": "kettle"}, "organic": [], "credits": 1}
 
 
 class Watched:
-    """Keywords that are watched at a provider, whose places a test changes, with one receiver of each kind."""
+    """Tracked keywords at a search provider whose positions a test changes, with one receiver of each
+    kind."""
 
     def __init__(self, folder: Path, provider: SearchProvider, hook: Receiver, mail: MailServer) -> None:
         self.folder, self.provider, self.hook, self.mail = folder, provider, hook, mail
@@ -69,12 +71,12 @@ class Watched:
         return found
 
     def day(self, code: int = 0) -> dict[str, list[str]]:
-        """Runs, and sends alerts. Returns the texts that the webhook got, by rule, after comparing them with what the
-        other receivers got."""
+        """Check the keywords, then send the alerts. Return the texts that the webhook received, keyed by
+        rule, after comparing them with the texts of the other receivers."""
         calls, letters = len(self.hook.calls), len(self.mail.letters)
         status, _, err = gossamer(self.folder, "ranks", "run", "keywords.csv", "-q")
         assert status == code, err
-        for _ in range(2):  # the second call sends nothing
+        for _ in range(2):  # the second call sends no further alerts
             status, _, err = gossamer(self.folder, "ranks", "alert")
             assert status == 0, err
         got = {call.path: json.loads(call.body) for call in self.hook.calls[calls:]}
@@ -121,7 +123,8 @@ def test_checks_that_failed_are_no_lost_positions(watched: Watched) -> None:
     watched.places |= dict.fromkeys(WORDS[3:], 15)
     watched.provider.features = SNIPPET
     assert watched.day() == {}
-    watched.provider.errors = [EMPTY] * len(WORDS)  # billed, and without results
+    # the provider bills this response, which contains no results
+    watched.provider.errors = [EMPTY] * len(WORDS)
     assert list(watched.day(code=9)) == ["failing"]
     watched.provider.errors = [EMPTY, None, FORMLESS, None, EMPTY, None, FORMLESS]
     assert not {"falls", "missing", "lost"} & watched.day().keys()

@@ -1,4 +1,4 @@
-"""A command that cannot work forgets and overwrites nothing: what was found before is all there."""
+"""If a command is refused, it deletes and overwrites nothing: all earlier results remain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BAD = {
 
 
 def status_of(room: Path) -> dict[str, Any]:
-    """The crawl's status, without what changes by itself."""
+    """Return the crawl's status without the current time, which always changes."""
     found: dict[str, Any] = json.loads(gossamer(room, "status", "c", "--json")[1])
     del found["now"]
     return found

@@ -1,5 +1,5 @@
-"""The ladder as people meet it: a wall that lets browsers pass is climbed once, remembered, shown, and fixed
-by hand."""
+"""Tests of the ladder on a host that serves only browsers. The crawl climbs once, remembers and reports
+the rung, and obeys a rung that is fixed by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ DELAY = 0.05
 
 
 class Wall(http.server.ThreadingHTTPServer):
-    """Who says that it is a browser gets all; who does not, the news and nothing else, not even robots.txt."""
+    """Serves all pages to clients with a browser's user agent. Other clients get only the pages below
+    /news/, and no robots.txt."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
@@ -61,7 +62,7 @@ def wall() -> Iterator[Wall]:
 
 
 def crawl(capsys: pytest.CaptureFixture[str], wall: Wall, name: str, **changed: str) -> Any:
-    """A crawl of the whole host; its summary."""
+    """Crawl the whole host, and return the summary."""
     options = {"delay": str(DELAY), "ladder": "plain,impersonated", "retries": "none", **changed}
     words = [word for key, value in options.items() for word in (f"--{key}", value)]
     target = f"http://127.0.0.1:{wall.server_port}/"

@@ -1,4 +1,4 @@
-"""`--scope page` follows no links; what a sitemap names are seeds, and they are fetched."""
+"""`--scope page` follows no links. The URLs of a sitemap are seeds, so they are fetched."""
 
 from __future__ import annotations
 

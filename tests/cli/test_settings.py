@@ -1,4 +1,5 @@
-"""Settings: values as people write them, sources and their order, mistakes and the nearest name, secrets."""
+"""Tests of settings: the notation of values, the precedence of sources, error messages that suggest the
+nearest name, and secrets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Two crawls and one file: the second is refused while the first writes it, and by no crawl that ended or
-died."""
+"""Tests of two crawls with the same output file: while one crawl writes the file, another crawl is
+refused. A crawl that has stopped or died does not block the file."""
 
 from __future__ import annotations
 

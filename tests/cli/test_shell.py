@@ -1,4 +1,4 @@
-"""`gossamer shell`: the names of the prompt, and lines that come through a pipe or a terminal."""
+"""Tests of `gossamer shell`: the names at the prompt, and input lines from a pipe or a terminal."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_edited_function_is_tried_at_once(room: Path, shop: str) -> None:
 def test_view_saves_the_page_and_links_are_listed(room: Path, shop: str) -> None:
     code, out, _ = gossamer(room, "shell", f"{shop}/", text="links()\nopen(view()).read()[:60]\nitems()\n")
     assert code == 0
-    assert f"'{shop}/page-2.html'" not in out  # after the first twenty
+    assert f"'{shop}/page-2.html'" not in out  # `links()` prints only the first twenty links
     assert "... 40 in all" in out
     assert f'<base href="{shop}/">' in out
     assert out.splitlines()[-1] == "[]"
@@ -107,7 +107,7 @@ def test_an_error_does_not_end_the_shell(room: Path, shop: str) -> None:
 
 def test_a_terminal_shows_five_lines_and_completes(room: Path, shop: str) -> None:
     terminal, slave = pty.openpty()
-    # IPython may be installed where the test runs
+    # prevent the import of IPython, which may be installed
     code = "import sys; sys.modules['IPython'] = None; from gossamer.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "shell", f"{shop}/", "--site", "books.py"],
@@ -131,7 +131,7 @@ def test_a_terminal_shows_five_lines_and_completes(room: Path, shop: str) -> Non
 
 
 def until(terminal: int, end: str) -> str:
-    """What a terminal shows until it ends with a text."""
+    """Return the terminal's output up to the given text."""
     shown, deadline = "", time.monotonic() + 30
     while not shown.endswith(end):
         assert time.monotonic() < deadline, shown

@@ -1,4 +1,4 @@
-"""Signals, processes and modules: what comes to a crawl from around it."""
+"""Tests of a crawl's environment: signals, processes, and files that have the names of modules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_ctrl_c_twice_ends_a_site_function_that_does_not_end(room: Path, web: st
     assert "nothing is lost" in err
 
 
-# the second never looks for signals
+# long-running C code: the regular expression checks for signals, the sum never does
 STUCK = ("re.search('(a|aa)+$', 'a' * 90 + '!')", "sum(itertools.repeat(0))")
 
 
@@ -75,7 +75,7 @@ def test_ctrl_c_twice_ends_a_c_function_that_keeps_the_interpreter(
     )
     process = begin(room, "crawl", "shop.py", "-o", "out.jsonl", "--processes", str(processes))
     wait_for(process, room / "began.txt", 1)
-    for _ in range(3):  # the process that reads the page may be a child, so that its parent hears the first
+    for _ in range(3):  # if a child process reads the page, the parent process handles the first signal
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
     process.communicate(timeout=15)
@@ -117,7 +117,8 @@ def test_ctrl_c_once_names_the_line_that_does_not_end(room: Path, web: str) -> N
 def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: Path, web: str) -> None:
     for name in ("calendar.py", "html.py", "email.py"):
         (room / name).write_text("raise RuntimeError('not this one')\n")
-    code = "import sys; sys.path.remove(''); from gossamer.cli import main; main()"  # as the command has it
+    # the installed command does not have '' in sys.path
+    code = "import sys; sys.path.remove(''); from gossamer.cli import main; main()"
     words = [
         sys.executable,
         "-c",

@@ -1,4 +1,5 @@
-"""A start imports and asks only what the crawl needs. The figures are in benchmarks/results/start.txt."""
+"""At its start, a crawl imports only the modules and sends only the store commands that it needs. The
+figures are in benchmarks/results/start.txt."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ UNUSED = {
 }
 """Modules that a plain crawl never uses."""
 LATER = {"turbohtml"}
-"""Modules that a crawl uses after its first request."""
+"""Modules that a crawl uses only after its first request."""
 RECORDER = """
 import json, sys
 
@@ -65,7 +66,8 @@ finally:
 
 @pytest.fixture(scope="module")
 def seen(web: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a crawl of a small web imported and asked: all of it, and until its `first` request."""
+    """Return the modules that a crawl of a small web imported and the counts of its calls to the store.
+    `first` contains the same values at the time of the crawl's first request."""
     room: Path = tmp_path_factory.mktemp("start")
     words = [
         "crawl",

@@ -1,4 +1,5 @@
-"""Verbs that steer a crawl while it takes a step of its own, or belongs to a fleet."""
+"""Tests of control commands for a crawl that changes its state at the same time, or that belongs to a
+fleet."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def test_workers_that_begin_nothing_more_end_no_crawl(desk: Desk, verb: str, end
 def test_workers_that_were_told_so_just_now_end_no_crawl_either(
     desk: Desk, verb: str, ends: str, when: float
 ) -> None:
-    """Their records say it two seconds later."""
+    """Workers receive the order immediately, and their records show the new state two seconds later."""
 
     async def told(store: Store) -> tuple[str, int]:
         await fill(store, "one")
@@ -103,7 +104,8 @@ def test_workers_that_were_told_so_just_now_end_no_crawl_either(
 
 
 def test_what_a_draining_worker_is_at_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crawl is not ended while its claims are out: the queue that is dropped is whole."""
+    """The command waits for the claims of a draining worker before it ends the crawl, so a dropped queue
+    is complete."""
     monkeypatch.setattr(steering, "END_TIMEOUT_S", 0.3)
 
     async def at_work(store: Store) -> tuple[bool, bool]:

@@ -1,4 +1,4 @@
-"""Standard input, output and error that are closed, full, or of an encoding that knows few letters."""
+"""Tests of standard streams that are closed or full, or whose encoding has few characters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def room(tmp_path: Path) -> Path:
 
 
 def shell(room: Path, words: str, redirected: str = "", **env: str) -> tuple[int, str, str]:
-    """What `gossamer WORDS` does under a shell's redirections: code, stdout, stderr."""
+    """Run `gossamer WORDS` with the shell's redirections, and return the exit code, stdout and stderr."""
     line = f"{sys.executable} -c 'from gossamer.cli import main; main()' {words} {redirected}"
     clean = (
         {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}

@@ -1,4 +1,4 @@
-"""Tables fit a terminal, and are whole elsewhere."""
+"""Tables fit the width of a terminal. Without a terminal, tables are not shortened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gossamer top` at a terminal: what it shows, and its keys."""
+"""Tests of `gossamer top` on a terminal: its display and its keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`gossamer try`: the function that reads a page, its requests, and the crawl's decision on each link."""
+"""Tests of `gossamer try`: the function that reads a page, its requests, and the crawl's decision on each
+link."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def test_the_links_have_the_decision_of_the_crawl(
     reasons = {one["url"]: one["reason"] for one in found["links"] if not one["followed"]}
     assert reasons.pop("https://other.example/") == reasons.pop(f"{shop}/secret/x") == "not yielded"
     assert reasons.pop(f"{shop}/nf") == "nofollow"
-    assert set(reasons.values()) == {"not yielded"}  # the shelves
+    assert set(reasons.values()) == {"not yielded"}  # the function does not yield the links to the shelves
     assert found["skipped"] == {"scope": 1, "robots": 1, "nofollow": 1}
     assert run(["crawl", "books.py", "--delay", "0", "--pages", "pages.jsonl", "--quiet"]) == 0
     crawled = {json.loads(line)["url"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()}

@@ -1,4 +1,4 @@
-"""A small shop on loopback, which the tests of the Python API crawl."""
+"""A small local shop, which the tests of the Python API crawl."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = {
 
 @pytest.fixture(scope="session")
 def shop() -> Iterator[str]:
-    """The URL of the shop, without a slash at its end."""
+    """Serve the shop, and yield its URL without a trailing slash."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -38,7 +38,7 @@ def shop() -> Iterator[str]:
             self.wfile.write(body.encode())
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Disable the request log."""
 
     with answering(Handler) as port:
         yield f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""`gossamer.add`: URLs for a crawl of a data folder."""
+"""Tests of `gossamer.add`, which adds URLs to a crawl of a data folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.errors import UnknownOption, UsageError
 
 @pytest.fixture
 def data(shop: str, tmp_path: Path) -> Path:
-    """A data folder with the finished crawl `teas` of the front page."""
+    """Return a data folder with the finished crawl `teas`, which visited two pages of the shop."""
     folder = tmp_path / "data"
     front = {"data": folder, "name": "teas", "delay": 0, "scope": "host", "include": "tea/1"}
     assert gossamer.run(shop, output=str(tmp_path / "out.jsonl"), **front).pages == 2  # type: ignore[arg-type]
@@ -68,5 +68,5 @@ def test_what_is_wrong_is_an_exception(shop: str, data: Path) -> None:
         gossamer.add("teas", shop, priorty=3, data=data)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="needs its own crawl"):
         gossamer.add("teas", gossamer.Site("s", seeds=[shop]), data=data)
-    with pytest.raises(UsageError, match="no crawl was made in"):
+    with pytest.raises(UsageError, match="there is no crawl in"):
         gossamer.add("teas", shop, data=data / "elsewhere")

@@ -1,5 +1,5 @@
-"""The Python blocks of docs/python.md run and print what the page says. mypy --strict accepts them, and
-refuses misuses."""
+"""The Python blocks of docs/python.md run, and they print the documented output. mypy --strict accepts the
+blocks and rejects misuses of the API."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ gossamer.fetch_page("https://a.example")
 
 @pytest.fixture(scope="module")
 def books() -> Iterator[str]:
-    """The address of a server of two pages, which stands for books.toscrape.com."""
+    """Serve two pages that replace books.toscrape.com, and yield the server's URL."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -63,7 +63,7 @@ def books() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Disable the request log."""
 
     with answering(Handler) as port:
         yield f"http://127.0.0.1:{port}"
@@ -83,7 +83,7 @@ def test_each_block_prints_what_the_page_says(code: str, output: str, books: str
 def test_mypy_accepts_the_blocks_and_refuses_each_misuse(tmp_path: Path) -> None:
     files = []
     for number, (code, _) in enumerate(BLOCKS):
-        if "fastapi" not in code:  # not installed everywhere
+        if "fastapi" not in code:  # FastAPI may not be installed
             files.append(tmp_path / f"block_{number}.py")
             files[-1].write_text(code)
     script = next(code for code in README if "gossamer.crawl(" in code)

@@ -1,4 +1,4 @@
-"""`fetch` returns one page as a crawl would fetch it, or raises."""
+"""`fetch` returns one page, fetched in the same way as by a crawl, or raises an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A real notebook kernel runs cells that crawl: with `run`, `for`, `async for` and `await`, with a `Site` that a cell
-defines, and with an interrupt."""
+"""A real notebook kernel runs cells that crawl: with `run`, `for`, `async for` and `await`, with a `Site`
+that is defined in a cell, and with an interrupt."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CELLS = [
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """The texts of a cell's outputs, with their HTML."""
+    """Return the outputs of a cell as text, including HTML."""
     texts: list[str] = []
     for output in cell["outputs"]:
         data = output.get("data", {})

@@ -1,4 +1,5 @@
-"""Options of `gossamer.crawl` have the names of `gossamer crawl`, in both directions, and are passed on."""
+"""The options of `gossamer.crawl` and the command `gossamer crawl` have the same names, and the values
+reach the job."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from gossamer.client.options import job_of
 from gossamer.errors import UnknownOption, UsageError
 
 TERMINAL = {"json", "quiet", "verbose"}
-"""Options for what the terminal shows. Python has `progress` and the summary."""
+"""Options that only affect the terminal. In Python, `progress` and the summary replace these options."""
 EARLIER = {"headers", "args", "gates"}
-"""Names that the Python API had before."""
+"""Old names, which the Python API still accepts."""
 ARGUMENTS = {"output"}
 """Options that are parameters of `run`."""
 

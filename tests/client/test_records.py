@@ -1,4 +1,4 @@
-"""Records are mappings, and become tables, JSON and HTML."""
+"""Records are mappings, and can be converted to tables, JSON and HTML."""
 
 from __future__ import annotations
 

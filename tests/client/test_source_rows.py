@@ -1,4 +1,4 @@
-"""Rows of lists, sitemaps and queries, with any columns."""
+"""Tests of rows of lists, sitemaps and queries with arbitrary columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Ctrl-C and cancelling stop a crawl soon, keep what was found, and leave nothing behind."""
+"""Ctrl-C and cancellation stop a crawl soon. The results are kept, and no thread, descriptor or process is
+left."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import gossamer
 from web import Web, preset, serve
 
 MAX_STOP_S = 6.0
-"""The promise is two seconds; a loaded machine of two cores gets more."""
+"""The documented limit is two seconds. A loaded machine with two cores may take longer."""
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +32,19 @@ def web() -> Iterator[Web]:
 
 
 def children() -> set[str]:
-    """The processes that this process started and that still run."""
+    """Return the running child processes of this process."""
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 def leftovers() -> tuple[int, int, set[str]]:
-    """Threads called gossamer, open descriptors, and child processes."""
+    """Count the threads called "gossamer", the open file descriptors and the child processes."""
     gc.collect()
     threads = sum(one.name == "gossamer" for one in threading.enumerate())
     return threads, len(os.listdir("/proc/self/fd")), children()
 
 
 async def until(check: Any) -> None:
-    """Waits until a function returns something true."""
+    """Wait until `check` returns a true value."""
     async with asyncio.timeout(20):
         while not check():  # noqa: ASYNC110 - the other process sends no event
             await asyncio.sleep(0.02)
@@ -52,7 +53,7 @@ async def until(check: Any) -> None:
 async def test_a_cancelled_run_keeps_what_it_found(web: Web, tmp_path: Path) -> None:
     out, data = tmp_path / "pages.jsonl", tmp_path / "data"
     await gossamer.run_async(web.url(), data=tmp_path / "first", limit=1, delay=0)
-    before = leftovers()  # after a first crawl, which opens what the process keeps
+    before = leftovers()  # the first crawl opens the resources that the process keeps
     web.reset()
     task = asyncio.create_task(gossamer.run_async(web.url(), output=out, data=data, delay=0.3))
     await until(lambda: len(web.log()) >= 4)

@@ -1,4 +1,5 @@
-"""`gossamer.submit`: a script submits a crawl to a fleet of real workers, waits for it, or stops it."""
+"""Tests of `gossamer.submit`: a script submits a crawl to a fleet of real workers, and waits for the crawl
+or stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture(scope="module")
 def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """A fleet with one worker."""
+    """Start a fleet with one worker."""
     folder = tmp_path_factory.mktemp("fleet")
     with Server(folder / "server") as server, Fleet(folder, server.url(0), [server.url(1)]) as fleet:
         fleet.worker()
@@ -37,7 +38,8 @@ def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture
 def fleet(shared_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """The fleet, whose addresses this process knows from its environment, as the workers do."""
+    """Set the environment variables of the workers for this process, so that it finds the store and the
+    broker of the fleet."""
     for name, value in shared_fleet.env().items():
         if name.startswith("GOSSAMER_"):
             monkeypatch.setenv(name, value)
@@ -62,7 +64,8 @@ def test_without_waiting_it_returns_at_once_and_the_workers_go_on(web: Web, flee
 
 
 def test_a_site_of_an_importable_module_and_requests_with_keys(web: Web, fleet: Fleet) -> None:
-    """As a price run does it: the workers import the site, and each request carries what its page is."""
+    """The workers import the site from a module, and each request carries a description of its page, as in
+    a price run."""
     pages = [f"{web.url()}?visit={number}" for number in range(3)]
     seeds = [{"url": web.url(), "key": page, "carry": {"page": page}} for page in pages]
     summary = gossamer.submit(

@@ -1,4 +1,4 @@
-"""`crawl` takes URLs, lists, generators, requests, and sites that a script or a notebook made."""
+"""`crawl` accepts URLs, lists, generators, requests, and sites that are defined in a script or a notebook."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Can(pydantic.BaseModel):
 
 
 def tea_site(shop: str, cls: Any) -> gossamer.Site:
-    """A site whose page functions yield items of a class."""
+    """Create a site whose page function yields items of the given class."""
     site = gossamer.Site("teas", seeds=[f"{shop}/"])
 
     @site.page("/$")

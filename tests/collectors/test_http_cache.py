@@ -1,5 +1,5 @@
-"""The development cache: fetched once, then replayed; only what stays is kept; no name of it comes from
-outside."""
+"""Tests of the development cache: each URL is fetched once and then replayed, only permanent results are
+stored, and file names never come from outside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.byte_servers import bad, good
 
 
 class Counting:
-    """An inner collector that counts."""
+    """An inner collector that records its requests."""
 
     name = "http"
 
@@ -126,8 +126,8 @@ async def test_cookies_of_sites_differ_by_name_and_given_ones_by_value(tmp_path:
 
 
 async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> None:
-    """Whether the cookie's name was known before (a session that ended) or not; the same again in a later
-    run."""
+    """The redirect is stored once, and is not replayed for the request with the new cookie. The second
+    round reads both responses from the stored files, as a later run would."""
     url = "http://e.com/a"
     bounce = StoredAnswer(302, [("location", "/a"), ("set-cookie", "sid=2")])
     answers = iter([bounce, StoredAnswer(200)])

@@ -1,6 +1,6 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""Canaries: secrets that enter in every way stand in nothing that any command prints, logs or starts, whatever
-fails."""
+"""Canary tests: secrets are passed in every possible way, and must not appear in anything that a command
+prints, logs or starts, whatever fails."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WORDS = {
 
 
 def leaves(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Each command with the words that it needs."""
+    """Yield each command with its name."""
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         if hasattr(command, "list_commands"):
@@ -81,14 +81,14 @@ def test_every_command_with_a_store_and_a_broker_that_are_away(room: Path, name:
     process = begin(room, *words)
     try:
         out, err = process.communicate("", timeout=12)
-    except subprocess.TimeoutExpired:  # those that wait for the broker
+    except subprocess.TimeoutExpired:  # some commands wait for the broker
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
     _nowhere(room, out, err)
 
 
 class Redirecting(Pages):
-    """Answers that hold secrets: a redirect with a token, links with tokens."""
+    """Serves pages as usual, except that the front page redirects to a URL that contains a token."""
 
     def do_GET(self) -> None:
         if self.path != "/":
@@ -101,7 +101,8 @@ class Redirecting(Pages):
 
 
 def test_a_redirect_to_a_url_with_a_token(room: Path) -> None:
-    """The row has the true URL, because it is data. Nothing else has it."""
+    """The rows contain the real URL, because it is data. Apart from the crawl's own records, nothing else
+    contains the URL."""
     with answering(Redirecting) as port:
         code, out, err = gossamer(
             room,
@@ -225,8 +226,8 @@ def test_a_crawl_that_something_strikes(room: Path, web: str, fault: str) -> Non
 
 
 def assert_clean_processes(pid: int, environment: bool = True) -> None:
-    """What the processes below one show of themselves to `ps` has no secret. `environment`: also looks at
-    their environment variables."""
+    """Assert that the arguments of all processes below `pid`, which `ps` displays, contain no secret. If
+    `environment` is true, the environment variables of these processes are checked too."""
     below = [
         int(one)
         for one in subprocess.run(
@@ -243,7 +244,7 @@ def assert_clean_processes(pid: int, environment: bool = True) -> None:
 
 
 class Locked(Server):
-    """A server that asks for a password."""
+    """A server that requires a password."""
 
     def answers(self) -> bool:
         with redis.Redis(self.host, self.port) as client:
@@ -275,7 +276,7 @@ OPERATOR = (
 
 
 def said_by(fleet: Fleet, *words: str) -> str:
-    """What a command prints, whatever its exit code."""
+    """Return the output of a command, whatever its exit code."""
     done = subprocess.run(
         [sys.executable, "-m", "gossamer", *words],
         env=fleet.env(),
@@ -289,8 +290,8 @@ def said_by(fleet: Fleet, *words: str) -> str:
 
 
 def test_the_logs_of_a_fleet(tmp_path: Path, web: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers, Celery and every command of an operator, on a store and a broker with passwords, while the
-    server goes away and comes back."""
+    """Workers, Celery and every operator command use a store and a broker with passwords, while the server
+    disappears and returns."""
     work = tmp_path / "work"
     (work / "out").mkdir(parents=True)
     (work / "shop.py").write_text(SITE.replace("{url}", web))
@@ -323,5 +324,5 @@ def test_the_logs_of_a_fleet(tmp_path: Path, web: str, monkeypatch: pytest.Monke
                 assert_clean_processes(worker.process.pid, environment=False)
                 worker.stop()
                 said.append(worker.said())
-            assert any("***" in text for text in said)  # the schedule's arguments
+            assert any("***" in text for text in said)  # the secret in the schedule's arguments is masked
             _nowhere(work, *said)

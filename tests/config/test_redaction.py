@@ -1,4 +1,4 @@
-"""No secret gets through, and what is no secret stays."""
+"""Tests of redaction: secrets are masked, and other text stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CANARY = "CANARY42"
 
 @pytest.fixture(autouse=True)
 def no_other_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that other tests registered is masked here."""
+    """Remove the secrets that other tests registered."""
     monkeypatch.setattr(redaction, "_forms", {})
     monkeypatch.setattr(redaction, "_known", [])
 
@@ -145,7 +145,7 @@ def test_masking_ends_and_is_idempotent(text: str) -> None:
 def test_hostile_text_takes_linear_time(text: str) -> None:
     start = time.process_time()
     mask(text)
-    assert time.process_time() - start < 5  # quadratic would be minutes
+    assert time.process_time() - start < 5  # quadratic time would take minutes
 
 
 @pytest.mark.parametrize("show", [str, repr, "{}".format, "%s".__mod__, lambda s: f"{[s]}"])

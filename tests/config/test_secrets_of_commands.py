@@ -1,5 +1,6 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""No secret that a command was given stands in what it prints or leaves behind."""
+"""A secret that was passed to a command must not appear in the command's output or in the files that it
+leaves behind."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ CANARY = "Can/ARY+4711x"
 QUOTED = "Can%2FARY%2B4711x"
 FORMS = (CANARY, QUOTED, base64.b64encode(f"joe:{CANARY}".encode()).decode().rstrip("="))
 HELD = ("appendonlydir", ".aof", ".rdb")
-"""The store of the data folder keeps what a resumed crawl needs; the folder is its owner's alone."""
+"""Files of the store in the data folder. The store's files contain secrets that a resumed crawl needs, and
+only the owner can read the folder."""
 SEEDS = (*HELD, "crawl.json", "known.jsonl", "out.csv")
-"""Where a URL stands with its true parameters: what a crawl is begun from, what it knows of pages, and rows.
-"""
+"""Files that contain URLs with their real parameters: the crawl's targets, the known pages, and the rows."""
 
 
 SITE = """
@@ -33,7 +34,7 @@ def page(page):
 
 
 def _with(room: Path, web: str, way: str) -> list[str]:
-    """The words of a crawl into which a secret enters in one way."""
+    """Return the arguments of a crawl that receives a secret in the given way."""
     host = web.removeprefix("http://")
     (room / "shop.py").write_text(SITE % web)
     return {
@@ -101,7 +102,7 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
 def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], code: int) -> None:
     found, out, err = gossamer(room, "crawl", *_with(room, web, way), *fault, "--json", "--time-limit", "20s")
     assert found in (code, 2, 4, 8, 20), err
-    if fault[0] not in ("--depth", "-s"):  # a word in a wrong place is no secret
+    if fault[0] not in ("--depth", "-s"):  # an invalid argument is not registered as a secret
         _nowhere(room, out, err, apart=SEEDS if way == "parameter" else HELD)
     summary = json.loads(out)
     assert summary["state"] in ("failed", "stopped")

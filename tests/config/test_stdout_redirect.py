@@ -1,4 +1,4 @@
-"""What the user's code prints goes to stderr, also from threads whose blocks overlap."""
+"""Output that user code prints goes to stderr, even if the redirections of several threads overlap."""
 
 from __future__ import annotations
 

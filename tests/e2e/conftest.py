@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: a store on TCP, which has 64 buckets."""
+"""Fixtures of the end-to-end tests, including a store on TCP, which has 64 buckets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from e2e.runs import end_all
 
 @pytest.fixture(autouse=True)
 def nobody_is_left(tmp_path: Path) -> Iterator[None]:
-    """A test that failed leaves no process behind."""
+    """End the processes that a failed test left running."""
     yield
     end_all(tmp_path / "data")
 
 
 @pytest.fixture
 def shared_store(tmp_path: Path) -> Iterator[str]:
-    """`redis://...` of a Valkey of this test alone, as several machines would share one."""
+    """Start a Valkey for one test, as several machines would share it, and yield its `redis://...` URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [

@@ -1,8 +1,9 @@
-"""Makes a door stand still at a chosen place of its commits, so that a test can kill it exactly there.
+"""Makes the main process of a crawl stop at a chosen point of a commit, so that a test can kill the
+process exactly there.
 
-A driver process calls `install` before the command line; nothing of this is in the product. The place is told
-by a file: the door writes its name there and sleeps until it is killed.
-"""
+A driver process calls `install` before it runs the command line, so the product itself contains no
+failpoints. At the chosen point, the process writes the point's name to a marker file and sleeps until it
+is killed."""
 
 from __future__ import annotations
 
@@ -13,24 +14,26 @@ from pathlib import Path
 from typing import Any
 
 PLACES = ("torn", "written", "settled")
-"""Half of a batch's bytes are in the file; all are, but nothing is settled; the store has settled, but nobody
-heard of it."""
+"""The points of a commit. At "torn", half of a batch's bytes are in the file. At "written", all bytes are
+in the file, and no claim is settled. At "settled", the store has settled the claims, and the process has
+not yet handled the reply."""
 
 
 COLD = ("kept", "spilled", "refilled", "trimmed")
-"""Rows are in the cold store and in the outbox still; they are out of it; they came back, their rows stay;
-those are gone, too."""
+"""The points of a move to the cold store or back. At "kept", the rows are in the cold store and still in
+the outbox. At "spilled", the rows are removed from the outbox. At "refilled", the rows are back in the
+store and still in the cold store. At "trimmed", the rows are removed from the cold store."""
 
 
 def code(place: str, after: int, marker: Path) -> str:
-    """What the driver process runs: the command line that stands still in its commit (or move) number
+    """Return the code of the driver process: the command line, which stops in its commit (or move) number
     `after`."""
     way = "install_cold" if place in COLD else "install"
     return f"from e2e import failpoint; failpoint.{way}({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
 
 
 def install(place: str, after: int, marker: str) -> None:
-    """Put the failpoint into this process."""
+    """Install the failpoint in this process."""
     commits = 0
 
     def hold() -> None:
@@ -48,7 +51,7 @@ def install(place: str, after: int, marker: str) -> None:
             if data:
                 os.pwrite(fd, data[:half], offset)
                 hold()
-            # where a file is opened to append, this goes to its end
+            # in a file opened for appending, this write goes to the end of the file
             os.pwrite(fd, data[half:], offset + half)
 
         crash_safe_file.write_at = write_at
@@ -77,13 +80,14 @@ def install(place: str, after: int, marker: str) -> None:
 
 
 def stand_still(place: str, marker: str) -> None:
-    """Tell where, and wait for the kill: nothing else of the process moves either."""
+    """Write the marker file, and wait for the kill. The blocked event loop keeps the rest of the process
+    from running."""
     Path(marker).write_text(place)
     time.sleep(600)
 
 
 def install_cold(place: str, after: int, marker: str) -> None:
-    """The same between the steps of a move to the cold store or back."""
+    """Install a failpoint between the steps of a move to the cold store or back."""
     from gossamer.frontier import cold
     from gossamer.frontier.cold import ColdFiles
     from gossamer.store.store import Store

@@ -1,9 +1,9 @@
-"""A crawl that faults strike: it is started, watched, struck, started again by the same command, and judged
-at its end.
+"""Runs a crawl under injected faults: the crawl is started and watched, a fault is injected, the same
+command is started again, and the outputs are checked at the end.
 
-Everything of it lies in one folder; `--data` and `-o` are relative, so that the same words go on after a
-move. Its processes are known by a mark in their environment, whoever started them. Linux only (`/proc`).
-"""
+All files of the crawl are in one folder. `--data` and `-o` are relative, so the same command works after
+the folder is moved. All processes of the crawl are recognized by a mark in their environment, whichever
+process started them. Linux only (`/proc`)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ FORMATS = ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
 MARK = "CRAWL_OF_FAULTS"
 MAIN = "from gossamer.cli import main; main()"
 STILL = 90.0
-"""Seconds without a request after which a crawl that runs is said to hang; what stands still on purpose is
-added."""
+"""Seconds without a request after which a running crawl counts as hanging. The duration of intended pauses
+is added to this time."""
 OUTCOMES = ("exact", "repaired", "refused", "missing", "double", "silent", "orphans")
 
 
 class Process(NamedTuple):
-    """A living process of the crawl."""
+    """A running process of the crawl."""
 
     pid: int
     words: str
@@ -53,7 +53,7 @@ class Process(NamedTuple):
 
 @dataclass
 class Run:
-    """One start of the command."""
+    """One execution of the command."""
 
     process: subprocess.Popen[bytes]
     out: Path
@@ -66,8 +66,8 @@ class Run:
         return self.process.poll()
 
     def clear(self) -> bool:
-        """Whether an end other than 0 is one that a person understands: a line of gossamer's, no bug, no
-        traceback."""
+        """Return whether a failed run ended understandably: with a last line from gossamer, and without a
+        bug report or a traceback."""
         lines = [line for line in self.said().splitlines() if line.strip()]
         told = bool(lines) and lines[-1].startswith("gossamer: ")
         code = self.code() or 0
@@ -76,9 +76,10 @@ class Run:
 
 @dataclass
 class Effect:
-    """What a fault did. `undo` brings back the state before it; `progress`: requests by which it must go on;
-    `still`: seconds it may stand still more than others; `after` is done when it went on; `outputs`: a copy
-    that was run to its end instead."""
+    """The effect of a fault. `undo`: restores the state before the fault. `progress`: the number of
+    requests after which the crawl counts as running again. `still`: the seconds without a request that are
+    allowed in addition. `after`: called after the check of the crawl. `verdict`: the verdict on a copy of
+    the crawl that was run to its end."""
 
     did: str
     undo: Callable[[], object] | None = None
@@ -88,21 +89,21 @@ class Effect:
     verdict: Verdict | None = None
     note: str = ""
     foreign_rows: bool = False
-    """Another crawl may have written its rows to the same output: they are not counted when this one is
-    refused."""
+    """Another crawl may have written its rows to the same output. These rows are not counted when this
+    crawl is refused."""
 
 
 @dataclass
 class Strike:
-    """One fault and what became of it."""
+    """A fault and its outcome."""
 
     kind: str
     seed: str
     did: str = ""
     at: int = 0
-    """When it struck: ns of the machine's monotonic clock."""
+    """The time of the fault, in ns of the machine's monotonic clock."""
     ended: list[tuple[int, str]] = field(default_factory=list)
-    """Exit codes and last lines of the runs that it ended."""
+    """Exit codes and last lines of the runs that the fault ended."""
     outcomes: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -115,7 +116,7 @@ class Strike:
 
 
 class Crawl:
-    """The crawl of one web, from its first start to the judgement."""
+    """The crawl of a web, from its first start to the check of its outputs."""
 
     def __init__(
         self, base: Path, web: Web, rng: random.Random, formats: Sequence[str], processes: int, delay: float
@@ -128,15 +129,15 @@ class Crawl:
         self.run: Run | None = None
         self.runs = 0
         self.foreign: list[Path] = []
-        """Outputs to which another program wrote a line that must stay."""
+        """Outputs to which another program wrote a line that must remain."""
         self.precious: dict[Path, bytes] = {}
-        """Files outside that nobody may write to."""
+        """Files outside the data folder that must not be written to."""
         self.stopped: set[int] = set()
         base.mkdir(parents=True, exist_ok=True)
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """A new folder for a crawl that cannot go on."""
+        """Continue in a new folder, because the old crawl cannot continue."""
         self.end_all()
         self.runs += 1
         self.folder = self.base / f"work{self.runs}"
@@ -145,7 +146,7 @@ class Crawl:
         self.foreign, self.precious = [], {}
 
     def words(self, *more: str, name: str = "c") -> list[str]:
-        """The command: the same words at each start."""
+        """Return the arguments of the command, which are the same at each start."""
         words = ["crawl", *self.web.plan.seeds(), "--name", name, "--data", self.data, "--json", "--quiet"]
         words += [word for ending in self.formats for word in ("-o", f"{self.out}/out.{ending}")]
         words += ["--delay", str(self.delay), "--per-host", "2", "--retries", "0.1s,0.2s,0.3s"]
@@ -161,9 +162,9 @@ class Crawl:
         limit: Callable[[], object] | None = None,
         apart: bool = False,
     ) -> Run:
-        """Start the command; with `apart` it is not the one that is watched."""
+        """Start the command. With `apart`, the new run does not replace the watched run."""
         self.runs += 1
-        # beside the small disk that the crawl may fill
+        # outside the small disk, which the crawl may fill
         logs = self.base.parent.with_name(f"{self.base.parent.name}-runs")
         logs.mkdir(exist_ok=True)
         out, err = (logs / f"run-{self.runs}.{name}" for name in ("out", "err"))
@@ -189,7 +190,7 @@ class Crawl:
         return run
 
     def living(self) -> list[Process]:
-        """All processes of this crawl."""
+        """Return all running processes of this crawl."""
         found, mark = [], f"{MARK}={self.mark}".encode()
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -201,7 +202,8 @@ class Crawl:
         return found
 
     def pids(self, whom: str) -> list[int]:
-        """Processes by part: `door` (what was started), `child` (one of its workers), `store`, `all`."""
+        """Return process IDs by part: `door` (the main process of the command), `child` (one of its worker
+        processes), `store`, or `all`."""
         if whom == "door":
             return [self.run.process.pid] if self.run and self.run.code() is None else []
         found = self.living()
@@ -210,7 +212,7 @@ class Crawl:
         return [one.pid for one in found if whom == "all" or one.is_store()]
 
     def send(self, whom: str, how: signal.Signals) -> list[int]:
-        """Send a signal; who got it."""
+        """Send a signal to a part of the crawl, and return the IDs of the processes that received it."""
         hit = []
         for pid in self.pids(whom):
             with contextlib.suppress(ProcessLookupError):
@@ -222,19 +224,19 @@ class Crawl:
         return hit
 
     def kill(self, whom: str = "all") -> None:
-        """`kill -9`; returns when they are gone."""
+        """Kill a part of the crawl (SIGKILL), and wait until its processes are gone."""
         hit, deadline = self.send(whom, signal.SIGKILL), time.monotonic() + 10
         while time.monotonic() < deadline and {one.pid for one in self.living()} & set(hit):
             time.sleep(0.01)
 
     def stand(self, whom: str, seconds: float) -> None:
-        """Stop processes and continue them."""
+        """Stop the processes of a part (SIGSTOP), and continue them after some seconds."""
         hit = self.send(whom, signal.SIGSTOP)
         time.sleep(seconds)
         resume(hit)
 
     def leave(self) -> int:
-        """End by Ctrl-C and wait; the exit code."""
+        """Stop the crawl by SIGINT, and return the exit code."""
         if not self.pids("door"):
             return 0
         self.send("door", signal.SIGINT)
@@ -248,7 +250,7 @@ class Crawl:
         return code
 
     def end_all(self) -> None:
-        """Leave nobody behind."""
+        """Kill all processes of the crawl."""
         self.kill()
         self.run = None
 
@@ -256,7 +258,8 @@ class Crawl:
         return int(self.web.stats()["requests"])
 
     def wait(self, requests: int, still: float = 0.0) -> str:
-        """Until so many requests were made in all (`on`), the run ended (`ended`), or hangs (`hangs`)."""
+        """Wait until the web has received `requests` requests in total ("on"), the run has ended
+        ("ended"), or the crawl hangs ("hangs")."""
         assert self.run
         seen, since = self.requests(), time.monotonic()
         while True:
@@ -272,7 +275,7 @@ class Crawl:
             time.sleep(0.03)
 
     def left(self) -> list[str]:
-        """Processes that live on though the command has ended by itself."""
+        """Return the processes that are still running although the command has ended by itself."""
         deadline = time.monotonic() + 8
         while (found := self.living()) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -285,13 +288,13 @@ class Crawl:
         return judge(folder or self.folder / self.out, self.formats, self.web.plan)
 
     def trespasses(self) -> list[str]:
-        """What was written or deleted that is not the crawl's."""
+        """Return the files of others that the crawl wrote to, and the foreign lines that it deleted."""
         found = [
             f"{path.name} outside was written to"
             for path, was in self.precious.items()
             if path.read_bytes() != was
         ]
-        now = self.folder / self.out  # outputs may have been moved since
+        now = self.folder / self.out  # the outputs may have been moved meanwhile
         deleted = [
             path
             for path in self.foreign
@@ -301,21 +304,21 @@ class Crawl:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file has the line of another program."""
+    """Return whether a file contains the line of another program."""
     return path.is_file() and FOREIGN.encode() in path.read_bytes()
 
 
 def resume(pids: list[int]) -> None:
-    """SIGCONT to those that are still there."""
+    """Continue the processes that still exist (SIGCONT)."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
 
 def written(crawl: Crawl) -> Counter[str]:
-    """Pages by number of rows in a text output that may not be finished."""
+    """Return the number of rows per page in a text output that may be incomplete."""
     path = crawl.path("jsonl" if "jsonl" in crawl.formats else "csv")
-    # what others put in its place is none of its rows
+    # if another program has replaced the file, the file contains no rows of the crawl
     with contextlib.suppress(OSError, ValueError, KeyError):
         return Counter(pages(path, path.suffix[1:], Verdict(), torn=True))
     return Counter()
@@ -330,7 +333,7 @@ Fault = Callable[[Crawl, random.Random], Effect]
 
 
 class Trial:
-    """Faults, one after another, on one crawl."""
+    """A sequence of faults on one crawl."""
 
     def __init__(
         self,
@@ -343,26 +346,26 @@ class Trial:
         self.crawl, self.faults, self.of, self.seed, self.say = crawl, faults, of, seed, say
         self.strikes: list[Strike] = []
         self.base = 0
-        """Requests that were made before this crawl was begun."""
+        """The number of requests that the web received before this crawl started."""
         self.first = 0
-        """The first fault that struck it."""
+        """The index of the first fault of this crawl."""
         self.written: list[tuple[int, set[str]]] = []
-        """The pages that were written when each fault struck."""
+        """The index of each fault, with the pages that were written before the fault."""
 
     def begin_anew(self) -> None:
-        """A crawl that cannot go on, or has ended, makes room for the next."""
+        """Replace a crawl that has ended or cannot continue with a new crawl."""
         self.crawl.begin_anew()
         self.base, self.first, self.written = self.crawl.requests(), len(self.strikes), []
 
     def spoiled(self) -> bool:
-        """Whether a row is there twice since the last fault."""
+        """Return whether the last fault produced duplicate rows."""
         found = written(self.crawl)
         if twice := sum(found.values()) - len(found):
             self.blame("double", twice, f"{twice} rows double before the next fault")
         return bool(twice)
 
     def play(self) -> list[Strike]:
-        """Strike all, run to the end, judge; one record a fault."""
+        """Inject all faults, run the crawl to its end, and check its outputs. Return one record per fault."""
         crawl, plan = self.crawl, self.crawl.web.plan
         before = self.first = len(self.strikes)
         total = plan.hosts * plan.pages
@@ -388,7 +391,8 @@ class Trial:
         return self.strikes[before:]
 
     def reach(self, requests: int) -> bool:
-        """Let the crawl run to a moment; False when it cannot go on, or had ended."""
+        """Run the crawl until the web has received `requests` requests. Return False if the crawl has
+        ended or cannot continue."""
         crawl, again = self.crawl, 0
         while True:
             if crawl.run is None:
@@ -406,26 +410,26 @@ class Trial:
             again += 1
             code, line = crawl.run.code(), last_line(crawl.run.said())
             crawl.run = None
-            if code == 8 and again <= 3:  # the store died more often than one door starts it again
+            if code == 8 and again <= 3:  # the store died more often than a single command restarts a store
                 continue
             self.blame("silent", 1, f"ended with {code} between faults: {line}")
             return False
 
     def blame(self, outcome: str, count: int, note: str) -> None:
-        """Count against the fault that struck last."""
+        """Attribute a wrong outcome to the most recent fault."""
         if self.strikes:
             self.strikes[-1].add(outcome, count, note)
             self.strikes[-1].outcomes.pop("exact", None)
             self.say(f"    {outcome}: {note}")
 
     def strike(self, strike: Strike, fault: Fault) -> None:
-        """One fault: what it does, whether the crawl goes on, and what it says when not."""
+        """Inject one fault, check whether the crawl continues, and record the message if it does not."""
         crawl = self.crawl
         self.written.append((len(self.strikes) - 1, set(written(crawl))))
         strike.at = time.monotonic_ns()
         try:
             effect = fault(crawl, random.Random(f"{strike.seed}:{strike.kind}"))
-        except (OSError, AssertionError) as error:  # what it was to strike is not there
+        except (OSError, AssertionError) as error:  # the target of the fault does not exist
             strike.notes.append(f"not struck: {error}")
             self.begin_anew()
             return
@@ -462,7 +466,8 @@ class Trial:
             strike.add(outcome)
 
     def aftermath(self, strike: Strike, effect: Effect, *, still_away: bool = True) -> str:
-        """`on`: it goes on, or ended exactly; `refused`: it ended with a line; `wrong`: neither."""
+        """Return "on" if the crawl continues or ended with exact outputs, "refused" if it ended with a
+        clear line, and "wrong" otherwise."""
         crawl = self.crawl
         if crawl.run is None:
             crawl.start()
@@ -494,7 +499,7 @@ class Trial:
         return "refused"
 
     def repair(self, strike: Strike) -> bool:
-        """`gossamer doctor --repair`, where the refusal names it; whether it says that all is well."""
+        """Run `gossamer doctor --repair`, which the refusal recommended, and return whether it succeeded."""
         run = self.crawl.start(["doctor", "--repair", "--data", self.crawl.data], apart=True)
         try:
             code = run.process.wait(120)
@@ -508,7 +513,8 @@ class Trial:
         return code == 0
 
     def judge(self) -> bool:
-        """An end with 0: the output is the oracle's, or the faults before what is wrong are to blame."""
+        """Check the outputs of a crawl that ended with exit code 0. If rows are missing or duplicate,
+        attribute each of these rows to a fault, and return False."""
         verdict = self.crawl.verdict()
         self.crawl.run = None
         if orphans := self.crawl.left():
@@ -544,7 +550,7 @@ class Trial:
         return False
 
     def finish(self) -> None:
-        """Run to the end; then the same command once more, which has nothing to do."""
+        """Run the crawl to its end. Then run the same command once more, which must find nothing to do."""
         crawl = self.crawl
         while self.reach(1 << 60):
             pass
@@ -563,7 +569,7 @@ class Trial:
 
 
 def line_of(strike: Strike) -> str:
-    """One line of progress."""
+    """Return the line of output that reports a fault."""
     said = "; ".join(f"exit {code}: {line}" for code, line in strike.ended)
     found = ", ".join(f"{name} {n}" if n > 1 else name for name, n in strike.outcomes.items())
     return (
@@ -574,7 +580,7 @@ def line_of(strike: Strike) -> str:
 
 @contextlib.contextmanager
 def place(folder: Path, mounted: bool) -> Iterator[bool]:
-    """A small disk of its own, where that is allowed; whether it is one."""
+    """Mount a small disk of its own for the crawl, if this is allowed. Yield whether the disk was mounted."""
     folder.mkdir(parents=True)
     words = ["mount", "-t", "tmpfs", "-o", "size=192m", "gossamer-faults", str(folder)]
     done = mounted and os.geteuid() == 0 and subprocess.run(words, capture_output=True).returncode == 0
@@ -587,7 +593,7 @@ def place(folder: Path, mounted: bool) -> Iterator[bool]:
 
 
 def web_of(seed: int, pages: int) -> Plan:
-    """The web of a crawl."""
+    """Return the plan of the web of a crawl."""
     return preset("tiny", seed=seed, hosts=8, pages=pages, latency=0.01, spread=0.05)
 
 
@@ -602,8 +608,8 @@ def trial(
     into: list[Strike] | None = None,
     say: Callable[[str], object] = print,
 ) -> list[Strike]:
-    """A crawl of a seed with its faults: formats, processes and everything else follow from the seed. `into`
-    has the faults of the crawls before, and gets these, as they strike."""
+    """Run a crawl with faults. The seed determines the formats, the number of processes and everything
+    else. `into` contains the faults of earlier crawls, and each fault of this crawl is added to it."""
     rng = random.Random(f"crawl {seed}")
     chosen = {*rng.sample(FORMATS, rng.choice((1, 2, 3, 5))), rng.choice(("jsonl", "csv"))}
     formats = sorted(chosen, key=FORMATS.index)

@@ -1,9 +1,8 @@
-"""Faults by name: each strikes a crawl that runs, by a random source of its own, and says what it did and how
-it is undone.
+"""Faults that are injected into crawls, keyed by name. Each fault is injected into a running crawl, uses
+its own random source, and returns a description and a way to undo it.
 
-`undo` puts everything back as it was. What is damaged is a copy where that is possible: the original lies
-aside meanwhile.
-"""
+`undo` restores the original state. If possible, a fault damages a copy, and the original is set aside
+meanwhile."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ from e2e.runs import store_pid
 from support.moving_clock import LIBRARY
 
 SHORT = (1.0, 2.0, 4.0)
-"""Seconds of a pause where a trial must be short."""
+"""Pauses in seconds, for trials that must be short."""
 LONG = (1.0, 3.0, 8.0, 16.0, 26.0, 35.0, 60.0, 120.0)
 pauses: Sequence[float] = LONG
 
 
 def copy(source: Path, target: Path, *words: str) -> None:
-    """Copy as `cp -a` does: with times, links and attributes; files that vanish meanwhile are left out."""
+    """Copy like `cp -a`, with times, links and attributes. Files that vanish during the copy are left out."""
     subprocess.run(["cp", *(words or ("-a",)), str(source), str(target)], capture_output=True)
 
 
@@ -48,7 +47,8 @@ def remove(path: Path) -> None:
 
 
 def damaged_copy(crawl: Crawl, path: Path) -> Callable[[], None]:
-    """Put a copy in the place of a file or folder, so that it can be damaged; what brings the original back."""
+    """Replace a file or folder with a copy that can be damaged. Return a function that restores the
+    original."""
     aside = crawl.base / f"aside-{time.monotonic_ns()}"
     path.rename(aside)
     copy(aside, path)
@@ -66,7 +66,7 @@ def a_file(
     rng: random.Random,
     endings: Sequence[str] = ("jsonl", "csv", "sqlite", "parquet", "warc.gz"),
 ) -> Path | None:
-    """A file of an output; of Parquet one of the folder's."""
+    """Return a random output file. A Parquet output is a folder, so one of its files is returned."""
     ending = rng.choice([one for one in crawl.formats if one in endings] or [""])
     path = crawl.path(ending)
     if ending == "parquet" and path.is_dir():
@@ -80,7 +80,7 @@ def pause(rng: random.Random) -> float:
 
 
 def aof(crawl: Crawl, pattern: str = "*.incr.aof") -> Path | None:
-    """The newest append-only file of the store."""
+    """Return the newest append-only file of the store."""
     found = sorted(
         (crawl.folder / crawl.data / "store" / "appendonlydir").glob(pattern),
         key=lambda path: path.stat().st_mtime,
@@ -88,7 +88,7 @@ def aof(crawl: Crawl, pattern: str = "*.incr.aof") -> Path | None:
     return found[-1] if found else None
 
 
-# killed
+# kills
 
 
 def killed(whom: str) -> Fault:
@@ -101,7 +101,7 @@ def killed(whom: str) -> Fault:
 
 
 def killed_early(crawl: Crawl, rng: random.Random) -> Effect:
-    """Three kills of everything, at moments of the start."""
+    """Kill all processes three times during the start of the command."""
     for _ in range(3):
         crawl.kill()
         crawl.start()
@@ -111,7 +111,7 @@ def killed_early(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def at_failpoint(crawl: Crawl, place: str, after: int) -> bool:
-    """Start the command so that it stands still in its commit; whether it does."""
+    """Start the command so that it stops in a commit, and return whether the command reached that point."""
     crawl.kill()
     marker = crawl.base / f"marker-{time.monotonic_ns()}"
     was, crawl.processes = crawl.processes, 1
@@ -139,7 +139,7 @@ def stopped_by_hand(crawl: Crawl, rng: random.Random) -> Effect:
     return Effect(f"Ctrl-C (exit {code})", note="" if code in (0, 11) else f"Ctrl-C ended with {code}")
 
 
-# standing still
+# stopped processes
 
 
 def stands(whom: str) -> Fault:
@@ -152,7 +152,8 @@ def stands(whom: str) -> Fault:
 
 
 def store_stands_then_kill(crawl: Crawl, rng: random.Random) -> Effect:
-    """The store stands still, goes on, and everything that the crawl knows of is killed a little later."""
+    """Stop the store and continue it. A little later, kill the main process and the store whose process ID
+    is in run.json."""
     seconds = pause(rng)
     crawl.stand("store", seconds)
     time.sleep(rng.uniform(0.1, 3.0))
@@ -167,7 +168,7 @@ def store_stands_then_kill(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def store_stands_door_killed(crawl: Crawl, rng: random.Random) -> Effect:
-    """The command is started again while the store of the killed one stands still."""
+    """Kill the command while its store is stopped, start the command again, and continue the store later."""
     hit = crawl.send("store", signal.SIGSTOP)
     crawl.kill("door")
     for pid in crawl.pids("child"):
@@ -183,7 +184,7 @@ def store_stands_door_killed(crawl: Crawl, rng: random.Random) -> Effect:
     )
 
 
-# moved and copied
+# moves and copies
 
 
 def moved(what: str, clean: bool) -> Fault:
@@ -216,7 +217,7 @@ def moved(what: str, clean: bool) -> Fault:
 
 
 def moved_with_tail(crawl: Crawl, rng: random.Random) -> Effect:
-    """Rows are written and not committed when everything is killed, and the folder gets another name."""
+    """Kill the crawl after rows were written but not committed, and rename its folder."""
     there = at_failpoint(crawl, "written", rng.choice((1, 2, 3)))
     effect = moved("all", clean=False)(crawl, rng)
     effect.did += ", with an uncommitted tail" if there else ""
@@ -240,7 +241,7 @@ def copied(words: tuple[str, ...]) -> Fault:
 
 
 def copied_live(crawl: Crawl, rng: random.Random) -> Effect:
-    """A copy of the running crawl is run to its end elsewhere while the original goes on."""
+    """Copy the running crawl, and run the copy to its end elsewhere while the original continues."""
     new = crawl.folder.with_name(f"copied-{time.monotonic_ns()}")
     new.mkdir()
     order = [crawl.data, crawl.out]
@@ -268,7 +269,7 @@ def copied_live(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def copied_live_and_killed(crawl: Crawl, rng: random.Random) -> Effect:
-    """A copy of the running crawl goes on elsewhere; the original is killed right after it was copied."""
+    """Copy the running crawl, kill the original immediately, and continue with the copy."""
     old, new = crawl.folder, crawl.folder.with_name(f"copied-{time.monotonic_ns()}")
     new.mkdir()
     order = [crawl.data, crawl.out]
@@ -289,7 +290,7 @@ def copied_live_and_killed(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def data_behind_a_link(crawl: Crawl, rng: random.Random) -> Effect:
-    """The data folder lies elsewhere, a link leads to it."""
+    """Move the data folder elsewhere, and replace it with a link."""
     crawl.kill()
     path = crawl.folder / crawl.data
     aside = crawl.base / f"elsewhere-{time.monotonic_ns()}"
@@ -305,21 +306,21 @@ def data_behind_a_link(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def moved_while_it_runs(crawl: Crawl, rng: random.Random) -> Effect:
-    """The folder of data and output gets another name under a running crawl."""
+    """Rename the folder of the data and outputs while the crawl is running."""
     old, new = crawl.folder, crawl.folder.with_name(f"moved-{time.monotonic_ns()}")
     old.rename(new)
     crawl.folder = new
 
     def undo() -> None:
         crawl.end_all()
-        if old.exists():  # it was made again by the running crawl
+        if old.exists():  # the running crawl created the folder again
             old.rename(old.with_name(f"made-again-{time.monotonic_ns()}"))
         crawl.folder = new.rename(old)
 
     return Effect("the folder of data and outputs renamed while the crawl runs", undo, progress=60)
 
 
-# restored
+# restored backups
 
 
 def restored(*what: str) -> Fault:
@@ -343,7 +344,7 @@ def restored(*what: str) -> Fault:
     return fault
 
 
-# the store's files
+# the files of the store
 
 
 def damaged_store(name: str, damage: Callable[[Crawl, random.Random], str]) -> Fault:
@@ -426,7 +427,7 @@ def filled(text: bytes, *names: str) -> Callable[[Crawl, random.Random], str]:
 
 
 def of_another_crawl(crawl: Crawl, rng: random.Random) -> str:
-    """The store of another crawl of the same name in the place of ours."""
+    """Replace the store with that of another crawl of the same name."""
     other = crawl.base / f"other-{time.monotonic_ns()}"
     (other / "out").mkdir(parents=True)
     was, out = crawl.data, crawl.out
@@ -442,7 +443,7 @@ def of_another_crawl(crawl: Crawl, rng: random.Random) -> str:
 
 
 def flushed(crawl: Crawl, rng: random.Random) -> Effect:
-    """FLUSHALL by somebody, while the crawl runs or after it was killed."""
+    """Run FLUSHALL on the store, either during the crawl or after a kill."""
     running = rng.random() < 0.5
     if not running:
         crawl.kill("door")
@@ -510,7 +511,7 @@ def deleted(path: Path, rng: random.Random) -> str:
 
 
 def replaced(path: Path, rng: random.Random) -> str:
-    """As an editor saves: the same bytes in a new file."""
+    """Write the same bytes to a new file, as an editor does when it saves."""
     new = path.with_name(path.name + ".new")
     new.write_bytes(path.read_bytes())
     new.rename(path)
@@ -530,7 +531,7 @@ def replaced_by_others(path: Path, rng: random.Random) -> str:
 
 
 def edited(path: Path, rng: random.Random) -> str:
-    """A word of a row is another, of the same length."""
+    """Replace a word of a row with another word of the same length."""
     data = path.read_bytes()
     at = data.find(b"River", len(data) // 3)
     at = data.find(b"River") if at < 0 else at
@@ -542,7 +543,7 @@ def edited(path: Path, rng: random.Random) -> str:
 
 
 def row_removed(path: Path, rng: random.Random) -> str:
-    """A row is removed, as by an editor that writes in place, or by one that makes a new file."""
+    """Remove a row, either in place or by writing a new file, as different editors do."""
     rows = path.read_bytes().splitlines(keepends=True)
     if len(rows) < 4:
         return "too short"
@@ -555,8 +556,8 @@ def row_removed(path: Path, rng: random.Random) -> str:
 
 
 def appended(tail: str) -> Fault:
-    """Another program writes a line at the end: while the crawl runs, after a kill, or after a kill that left
-    an uncommitted tail."""
+    """Append a line of another program: during the crawl, after a kill, or after a kill that left an
+    uncommitted tail."""
 
     def fault(crawl: Crawl, rng: random.Random) -> Effect:
         if tail == "tail":
@@ -586,7 +587,7 @@ def appended(tail: str) -> Fault:
 
 
 def take_out(path: Path) -> None:
-    """Remove the foreign line, as the user would who finds it."""
+    """Remove the line of the other program, as a user would."""
     kept = b"".join(
         line for line in path.read_bytes().splitlines(keepends=True) if FOREIGN.encode() not in line
     )
@@ -595,7 +596,7 @@ def take_out(path: Path) -> None:
         file.truncate()
 
 
-# what a process may have
+# resource limits of a process
 
 
 def limited(name: str, kind: int, values: Sequence[int], unit: str) -> Fault:
@@ -615,7 +616,7 @@ def limited(name: str, kind: int, values: Sequence[int], unit: str) -> Fault:
 
 
 def disk_full(crawl: Crawl, rng: random.Random) -> Effect:
-    """A small disk is full for a while; where there is none, files may not grow."""
+    """Fill the small disk for a while. Without a small disk, limit the size of files instead."""
     disk = crawl.base.parent
     if not os.path.ismount(disk):
         crawl.kill()
@@ -633,11 +634,11 @@ def disk_full(crawl: Crawl, rng: random.Random) -> Effect:
     return Effect(f"the disk is full but for {leave} bytes", free, progress=150, after=free)
 
 
-# others that write
+# other writers
 
 
 def second_door(crawl: Crawl, rng: random.Random) -> Effect:
-    """The same command is started beside the one that runs."""
+    """Start the same command while the first is running."""
     run = crawl.start(apart=True)
     ended = ""
     try:
@@ -650,7 +651,8 @@ def second_door(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
-    """A crawl with another data folder and the same outputs: it must refuse, or wait."""
+    """Start a crawl with another data folder and the same outputs. The second crawl must be refused, or
+    must wait."""
     was, crawl.data = crawl.data, f"data-of-another-{time.monotonic_ns()}"
     stopped, undo = rng.random() < 0.5, None
     if stopped:
@@ -669,7 +671,7 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
     did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
-    # the rows that came after the end are the other's
+    # rows after the end of this crawl belong to the other crawl
     if not stopped and crawl.run and crawl.run.code() == 0:
         crawl.run = None
         crawl.begin_anew()
@@ -678,7 +680,7 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def read_only(what: str) -> Fault:
-    """A folder lies on a disk that cannot be written to (root only: others have no such disk)."""
+    """Make a folder read-only. Only root can do this, because it needs a read-only mount."""
 
     def fault(crawl: Crawl, rng: random.Random) -> Effect:
         crawl.kill()
@@ -712,7 +714,7 @@ LINKED = (
 
 
 def link_planted(crawl: Crawl, rng: random.Random) -> Effect:
-    """A file of the data folder is a link to a file outside, which must not be written to."""
+    """Replace a file of the data folder with a link to a file outside, to which the crawl must not write."""
     crawl.kill()
     name = rng.choice(LINKED)
     path, victim = crawl.folder / crawl.data / name, crawl.base / f"victim-{time.monotonic_ns()}"
@@ -740,7 +742,7 @@ def link_planted(crawl: Crawl, rng: random.Random) -> Effect:
 
 
 def clock_jumps(crawl: Crawl, rng: random.Random) -> Effect:
-    """The machine's clock goes back or forward while the crawl runs, and back again."""
+    """Set the crawl's clock back or forward while the crawl is running, and reset it later."""
     found = glob.glob(LIBRARY)
     if not found:
         return Effect("no faketime here")
@@ -753,7 +755,7 @@ def clock_jumps(crawl: Crawl, rng: random.Random) -> Effect:
         "FAKETIME_TIMESTAMP_FILE": str(file),
         "FAKETIME_CACHE_DURATION": "1",
     }
-    # libfaketime breaks it
+    # libfaketime breaks time.sleep
     awake = "import select, time; time.sleep = lambda seconds: select.select([], [], [], seconds); "
     crawl.start(env=env, code=awake + MAIN)
     crawl.wait(crawl.requests() + 15)
@@ -839,7 +841,7 @@ FAULTS: dict[str, Fault] = {
     "read_only_output": read_only("out"),
     "clock_jumps": clock_jumps,
 }
-"""All kinds, in the order of this file."""
+"""All faults, in the order of this file."""
 SOLID = [
     name
     for name in FAULTS
@@ -848,8 +850,8 @@ SOLID = [
 
 
 def deal(seed: int, each: int, kinds: Sequence[str] | None = None) -> list[tuple[int, str, Fault]]:
-    """The faults of a crawl, numbered: crawls that follow one another share a shuffled deck, so that all
-    kinds come equally often."""
+    """Return the numbered faults of a crawl. Consecutive crawls share a shuffled deck, so all faults occur
+    equally often."""
     names = list(kinds or FAULTS)
     first, found = (seed - 1) * each, []
     for number in range(each):

@@ -1,5 +1,5 @@
-"""Four workers on one store and a web that treats them differently: one is well, one slow, one banned, one
-without a network."""
+"""Four workers on one store, and a web that treats them differently: one worker is healthy, one is slow,
+one is banned, and one has no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gossamer.frontier.crawls import Crawls
 from gossamer.model.request import Request
 
 SLOW = 0.4
-"""Seconds that the slow worker's every answer takes longer."""
+"""Seconds by which each response to the slow worker is delayed."""
 SOURCES = {"good": "127.0.0.10", "slow": "127.0.0.11", "banned": "127.0.0.12", "dead": "127.0.0.13"}
 SERVER = """
 import asyncio, random, sys, time
@@ -61,7 +61,7 @@ asyncio.run(main())
 
 
 class Seen(NamedTuple):
-    """A request as the server saw it; `at` in seconds since the epoch."""
+    """A request in the log of the server. `at` is in seconds since the epoch."""
 
     at: float
     worker: str
@@ -71,7 +71,7 @@ class Seen(NamedTuple):
 
 
 class Web(NamedTuple):
-    """A web of easy hosts and hard ones, which refuse three requests of five."""
+    """A web of easy hosts and hard hosts. Hard hosts refuse three of five requests."""
 
     port: int
     easy: list[str]
@@ -79,11 +79,11 @@ class Web(NamedTuple):
     log: Path
 
     def seen(self) -> list[Seen]:
-        """Visits of pages so far."""
+        """Return the page requests so far."""
         names = {address: name for name, address in SOURCES.items()}
         found = []
         for row in self.log.read_text().splitlines()[1:]:
-            with contextlib.suppress(ValueError):  # a torn last line
+            with contextlib.suppress(ValueError):  # a truncated last line
                 at, peer, host, path, status = row.split()
                 if path != "/robots.txt":
                     found.append(Seen(float(at), names.get(peer, peer), host, path, int(status)))
@@ -92,7 +92,7 @@ class Web(NamedTuple):
 
 @contextlib.contextmanager
 def serving(folder: Path, port: int, easy: int = 12, hard: int = 4) -> Iterator[Web]:
-    """The web, as a process."""
+    """Run the web in a process of its own."""
     hosts = [f"127.0.3.{n + 1}" for n in range(easy + hard)]
     web = Web(port, hosts[:easy], hosts[easy:], folder / "web.log")
     with web.log.open("w") as out:
@@ -109,7 +109,7 @@ def serving(folder: Path, port: int, easy: int = 12, hard: int = 4) -> Iterator[
 
 
 class Crew(NamedTuple):
-    """The workers by name, and what they said."""
+    """The workers by name, and the lines that they logged."""
 
     benches: dict[str, CrawlWorker]
     said: list[tuple[str, str]]
@@ -127,7 +127,7 @@ async def working(
     turn: float = 2.0,
     probe: float = 30.0,
 ) -> AsyncIterator[Crew]:
-    """Start the crawl on these workers."""
+    """Run the crawl on these workers until the block ends."""
     seeds = [f"http://{host}:{web.port}/{top}" for top in ("", "a", "b") for host in (*web.easy, *web.hard)]
     one = job(
         seeds, folder, processes=4, delay=(delay, delay), concurrency=32, allow_port=(web.port,), store=store
@@ -175,7 +175,7 @@ def _worker(
 
 
 def slowed(collector: Any) -> None:
-    """Each answer takes longer."""
+    """Delay each response of a collector."""
     collect = collector.collect
 
     async def later(request: Any, headers: Any, guise: Any = None) -> Any:
@@ -189,7 +189,7 @@ def slowed(collector: Any) -> None:
 
 
 def unplug(bench: CrawlWorker) -> None:
-    """No name server answers."""
+    """Let each DNS lookup of a worker fail."""
 
     async def nobody(host: str, port: int) -> list[str]:
         raise OSError("the network is unreachable")
@@ -198,6 +198,6 @@ def unplug(bench: CrawlWorker) -> None:
 
 
 def plug(bench: CrawlWorker) -> None:
-    """The network is back."""
+    """Let DNS lookups of a worker succeed again."""
     bench.network.resolver._lookup = bench.network.resolver._getaddrinfo
     bench.network.resolver._known.clear()

@@ -1,7 +1,6 @@
-"""Documents made to be costly to parse: families of markup, tree-construction cases, mixed, repeated and
-mutated. `document(n)` is the same everywhere. `Feeder` reads them as a worker does, and watches what that
-costs.
-"""
+"""Documents that are costly to parse: families of markup and tree-construction cases, mixed, repeated and
+mutated. `document(n)` is deterministic. `Feeder` reads the documents as a worker does, and measures the
+cost."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ CASES = (
     b"<base href=/x/><a href=y>z",
     b"<input type=hidden>",
 )
-"""As conformance tests of tree construction have them."""
+"""Fragments that resemble conformance tests of HTML tree construction."""
 FORMATS = (
     b"b",
     b"i",
@@ -95,7 +94,7 @@ Chance = random.Random
 
 
 def _opened(chance: Chance, count: int) -> bytes:
-    """Formatting elements that are never closed, each other than the ones before."""
+    """Return formatting elements that are never closed and differ from one another."""
     tags = chance.choices(FORMATS, k=4)
     between = chance.choice((b"<p>", b"<div>", b"<li>", b"x<p>", b"<td>", b"</p>", b"<table>x", b""))
     return b"".join(b"<%b c%d=%d>%b" % (tags[n % 4], n % 7, n, between) for n in range(count))
@@ -200,7 +199,8 @@ FAMILIES: dict[str, Callable[[Chance, int], bytes]] = {
 
 
 def document(n: int, seed: int = 1) -> tuple[str, bytes]:
-    """Family and bytes of document `n`: one in 400 is large, the others have up to 1,000 pieces."""
+    """Return the family and the bytes of document `n`. One in 400 documents is large, and the others have
+    up to 1,000 pieces."""
     chance = random.Random(f"{seed} {n}")
     family = chance.choice(list(FAMILIES))
     count = chance.randrange(5_000, 40_000) if n % 400 == 0 else int(10 ** chance.uniform(0.5, 3))
@@ -228,13 +228,15 @@ def _mutated(chance: Chance, body: bytes) -> bytes:
 
 
 def resident(word: str = "VmRSS") -> int:
-    """Bytes of memory of this process; VmHWM: the most it ever had."""
+    """Return a memory figure of this process in bytes: the current memory ("VmRSS") or the peak memory
+    ("VmHWM")."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
 
 
 class Feeder:
-    """Reads documents. `held`: the longest CPU time for which the loop was held, and by which document."""
+    """Reads documents. `held`: the longest CPU time for which the event loop was blocked, and the number
+    of the document that blocked it."""
 
     def __init__(self) -> None:
         taker = LinkIntake(
@@ -253,7 +255,7 @@ class Feeder:
         self.apart, self.errors, self.long = Counter[str](), Counter[str](), 0
 
     async def feed(self, numbers: Iterable[int], seed: int = 1) -> None:
-        """Read these documents, one after the other."""
+        """Read the given documents one after the other."""
         watching = asyncio.create_task(self._watch())
         try:
             for n in numbers:
@@ -282,15 +284,15 @@ class Feeder:
 
     @property
     def growth(self) -> int:
-        """Bytes by which this process ever grew."""
+        """The bytes by which the peak memory of this process exceeds the memory at the start."""
         return resident("VmHWM") - self.start
 
     @property
     def allowed(self) -> int:
-        """Bytes by which it may have grown."""
+        """The bytes by which the memory may have grown."""
         return (64 << 20) + 8 * self.largest
 
     async def close(self) -> None:
-        """End its processes."""
+        """End the page processes."""
         assert self.reader.apart is not None
         await self.reader.apart.close()

@@ -1,9 +1,9 @@
-"""Killing a crawl at random instants and judging what is left: used by the test (3 kills) and the benchmark
-(20).
+"""Kills a crawl at random moments and checks the outputs. Used by the test (3 kills) and the benchmark (20
+kills).
 
-After each kill the survivors are stopped (SIGSTOP) while the leases are counted: those are the claims started
-and not settled. When the store is dead, they are read from a copy of its append-only files.
-"""
+After each kill, the surviving processes are stopped (SIGSTOP) while the leases are counted. Each lease is
+a claim that was started and not settled. If the store is dead, the leases are read from a copy of its
+append-only files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ LEASES = "{b:000}c:l"
 
 @dataclass
 class Told:
-    """What happened. `open`: claims out at each kill; `codes`: how each door ended."""
+    """The record of a crawl with kills. `open`: the number of unsettled claims at each kill. `codes`: the
+    exit code of each main process."""
 
     kills: list[str] = field(default_factory=list)
     open: list[int] = field(default_factory=list)
@@ -45,8 +46,8 @@ class Told:
 
 
 def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages: int) -> Told:
-    """Run a crawl of so many pages to its end; strike at random moments spread over it: door, store, child,
-    or all of them."""
+    """Run a crawl of `pages` pages to its end, and kill processes at random moments: the main process, the
+    store, a worker process, or all of them."""
     told, data, began = Told(), Path(one.settings.data), time.monotonic()
     moments = sorted(rng.uniform(0.02, 0.9) * pages for _ in strikes)
     door = begin(command(one))
@@ -55,12 +56,13 @@ def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages
             if door.poll() is not None:
                 told.codes.append(door.returncode)
                 said = door.communicate()
-                assert door.returncode == 8, said  # the store died once too often for one door
+                # the store died more often than a single command restarts a store
+                assert door.returncode == 8, said
                 door = begin(command(one))
             time.sleep(rng.uniform(0.005, 0.02))
         time.sleep(rng.uniform(0, 0.1))
         hit, out = fire(strike, door, data)
-        while not hit and door.poll() is None:  # whom it was to hit is just being started again
+        while not hit and door.poll() is None:  # the process to be killed is being restarted at this moment
             time.sleep(0.05)
             hit, out = fire(strike, door, data)
         if not hit:
@@ -83,7 +85,8 @@ def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages
 
 
 def fire(strike: str, door: subprocess.Popen[str], data: Path) -> tuple[bool, int]:
-    """Kill; whether there was somebody to kill, and how many claims were out."""
+    """Kill the chosen processes. Return whether at least one of these processes existed, and the number of
+    unsettled claims."""
     workers, store = children_of(door.pid), store_pid(data)
     victims = {
         "door": [door.pid],
@@ -104,7 +107,7 @@ def fire(strike: str, door: subprocess.Popen[str], data: Path) -> tuple[bool, in
 
 
 def halt(pid: int, how: signal.Signals) -> None:
-    """Stop or continue a process that may be gone."""
+    """Send a signal to a process that may have ended."""
     try:
         os.kill(pid, how)
     except ProcessLookupError:
@@ -112,15 +115,15 @@ def halt(pid: int, how: signal.Signals) -> None:
 
 
 def count_leases(data: Path, dead: bool) -> int:
-    """Claims that are out, whether the store lives or not."""
+    """Return the number of unsettled claims, read from the running store or from its files."""
     try:
         return leases_in_files(data) if dead else leases(socket_of(data))
-    except redis.ConnectionError:  # it was dead already
+    except redis.ConnectionError:  # the store had already died
         return leases_in_files(data)
 
 
 def leases(url: str | None) -> int:
-    """Claims that are out in a running store."""
+    """Return the number of unsettled claims in a running store."""
     if url is None:
         return 0
     with redis.Redis.from_url(url, retry=None) as client:
@@ -128,7 +131,7 @@ def leases(url: str | None) -> int:
 
 
 def leases_in_files(data: Path) -> int:
-    """Claims that are out in the files of a dead store."""
+    """Return the number of unsettled claims in the files of a dead store."""
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         if (data / "store" / "appendonlydir").exists():
             shutil.copytree(data / "store" / "appendonlydir", Path(folder) / "appendonlydir")
@@ -154,7 +157,7 @@ def leases_in_files(data: Path) -> int:
 
 
 def refetched(web: Web) -> tuple[int, int]:
-    """Pages requested more than once (the surplus), robots.txt requested more than once a host."""
+    """Return the number of repeated page requests, and the number of repeated robots.txt requests."""
     log = web.log()
     pages = sum(n - 1 for n in fetched(log).values())
     robots = [hit.host for hit in log if hit.path == "/robots.txt"]
@@ -162,8 +165,8 @@ def refetched(web: Web) -> tuple[int, int]:
 
 
 def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> list[str]:
-    """What is wrong after all kills; nothing when no page is lost, none is there twice, and no more was
-    fetched again than may be."""
+    """Return the errors found after all kills. The list is empty if no page is missing or duplicate, and
+    if the number of repeated page requests is at most the number of unsettled claims."""
     wrong = [
         line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line
     ]
@@ -192,7 +195,7 @@ def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> li
 
 
 def kept(path: Path) -> list[dict[str, Any]]:
-    """The page records of an SQLite or Parquet output; parts that are not whole cannot be read."""
+    """Return the page records of an SQLite or Parquet output. Incomplete parts raise an error."""
     if path.suffix == ".parquet":
         import pyarrow.parquet
 
@@ -205,7 +208,8 @@ def kept(path: Path) -> list[dict[str, Any]]:
 
 
 def answers(path: Path) -> list[str | None]:
-    """The canonical URLs of the answers in a WARC; raises when a record is broken or its digest is another."""
+    """Return the canonical URLs of the responses in a WARC file. A broken record or a wrong digest raises
+    an error."""
     from warcio.archiveiterator import ArchiveIterator
 
     found = []
@@ -218,12 +222,12 @@ def answers(path: Path) -> list[str | None]:
 
 
 def keys(found: list[dict[str, str]]) -> list[str | None]:
-    """The canonical URLs of rows."""
+    """Return the canonical URLs of rows."""
     return [urls.canonical(row["requested_url"]) for row in found]
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV output; a row of another width than the head is broken."""
+    """Return the rows of a CSV output. A row whose number of fields differs from the header is an error."""
     with path.open(encoding="utf-8", newline="") as file:
         head, *body = list(csv.reader(file))
     assert [row for row in body if len(row) != len(head)] == []

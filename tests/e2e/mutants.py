@@ -1,9 +1,9 @@
-"""Hostile input by the thousand: true pages, files and headers, changed by chance, through the parts that
-read them.
+"""Mutated input by the thousand: real pages, files and headers are changed at random, and are passed to
+the parsers.
 
-`mutant(kind, n)` is the n-th mutant of a kind, always the same one; `Eater().eat(kind, n)` has it read as the
-crawler does and raises AssertionError when what comes out breaks a promise. Nothing else may be raised.
-"""
+`mutant(kind, n)` returns the n-th mutant of a kind, which is always the same. `Eater().eat(kind, n)`
+parses the mutant as the crawler does, and raises AssertionError if the result is invalid. Any other
+exception is a bug."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gossamer.worker.reader import Reader, ReadSettings
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 LARGEST = 200_000
-"""Bytes of a mutant."""
+"""The maximum number of bytes of a mutant."""
 LIMIT = 1_000_000
 URL = "https://www.example.com/folder/page.html?q=1"
 NASTY = (
@@ -126,7 +126,7 @@ NASTY = (
 
 
 def decoded(value: Any) -> Iterable[bytes]:
-    """All byte strings inside a row of the shared data."""
+    """Yield all byte strings in a row of the shared data."""
     if isinstance(value, dict):
         if set(value) == {"b64"}:
             yield b64decode(value["b64"])
@@ -139,7 +139,7 @@ def decoded(value: Any) -> Iterable[bytes]:
 
 
 def shared(name: str, most: int) -> list[bytes]:
-    """Byte strings of a file of the shared data; none where it is not there."""
+    """Return byte strings from a file of the shared data, or an empty list if the file does not exist."""
     file = SHARED / f"{name}.jsonl.gz"
     if not file.exists():
         return []
@@ -212,12 +212,12 @@ KINDS = tuple(_SEEDS)
 
 @cache
 def seeds(kind: str) -> list[bytes]:
-    """What the mutants of a kind are made of."""
+    """Return the original texts from which the mutants of a kind are made."""
     return _SEEDS[kind]()
 
 
 def mutant(kind: str, n: int, seed: int = 1) -> bytes:
-    """The n-th mutant of a kind."""
+    """Return the n-th mutant of a kind."""
     rng = random.Random(f"{seed}:{kind}:{n}")
     given = seeds(kind)
     data = bytearray(rng.choice(given))
@@ -227,7 +227,7 @@ def mutant(kind: str, n: int, seed: int = 1) -> bytes:
 
 
 def _change(rng: random.Random, data: bytearray, given: list[bytes]) -> None:
-    """One change in place."""
+    """Make one random change in place."""
     size = len(data)
     at = rng.randrange(size + 1)
     end = min(size, at + rng.choice((1, 2, 8, 64, 1000)))
@@ -253,11 +253,12 @@ def _change(rng: random.Random, data: bytearray, given: list[bytes]) -> None:
 
 
 class Eater:
-    """The parts that read, as one worker has them; `claim` is the page's own."""
+    """The parsers of a worker, one method per kind of input. `claim` is the claim of the page that is
+    read."""
 
     def __init__(self) -> None:
         self.identity = PlainIdentity({}, {}, [], urls.registered_domain)
-        # as what ended a process is read again
+        # after two crashes, the reader checks the nesting of a page before the page is parsed
         self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)
         taker = LinkIntake(
             Scope.of([URL], "any"),
@@ -271,14 +272,14 @@ class Eater:
         self.reader = Reader([], taker, urls.key, ReadSettings(pages=True, text=True, links=True))
 
     def eat(self, kind: str, n: int, seed: int = 1) -> float:
-        """Read one mutant; CPU seconds that it took."""
+        """Parse one mutant, and return the CPU seconds used."""
         data, read = mutant(kind, n, seed), getattr(self, kind)
         began = time.thread_time()
         read(data)
         return time.thread_time() - began
 
     def html(self, data: bytes) -> None:
-        """A page becomes a row that can be written and links that are URLs of the web."""
+        """The page becomes a serializable row, and all its links are http(s) URLs."""
         kind, body = (
             (b"text/html", data)
             if len(data) % 5
@@ -295,7 +296,7 @@ class Eater:
             assert all(isinstance(part, int | bytes) for part in adds)
 
     def robots(self, data: bytes) -> None:
-        """Rules as kept decide as those that were read."""
+        """Stored robots.txt rules give the same answers as the original file."""
         found = robots_access.read(data, "gossamer")
         assert math.isfinite(found.crawl_delay)
         assert found.crawl_delay >= 0
@@ -305,14 +306,15 @@ class Eater:
                 assert kept.allows("gossamer", URL[:23] + path) == whole.allows("gossamer", URL[:23] + path)
 
     def sitemap(self, data: bytes) -> None:
-        """Entries are URLs of the web; priorities lie between 0 and 1."""
+        """All entries of a sitemap are http(s) URLs, and priorities are between 0 and 1."""
         pages, sitemaps = entries(data, URL)
         for entry in (*pages, *sitemaps):
             assert entry.startswith(("http://", "https://")), entry
             assert entry.priority is None or 0 <= entry.priority <= 1
 
     def header(self, data: bytes) -> None:
-        """Cookies, content type, redirect and Retry-After of a head."""
+        """Cookies, content type, redirect target and Retry-After of a response head are handled without
+        errors."""
         status, found = transfer.parse(data.splitlines(keepends=True))
         assert 0 <= status <= 999
         page = Page(URL, status, found, b"<p>", 1.0, 0.1, 3)
@@ -328,7 +330,7 @@ class Eater:
         self.reader.read(self.claim, page, None)
 
     def coding(self, data: bytes) -> None:
-        """Whatever the coding is called, out comes no more than the limit."""
+        """For any name of the coding, the decoded output stays within the limit."""
         for name in ("gzip", "deflate", "br", "zstd", "gzip, br", data[:9].decode("latin-1")):
             try:
                 assert len(decode(data, name, LIMIT)) <= LIMIT

@@ -1,5 +1,4 @@
-"""What an output holds beside what it must hold: pages that are missing, pages that are there twice, rows
-that cannot be read."""
+"""Compares outputs with the expected pages: missing pages, duplicate pages, and unreadable rows."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from gossamer import url as urls
 from web import Plan
 
 FOREIGN = "written by another program"
-"""A line with these words is none of the crawl's."""
+"""A line that contains these words comes from another program."""
 
 
 @dataclass
 class Verdict:
-    """Pages by format; `broken`: what cannot be read, `failed`: pages whose row says that they could not be
-    fetched."""
+    """The differences between the outputs and the expected pages, by format. `broken`: unreadable outputs
+    and rows. `failed`: pages whose row contains an error or a status other than 200."""
 
     missing: dict[str, set[str]] = field(default_factory=dict)
     double: dict[str, Counter[str]] = field(default_factory=dict)
@@ -32,11 +31,11 @@ class Verdict:
         return not (self.broken or self.failed or any(self.missing.values()) or any(self.double.values()))
 
     def lost(self) -> set[str]:
-        """Pages that are missing in any format."""
+        """Return the pages that are missing in at least one format."""
         return set().union(*self.missing.values()) | set(self.failed)
 
     def twice(self) -> Counter[str]:
-        """Surplus rows by page, the most of any format."""
+        """Return the number of surplus rows per page, which is the maximum over all formats."""
         found: Counter[str] = Counter()
         for more in self.double.values():
             found |= more
@@ -50,8 +49,7 @@ class Verdict:
 
 
 def judge(folder: Path, formats: list[str], plan: Plan) -> Verdict:
-    """Compare `out.*` in a folder with the plan of the web, which has no other pages than those that answer
-    with 200."""
+    """Compare `out.*` in a folder with the plan of the web, in which every page has status 200."""
     verdict = Verdict()
     want = {str(urls.canonical(page)) for page in plan.must_fetch(sitemaps=False)}
     for ending in formats:
@@ -69,7 +67,7 @@ def judge(folder: Path, formats: list[str], plan: Plan) -> Verdict:
 
 
 def pages(path: Path, ending: str, verdict: Verdict, *, torn: bool = False) -> Iterator[str]:
-    """The page of each row; with `torn` the last one may be broken."""
+    """Yield the page of each row. With `torn`, the last row may be incomplete."""
     if ending == "warc.gz":
         yield from (str(page) for page in answers(path))
         return
@@ -90,7 +88,7 @@ def pages(path: Path, ending: str, verdict: Verdict, *, torn: bool = False) -> I
 
 
 def parts(path: Path) -> list[dict[str, str]]:
-    """Rows of Parquet, as its usual reader sees them."""
+    """Return the rows of a Parquet output, read by pyarrow."""
     import pyarrow.parquet
 
     found: list[dict[str, str]] = pyarrow.parquet.read_table(path).to_pylist()
@@ -98,7 +96,7 @@ def parts(path: Path) -> list[dict[str, str]]:
 
 
 def lines(path: Path, verdict: Verdict, *, torn: bool = False) -> Iterator[dict[str, str]]:
-    """Rows of JSON lines; with `torn` the last one may be broken."""
+    """Yield the rows of a JSON lines output. With `torn`, the last row may be incomplete."""
     text = path.read_bytes().decode("utf-8", "replace").split("\n")
     if text[-1] and not torn:
         verdict.broken.append("jsonl: the last line does not end")
@@ -112,7 +110,7 @@ def lines(path: Path, verdict: Verdict, *, torn: bool = False) -> Iterator[dict[
 
 
 def cells(path: Path, verdict: Verdict) -> Iterator[dict[str, str]]:
-    """Rows of CSV."""
+    """Yield the rows of a CSV output."""
     with path.open(encoding="utf-8", newline="") as file:
         head, *body = list(csv.reader(file))
     for number, row in enumerate(body, 2):

@@ -1,6 +1,5 @@
-"""Random ways to ask for the rows of one crawl: a preview, one output and another, a stop, a pass that visits
-again, an export. After each step every output of the step must hold what the summary and the kept rows say.
-"""
+"""Random sequences of commands for one crawl: a preview, different outputs, a stop, a refresh pass, and an
+export. After each step, every output of the step must agree with the summary and the stored rows."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ STEPS = ("preview", "one", "another", "two", "all", "stop", "refresh", "delta", 
 
 
 class Shop:
-    """A listing of products whose prices change. `stop` is set after `until` requests."""
+    """A listing of products whose prices change. The event `stop` is set after `until` requests."""
 
     def __init__(self) -> None:
         self.prices = dict.fromkeys(range(ITEMS), 0)
@@ -77,7 +76,7 @@ class Shop:
 
 @asynccontextmanager
 async def shop() -> AsyncIterator[Shop]:
-    """A shop that is open."""
+    """Run a shop until the block ends."""
     one = Shop()
     server = await asyncio.start_server(one.connection, "127.0.0.1", 0)
     one.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
@@ -88,7 +87,7 @@ async def shop() -> AsyncIterator[Shop]:
 
 
 def things(path: Path) -> Counter[tuple[int, str]]:
-    """The products in an output, by its usual reader."""
+    """Return the products in an output, read with the usual reader of its format."""
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
     elif path.suffix == ".csv":
@@ -108,16 +107,17 @@ def things(path: Path) -> Counter[tuple[int, str]]:
 
 
 class Asker:
-    """One crawl, asked in a random way. `told`: what was said to the user."""
+    """A crawl that is continued by random steps. `told`: the messages to the user."""
 
     def __init__(self, seed: int, folder: Path, shop: Shop) -> None:
         self.random, self.folder, self.shop = random.Random(seed), folder, shop
         self.told: list[str] = []
         self.over, self.passes = False, 0
         self.base: Counter[tuple[int, str]] = Counter()
-        """The rows before the present pass."""
+        """The rows before the current pass."""
         self.since: dict[str, Counter[tuple[int, str]]] = {}
-        """For each output the rows from before it was first given that it does not have."""
+        """For each output, the rows that were found before the output was first used, and that it
+        therefore lacks."""
         self.settled = 0
         site = folder / "shop.py"
         site.write_text(SITE.replace("{url}", shop.url))
@@ -140,14 +140,14 @@ class Asker:
         )
 
     def rows(self) -> Counter[tuple[int, str]]:
-        """The rows that the crawl keeps."""
+        """Return the rows that the crawl stores."""
         from gossamer.app.query.sources import kept_rows
 
         found = kept_rows(self.folder / "data" / "shop")
         return Counter((row["number"], str(row["price"])) for row in found if "_kind" in row)
 
     async def step(self) -> str:
-        """Make a random step and check it. Returns its name."""
+        """Make a random step, check its result, and return the step's name."""
         name = self.random.choice(STEPS)
         if name in ("refresh", "delta") and not self.over:
             name = "all"
@@ -178,7 +178,8 @@ class Asker:
         return f"{name} {' '.join(outputs)}"
 
     def check(self, name: str, outputs: tuple[str, ...], summary: Summary) -> None:
-        """An output that is new in a pass with --refresh has the changes since; any other has all rows."""
+        """An output that is first used in a --refresh pass contains only the rows that changed since. Any
+        other output contains all rows."""
         rows = self.rows() if (self.folder / "data/shop/rows.kept").exists() else Counter()
         if self.passes == 0:
             assert rows.total() == summary.items, (rows.total(), summary.items)
@@ -190,7 +191,8 @@ class Asker:
             assert found == want, (one, found - want, want - found, self.told)
 
     def export(self) -> str:
-        """Export to another format: the file holds what `items` shows."""
+        """Export the items to another format, and check that the file contains the same items as `items`
+        shows."""
         folder = self.folder / "data" / "shop"
         if not (folder / "rows.kept").exists():
             return ""
@@ -203,7 +205,7 @@ class Asker:
 
 
 async def ask(seed: int, folder: Path, steps: int = 7) -> list[str]:
-    """One random sequence, checked after each step. Returns its steps."""
+    """Run one random sequence with a check after each step, and return the steps."""
     async with shop() as one:
         asker = Asker(seed, folder, one)
         return [await asker.step() for _ in range(steps)]

@@ -1,5 +1,5 @@
-"""Running whole crawls against the test web, in this process or as a process that can be killed; reading what
-they wrote."""
+"""Runs whole crawls against the test web, in this process or as a process that can be killed, and reads
+their outputs."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from web.truth import home
 
 SRC = Path(__file__).parents[2] / "src"
 QUICK: dict[str, Any] = {"delay": (0.0, 0.0), "retries": (0.1, 0.2, 0.3), "allow_private": ("127.0.0.0/8",)}
-"""No politeness, and retries that a test can wait for."""
+"""Settings without delays and with short retry intervals."""
 STARTED: list[subprocess.Popen[str]] = []
-"""Processes begun and not known to have ended: `end_all` is called after each test."""
+"""Started processes that may still be running. `end_all` ends them after each test."""
 
 
 def job(
     targets: Sequence[str], folder: Path, *, output: str = "out.jsonl", name: str = "c", **given: Any
 ) -> Job:
-    """A job whose data and output lie in a test's folder; what is no part of a job is a setting."""
+    """Create a job whose data and output are in the test's folder. Keywords that are not fields of a job
+    are settings."""
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     settings = Settings(**({"data": str(folder / "data")} | QUICK | given))
     return Job(
@@ -45,7 +46,7 @@ def job(
 
 
 async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Summary]]:
-    """Run a crawl to its end while its summary is read as fast as it goes, from a second connection."""
+    """Run a crawl to its end, and read its summary repeatedly over a second connection meanwhile."""
     work = asyncio.create_task(crawl(one))
     looked: list[Summary] = []
     while not work.done():
@@ -58,7 +59,7 @@ async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Sum
 
 async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool) -> list[Summary]:
     looked: list[Summary] = []
-    with contextlib.suppress(Exception):  # the store ends with the crawl; what was seen counts
+    with contextlib.suppress(Exception):  # the store ends with the crawl, and the summaries read so far count
         store = await open_url(url, embedded=embedded)
         try:
             while not work.done():
@@ -72,8 +73,8 @@ async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool)
 
 @contextlib.asynccontextmanager
 async def stalls() -> AsyncIterator[list[Stall]]:
-    """While it is open, the times in which this process's event loop stood still for more than 10 ms: a crawl
-    that runs in it sends nothing then, whatever it has begun."""
+    """Until the `with` block ends, collect the periods in which this process's event loop was blocked for
+    more than 10 ms. A crawl in this process sends no request in these periods."""
     found: list[Stall] = []
 
     async def watch() -> None:
@@ -91,7 +92,7 @@ async def stalls() -> AsyncIterator[list[Stall]]:
 
 
 def socket_of(data: Path) -> str | None:
-    """URL of the embedded store that runs for a data folder, None when none does."""
+    """Return the URL of the embedded store that runs for a data folder, or None if none is running."""
     try:
         return f"unix://{json.loads((data / 'store' / 'run.json').read_text())['socket']}"
     except (OSError, ValueError):
@@ -99,7 +100,7 @@ def socket_of(data: Path) -> str | None:
 
 
 def store_pid(data: Path) -> int | None:
-    """Process of the embedded store of a data folder."""
+    """Return the process ID of the embedded store of a data folder."""
     try:
         return int(json.loads((data / "store" / "run.json").read_text())["pid"])
     except (OSError, ValueError):
@@ -107,15 +108,15 @@ def store_pid(data: Path) -> int | None:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON lines output; a broken one is an error."""
+    """Return the rows of a JSON lines output. A truncated row is an error."""
     text = path.read_text(encoding="utf-8")
     assert text.endswith("\n") or not text, "the last row is broken"
     return [json.loads(line) for line in text.splitlines()]
 
 
 def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
-    """What the rows say otherwise than the plan: each page once, with its status, title, depth and number of
-    links."""
+    """Return the differences between the rows and the plan: each page must occur once, with its status,
+    title, depth and number of links."""
     wrong, seen = [], set()
     for row in found:
         key = urls.canonical(row["requested_url"])
@@ -129,7 +130,7 @@ def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
             wrong += [
                 f"{what} {got!r}, not {right!r}: {row['url']}"
                 for what, got, right in _facts(row, truth)
-                # session ids make no link of their own
+                # links that differ only in a session id count as one, unlike in the plan
                 if got != right and not (what == "links" and plan.has("traps"))
             ]
     want = {page for page in plan.must_fetch(sitemaps=False) if _is_page(plan, page)}
@@ -146,20 +147,22 @@ def _facts(row: dict[str, Any], truth: Any) -> list[tuple[str, Any, Any]]:
     if row["status"] is None:
         return [("error", row["error"] in truth.errors, True)]
     facts = [("status", row["status"], truth.status)]
-    # visits overlap: the way found first may be a longer one
+    # visits overlap, so the first link found may be deeper than the shortest path
     if not truth.depth <= row["depth"] <= truth.depth + 2:
         facts.append(("depth", row["depth"], truth.depth))
     if truth.title:
-        facts.append(("title", row["title"], " ".join(truth.title.split())))  # blanks are folded
+        # the crawler collapses white space
+        facts.append(("title", row["title"], " ".join(truth.title.split())))
     if truth.status == 200 and truth.links:
         facts.append(
             ("links", row["links"], len({home(link) for link in truth.links} - {truth.url}))
-        )  # writings of one
+        )  # different spellings of one URL count once
     return facts
 
 
 def command(one: Job, *words: str) -> list[str]:
-    """The words of `gossamer crawl` that do what the job says (those that tests use)."""
+    """Return the arguments of `gossamer crawl` that are equivalent to the job, for the settings that tests
+    use."""
     s = one.settings
     out = [*one.targets, "--name", str(one.name), "--data", s.data, "--json", "--quiet"]
     out += [word for output in one.outputs for word in ("-o", output.spec)]
@@ -180,7 +183,7 @@ def command(one: Job, *words: str) -> list[str]:
 def begin(
     words: Sequence[str], code: str = "from gossamer.cli import main; main()", **more: Any
 ) -> subprocess.Popen[str]:
-    """Start the command line as a process of its own group; `code` stands for the launcher."""
+    """Start the command line as a process. `code` replaces the launcher."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join(
         filter(None, (str(SRC), str(SRC.parent / "tests"), env.get("PYTHONPATH")))
@@ -197,7 +200,7 @@ def begin(
 
 
 def end_all(data: Path) -> None:
-    """Leave nobody behind, whatever became of the test."""
+    """End all processes of a test, even if the test failed."""
     while STARTED:
         process = STARTED.pop()
         for pid in (*children_of(process.pid), process.pid):
@@ -208,7 +211,7 @@ def end_all(data: Path) -> None:
 
 
 def kill(pid: int | None) -> bool:
-    """`kill -9`; whether there was such a process."""
+    """Kill a process (SIGKILL), and return whether it existed."""
     try:
         os.kill(pid or 0, signal.SIGKILL) if pid else None
     except ProcessLookupError:
@@ -217,7 +220,7 @@ def kill(pid: int | None) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """Worker processes of a door."""
+    """Return the worker processes of a command."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

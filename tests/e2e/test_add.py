@@ -1,5 +1,5 @@
-"""`gossamer add`: URLs for a crawl that is finished, running, paused or cancelled, across kills; ids of requests
-in everything that comes out."""
+"""Tests of `gossamer add`: URLs are added to finished, running, paused and cancelled crawls, also across
+kills. Request ids appear in all outputs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_all_refused_is_an_exit_code_of_its_own_and_seeds_pass_the_filters(room:
     assert room.add(f"{room.web}/p/9", code=5)["refused"] == {"filter": 1}
     other = room.web.replace("127.0.0.1", "localhost")
     assert room.add(f"{other}/p/3", f"{room.web}/p/9", "--as-seeds")["added"] == 2
-    assert room.add(f"{other}/p/4")["added"] == 1  # its host joined the scope
+    assert room.add(f"{other}/p/4")["added"] == 1  # the host was added to the scope by --as-seeds
     summary = room.crawl("--exclude", "/p/9", "--allow-private", "127.0.0.0/8", "--allow-private", "::1/128")
     assert summary["pages"] == 6
 
@@ -187,7 +187,7 @@ def test_a_cancelled_crawl_takes_nothing(room: Room) -> None:
 
 @pytest.fixture
 def running(room: Room) -> Iterator[subprocess.Popen[str]]:
-    """A crawl of 300 pages of one host, one at a time."""
+    """Run a crawl of 300 pages of one host, which makes one request at a time."""
     Shelf.links = 300
     words = ["crawl", f"{room.web}/", "--name", "c", "--host-rate", "5", "-o", "out.jsonl", "-q"]
     process = begin(room.folder, *words)
@@ -206,7 +206,7 @@ def test_a_running_crawl_fetches_an_urgent_url_next_on_its_host(
     before = len(Shelf.asked)
     assert (added["state"], added["running"], added["added"]) == ("running", True, 1)
     until("the urgent page", lambda: "/p/urgent" in Shelf.asked)
-    assert Shelf.asked.index("/p/urgent") <= before + 1  # one request may be claimed already
+    assert Shelf.asked.index("/p/urgent") <= before + 1  # a worker may already have claimed one other request
 
 
 def test_a_paused_crawl_keeps_added_urls(room: Room, running: subprocess.Popen[str]) -> None:
@@ -226,7 +226,7 @@ def test_an_add_that_is_killed_is_repeated_without_a_difference(room: Room, stor
     process = begin(room.folder, "add", "c", "-")
     assert process.stdin is not None
     process.stdin.write(text)
-    process.stdin.flush()  # no end of input: it waits for more
+    process.stdin.flush()  # the input stays open, so the command waits for more
     until("URLs", lambda: room.status()["pending"] > 5000)
     if store_too:
         os.kill(json.loads((room.folder / ".gossamer/store/run.json").read_text())["pid"], signal.SIGKILL)

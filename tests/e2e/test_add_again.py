@@ -1,5 +1,5 @@
-"""`gossamer add --again` across kills: if the same command is run again, each of its URLs is visited exactly once
-more."""
+"""Tests of `gossamer add --again` across kills: if the same command is repeated after kills, each of its
+URLs is visited exactly once more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def until_killed(self, commands):
 connection.Connection._exchange = until_killed
 from gossamer.cli import main; main()
 """
-"""A command that is killed before it sends the N-th group of commands to the store."""
+"""Runs the command line, and kills the process before it sends the N-th group of commands to the store."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def web() -> Iterator[str]:
 
 
 def end_leases(folder: Path) -> None:
-    """Ends the leases of killed commands, for which a crawl waits 30 s before it ends."""
+    """End the leases of killed commands. Otherwise, a crawl waits 30 s for these leases before it ends."""
 
     async def end() -> None:
         async with open_existing_store(Settings(data=str(folder / ".gossamer"))) as store:
@@ -56,7 +56,7 @@ def end_leases(folder: Path) -> None:
 
 
 def crawl(folder: Path, web: str, pages: int) -> Counter[str]:
-    """Runs the crawl to its end. Returns how often each path was requested in this run."""
+    """Run the crawl to its end, and return the number of requests per path."""
     end_leases(folder)
     Shelf.asked.clear()
     words = ["crawl", f"{web}/", "--name", "c", "--delay", "0", "--json", "-o", "out.jsonl"]
@@ -67,7 +67,7 @@ def crawl(folder: Path, web: str, pages: int) -> Counter[str]:
 
 
 def first_crawl(folder: Path, web: str, *more: str) -> None:
-    """Crawls the front page and its two links."""
+    """Crawl the front page and its two links."""
     words = ["crawl", f"{web}/", "--name", "c", "--delay", "0", "-q", "-o", "out.jsonl", *more]
     assert gossamer(folder, *words)[0] == 0
 
@@ -92,7 +92,8 @@ def test_a_kill_between_any_two_steps_changes_nothing(tmp_path: Path, web: str) 
     assert crawl(tmp_path, web, 8) == Counter(f"/p/{n}" for n in (0, 1, 7, 8, 9))
     code, out, _ = gossamer(tmp_path, *command)
     added = json.loads(out)
-    assert (code, added["added"], added["continued"]) == (0, 5, False)  # it is a new command
+    # the repeated command has ended, so the same command counts as a new one
+    assert (code, added["added"], added["continued"]) == (0, 5, False)
     assert crawl(tmp_path, web, 13) == Counter(f"/p/{n}" for n in (0, 1, 7, 8, 9))
 
 

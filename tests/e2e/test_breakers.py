@@ -1,5 +1,5 @@
-"""A circuit breaker, counted at the server: what an open one lets through, and that a crawl ends all the
-same."""
+"""Tests of the circuit breaker, with counts at the server: an open breaker admits only probes, and the
+crawl ends nevertheless."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gossamer.app.runner import crawl
 
 
 class Ill:
-    """A server that answers by a rule: the number of the request -> its status."""
+    """A server that derives the status of a response from the number of the request."""
 
     def __init__(self, status: Callable[[int], int]) -> None:
         self.status, self.asked = status, list[tuple[str, int]]()
@@ -76,8 +76,8 @@ async def test_a_host_that_comes_back_loses_nothing(tmp_path: Path) -> None:
 
 
 async def test_the_last_bad_pages_of_a_good_host_do_not_close_it(tmp_path: Path) -> None:
-    """Fifteen pages that always fail, retried when all else is done: each ends by itself, with its own
-    retries."""
+    """Fifteen pages that always fail are retried last. The breaker stays closed, and each page becomes a
+    dead letter after its own retries."""
     ill = Ill(lambda n: 200)
     bad = {f"/{n}" for n in range(0, 60, 4)}
 

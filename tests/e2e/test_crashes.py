@@ -1,5 +1,5 @@
-"""A page that kills the process that reads it: it alone is blamed, ends as a dead letter, and no other page
-is lost."""
+"""If a page kills the process that reads it, only this page is blamed and becomes a dead letter. No other
+page is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWER = (
     "from pathlib import Path; read = Path.read_text; "
     "Path.read_text = lambda *given, **more: read(*given, **more).replace('crashes >= 10', 'crashes >= 3')"
 )
-"""Three deaths are enough: that it takes ten is shown in tests/frontier."""
+"""Lowers the maximum number of deaths from ten to three. The limit of ten is tested in tests/frontier."""
 SITE = """
 import os, signal
 from gossamer import Item, Site
@@ -37,7 +37,8 @@ MUST = """
 from gossamer import Site
 site = Site("m", seeds=["{seed}"], must_have="body", follow=True)
 """
-"""With a choice of rungs, each page is looked at for what it must have before it is read."""
+"""A site with `must_have`. If the ladder has several rungs, each page is checked for the required element
+before it is read."""
 
 
 def test_a_page_that_kills_each_run(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("must", [False, True])
 def test_a_page_too_deep_for_the_parser_ends_two_runs_at_most(tmp_path: Path, must: bool) -> None:
-    """turbohtml 1.15 ends the process on it; a newer one may not."""
+    """turbohtml 1.15 crashes on this page, and a newer version of turbohtml may not crash."""
     (tmp_path / "deep.html").write_bytes(b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>")
     (tmp_path / "index.html").write_bytes(
         b"<title>Home</title><a href=deep.html>1</a><a href=other.html>2</a>"

@@ -1,5 +1,4 @@
-"""What the README shows is run as it stands there, against servers of this machine in place of the sites it
-names."""
+"""The examples of the README run unchanged, except that local servers replace the named sites."""
 
 from __future__ import annotations
 
@@ -29,18 +28,18 @@ PAGE = "<title>{0}</title>" + LINKS + "<p>This is the page {0}, and it says so i
 
 
 def blocks(language: str) -> list[str]:
-    """The README's blocks of code of one language."""
+    """Return the README's code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 def own_site() -> str:
-    """The site file that the README shows, without the line that names it."""
+    """Return the site file that the README shows, without the comment with its name."""
     return next(block for block in blocks("python") if "Site(" in block).removeprefix("# books.py\n")
 
 
 @contextmanager
 def served(pages: dict[str, bytes]) -> Iterator[str]:
-    """`127.0.0.1:PORT` of a server of these pages."""
+    """Serve the given pages, and yield the server's `127.0.0.1:PORT`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -54,27 +53,27 @@ def served(pages: dict[str, bytes]) -> Iterator[str]:
             self.wfile.write(body or b"")
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Disable the request log."""
 
     with answering(Handler) as port:
         yield f"127.0.0.1:{port}"
 
 
 class Reader:
-    """Somebody who types what the README says, in a folder of their own."""
+    """A reader who types the commands of the README in an empty folder."""
 
     def __init__(self, folder: Path, example: str, books: str) -> None:
         self.folder, self.example, self.books = folder, example, books
 
     def moved(self, text: str) -> str:
-        """The text with the sites' names replaced by our servers'."""
+        """Return the text with the names of the sites replaced by the local servers."""
         text = text.replace("https://example.com", f"http://{self.example}").replace(
             '"books.toscrape.com"', f'"{self.books}"'
         )
         return text.replace("https://books.toscrape.com", f"http://{self.books}")
 
     def run(self, *words: str) -> str:
-        """Run Python with these words; what it said on stdout. Nothing may go wrong."""
+        """Run Python with the given arguments, and return its stdout. Any error fails the test."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
         env |= {"GOSSAMER_DELAY": "0", "PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(
@@ -113,7 +112,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def titles(folder: Path) -> list[str]:
-    """The titles that the saved pages of the books example are known to give."""
+    """Return the expected titles of the saved pages of the books example."""
     items = [item for file in (folder / "expected").glob("*.json") for item in json.loads(file.read_text())]
     return sorted(item["title"] for item in items)
 

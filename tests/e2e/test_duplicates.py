@@ -1,4 +1,5 @@
-"""`--duplicates` in whole crawls: each page in its group, whoever reads it, and whoever is killed."""
+"""Tests of `--duplicates` in whole crawls: each page is in its group, whichever process reads the page and
+whichever process is killed."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ STORY = "the kettle of house {n} was put on the stove before dawn and nobody in 
 
 
 def body(path: str) -> str | None:
-    """`/` links to each story in several places: twice word for word, else with other navigation, or a word
-    more."""
+    """Return the HTML of a path. `/` links to the copies of each story: two copies are identical, and the
+    others have a different navigation or one more word."""
     if path == "/":
         return "".join(f"<a href=/{n}/{copy}>x</a> " for copy in range(COPIES) for n in range(FAMILIES))
     parts = path.strip("/").split("/")
@@ -37,7 +38,7 @@ def body(path: str) -> str | None:
 
 
 def faults(found: list[dict[str, Any]]) -> list[str]:
-    """What is wrong with the groups of the stories."""
+    """Return the errors in the groups of the stories."""
     families: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in found:
         families[row["url"].split("/")[3]].append(row)

@@ -1,5 +1,5 @@
-"""The time of a crawl: what it spent outlives `kill -9` (`elapsed`, `--time-limit`), and what is left minds
-the limits."""
+"""Tests of a crawl's time: the spent time survives `kill -9` (`elapsed`, `--time-limit`), and the estimate
+of the remaining time respects the limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPENT = 2.0
 
 
 def spent(data: Path) -> float:
-    """The seconds that the store knows of."""
+    """Return the seconds that the crawl has spent, as recorded in the store."""
     try:
         with redis.Redis.from_url(socket_of(data) or "", retry=None) as client:
             return float(client.hget("gossamer:crawl:c", "spent") or 0)
@@ -45,7 +45,8 @@ def test_both_stretches_count(tmp_path: Path) -> None:
         assert (first["state"], first["reason"]) == ("limited", "--time-limit is reached")
         assert before < first["elapsed"]
         assert 0 < first["pages"] < 200
-        over = begin(command(one, "--time-limit", "1s"))  # all of it was spent by earlier runs
+        # earlier runs have already spent more than this limit
+        over = begin(command(one, "--time-limit", "1s"))
         said = over.communicate(timeout=60)
         second = json.loads(said[0])
         assert second["state"] == "limited"

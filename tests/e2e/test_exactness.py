@@ -1,4 +1,5 @@
-"""Every reachable page exactly once, none that is forbidden, variants merged, every found URL accounted for."""
+"""Tests of whole crawls: every reachable page is fetched exactly once, no forbidden page is fetched,
+spellings of a URL are merged, and every found URL is accounted for."""
 
 from __future__ import annotations
 
@@ -49,14 +50,14 @@ async def test_a_depth_limit_with_many_requests_side_by_side(
 
 
 def odd_web(without: tuple[str, ...] = ()) -> Plan:
-    """All that is strange and polite, on few pages."""
+    """Return a web with unusual features and politeness rules on a few pages."""
     features = tuple(name for name in EVERYTHING if name not in without)
     return preset(
         "small", hosts=3, pages=12, features=features, crawl_delay=(0.05,), retry_after=0, slow=0.05
     )
 
 
-# a host that said 429 and 503 is asked slowly for a while: half a minute, so once is enough
+# a status of 429 or 503 slows requests to the host for half a minute, so only one case includes it
 @pytest.mark.parametrize(("processes", "without"), [(1, ()), (2, ("flaky", "status"))])
 async def test_redirects_statuses_cookies_variants_and_failures(
     tmp_path: Path, processes: int, without: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""Faults of every sort strike a crawl, and nothing is missing, twice, silent or left behind. Two hundred:
-benchmarks/faults.py."""
+"""Injects faults of all kinds into crawls. No page may be missing or duplicate, no fault may be silent,
+and no process may be left behind. benchmarks/faults.py injects two hundred faults."""
 
 from __future__ import annotations
 

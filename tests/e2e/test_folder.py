@@ -1,5 +1,5 @@
-"""The data folder and the processes that work in it: stopped and continued, removed, moved, linked. Exact, or
-one line that says what to do."""
+"""Tests of the data folder and the processes that use it: stopped and continued processes, and removed,
+moved or linked folders. The outputs are exact, or the crawl ends with one line that names the remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ IMPATIENT = (
     "from gossamer.store import embedded, store; embedded.UNANSWERED_S, embedded.MESSAGE_AFTER_S = 3.0, 0.5; "
     "store.connect.__defaults__ = (2.0,); from gossamer.cli import main; main()"
 )
-"""Commands fail after 2 s, a server that does not answer is ended after 3 s."""
+"""Runs the command line with short timeouts: commands of the store fail after 2 s, and a store that does
+not respond is ended after 3 s."""
 HOSTS, PAGES = 4, 100
 
 
@@ -39,7 +40,7 @@ def work(tmp_path: Path) -> Iterator[Path]:
 
 
 def under_way(door: subprocess.Popen[str], one: Job, least: int = 40) -> None:
-    """Wait until so many pages came."""
+    """Wait until the log contains `least` attempts."""
     log, deadline = Path(one.settings.data) / "c" / "attempts.jsonl", time.monotonic() + 60
     while not log.exists() or log.read_bytes().count(b"\n") < least:
         assert door.poll() is None, door.communicate()
@@ -64,7 +65,7 @@ def gone(pid: int) -> bool:
 
 
 def servers_in(folder: Path) -> list[int]:
-    """Servers that hold the lock of a store's folder."""
+    """Return the servers that hold the lock of a store's folder."""
     found, lock = [], folder / "store" / "server.lock"
     for entry in Path("/proc").iterdir():
         try:
@@ -91,8 +92,8 @@ def servers_in(folder: Path) -> list[int]:
     ],
 )
 def test_stopped_and_continued(work: Path, order: str, seconds: float, processes: int) -> None:
-    """The processes stop at once and go on in this order. After 4 s the store is adopted, after 9 s it has
-    been replaced."""
+    """Stop the processes together, and continue them in the given order. After a pause of 4 s the store is
+    adopted, and after 9 s it has been replaced."""
     with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
         one = job(web.plan.seeds(), work, per_host=4, processes=processes)
         door = begin(command(one), IMPATIENT)
@@ -127,7 +128,8 @@ def test_stopped_and_continued(work: Path, order: str, seconds: float, processes
 
 
 def test_a_stopped_store_then_kill_and_resume(work: Path) -> None:
-    """A store that is stopped while its door is killed is not there beside the next one's."""
+    """If a store is stopped when its command is killed, the next command's store does not run beside the
+    old one."""
     with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
         one = job(web.plan.seeds(), work, per_host=4)
         door = begin(command(one), IMPATIENT)
@@ -152,7 +154,7 @@ def test_a_stopped_store_then_kill_and_resume(work: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder in which a running crawl makes files meanwhile."""
+    """Remove a folder in which a running crawl creates files meanwhile."""
     while folder.exists():
         with contextlib.suppress(OSError):
             shutil.rmtree(folder)
@@ -193,7 +195,7 @@ def test_a_folder_that_goes_away_in_mid_run(
         assert len(err.splitlines()) == 1, err
         assert re.search(said, err)
         assert all(gone(pid) for pid in pids)
-        if "moved" in said and (work / "other").exists() and not (work / "data").exists():  # nothing was lost
+        if "moved" in said and (work / "other").exists() and not (work / "data").exists():  # no data was lost
             (work / "other").rename(work / "data")
             out, err = begin(command(one)).communicate(timeout=90)
             assert json.loads(out)["pending"] == 0, err
@@ -252,16 +254,18 @@ def test_a_read_only_copy(work: Path) -> None:
 
 
 def descriptors() -> list[str]:
-    """What this process has open: paths, and kinds of what has no path."""
+    """Return the open file descriptors of this process: the path, or the kind of a descriptor without a
+    path."""
     found = []
     for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # the descriptor of the listing itself
+        with contextlib.suppress(OSError):  # this descriptor belongs to the listing itself
             found.append(os.readlink(f"/proc/self/fd/{number}").partition(":[")[0])
     return sorted(found)
 
 
 def census() -> tuple[list[str], int, list[str], list[str]]:
-    """Descriptors, threads and children of this process (dead ones marked), and the folders of sockets."""
+    """Return the file descriptors, the number of threads and the children of this process (dead children
+    are marked), and the folders of sockets."""
     children = [f"{pid}{' dead' if state(pid) == 'Z' else ''}" for pid in _children()]
     sockets = sorted(str(path) for path in Path(os.environ["TMPDIR"]).glob("gossamer-*"))
     return descriptors(), threading.active_count(), children, sockets
@@ -270,7 +274,7 @@ def census() -> tuple[list[str], int, list[str], list[str]]:
 def _children() -> list[int]:
     found: list[int] = []
     for task in os.listdir("/proc/self/task"):
-        with contextlib.suppress(FileNotFoundError):  # the thread has ended meanwhile
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended in the meantime
             found += map(int, Path(f"/proc/self/task/{task}/children").read_text().split())
     return found
 
@@ -292,7 +296,7 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
             elif n % 6 == 1:
                 assert len(list(gossamer.crawl(seed, **quick))) > 1
             elif n % 6 == 2:
-                for _ in gossamer.crawl(seed, **quick):  # left early
+                for _ in gossamer.crawl(seed, **quick):  # the loop is left early
                     break
             elif n % 6 == 3:
                 with pytest.raises(GossamerError):
@@ -303,12 +307,12 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
             else:
                 asyncio.run(_interrupted(seed, data, quick, n / 100))
 
-        for n in range(6):  # what is made once in a process
+        for n in range(6):  # the first runs create the resources that a process keeps
             once(n)
         before = census()
         for n in range(6, 36):
             once(n)
-        # the web server of this process closes its side of connections in a moment
+        # the web server in this process closes its side of the connections shortly afterwards
         ends = time.monotonic() + 10
         while census() != before and time.monotonic() < ends:
             time.sleep(0.05)

@@ -1,5 +1,6 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""Forms of outputs: one kind, chosen columns, JSON arrays, Excel, CSV on the standard output, names."""
+"""Tests of output options: a single kind, chosen columns, JSON arrays, Excel, CSV on standard output, and
+placeholders in names."""
 
 from __future__ import annotations
 
@@ -201,7 +202,7 @@ def test_excel_holds_odd_values(room: Path, web: str) -> None:
 
 
 def sheets(path: Path) -> dict[str, list[list[str]]]:
-    """The sheets of a workbook, each as rows of texts."""
+    """Return the sheets of a workbook, each as rows of texts."""
     names = {"m": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
     with zipfile.ZipFile(path) as book:
         titles = [
@@ -251,7 +252,8 @@ def test_names_in_outputs(room: Path, web: str) -> None:
     crawl_file = next((room / ".gossamer/both").glob("*.json"))
     known = json.loads(crawl_file.read_text())
     assert known["date"] == day
-    crawl_file.write_text(json.dumps({**known, "date": "2020-02-02"}))  # as if the crawl had begun long ago
+    # simulate a crawl that started long ago
+    crawl_file.write_text(json.dumps({**known, "date": "2020-02-02"}))
     (room / f"both-{day}.jsonl").rename(room / "both-2020-02-02.jsonl")
     code, _, err = gossamer(room, "crawl", *words)
     assert code == 0, err

@@ -1,5 +1,5 @@
-"""Twelve faults, each with the one command that names its cause. At the end of a run pytest prints their table:
-the fault, what an operator types, and the words of the answer."""
+"""Twelve faults, each with the single command that names its cause. At the end of a run, pytest prints a
+table of the faults, the commands, and the words that name the cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ WAIT_S = 40.0
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Pages of a shop. `/slow/` answers late, `/broken/` with 500, `/blocked/` with a challenge."""
+    """Serves the pages of a shop. `/slow/` responds late, `/broken/` with status 500, and `/blocked/` with
+    a challenge."""
 
     robots = 404
 
@@ -53,7 +54,7 @@ class Shop(BaseHTTPRequestHandler):
             self.wfile.write(body.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 class NoRobots(Shop):
@@ -77,7 +78,7 @@ def page(page):
 
 @contextlib.contextmanager
 def crawling(room: Path, *words: str) -> Iterator[None]:
-    """A crawl that runs for the length of a `with`."""
+    """Run a crawl until the `with` block ends."""
     own = ("crawl", *words, "--name", "c", "--quiet", "--allow-private", "127.0.0.0/8")
     process = begin(room, *own, stdout=subprocess.DEVNULL)
     try:
@@ -89,7 +90,7 @@ def crawling(room: Path, *words: str) -> Iterator[None]:
 
 
 def answer(room: Path, wanted: str, *words: str) -> str:
-    """The output of a command as soon as it has the words."""
+    """Repeat a command until its output contains the given words, and return the output."""
     end = time.monotonic() + WAIT_S
     while True:
         _, out, err = gossamer(room, *words)
@@ -103,7 +104,7 @@ Found = tuple[str, str]
 
 
 def on_a_laptop(room: Path, fault: str) -> Found:
-    """Injects a fault. Returns the command and the words that name the cause."""
+    """Inject a fault, and return the command and the words that name its cause."""
     handler = NoRobots if fault == "robots.txt cannot be read" else Shop
     with answering(handler) as port:
         url = f"http://127.0.0.1:{port}/"

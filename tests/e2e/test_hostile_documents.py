@@ -1,5 +1,5 @@
-"""20,000 generated documents: what they cost a process, whatever their markup (benchmarks/hostile_pages.py
-reads a million)."""
+"""Feeds 20,000 generated documents to a process, and limits their cost in CPU time and memory.
+benchmarks/hostile_pages.py reads a million documents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from e2e.hostile_documents import FAMILIES, document
 
 COUNT, PARTS = 20_000, 4
 HELD = 2.0
-"""CPU seconds: work that grows with the square takes longer, a busy machine does not. (The benchmark asks for
-0.15.)"""
+"""The maximum CPU seconds per document. Quadratic work takes longer, but other load on the machine does
+not count. (The benchmark requires at most 0.15.)"""
 CODE = """
 import asyncio, json, sys
 from e2e.hostile_documents import Feeder
@@ -33,7 +33,7 @@ asyncio.run(main(*map(int, sys.argv[1:])))
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process takes")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_documents(part: int) -> None:
-    # in a process of its own: the memory that other tests left in this one is no measure
+    # a separate process, because memory that other tests left in this process would distort the measurement
     words = [
         sys.executable,
         "-c",
@@ -44,7 +44,7 @@ def test_documents(part: int) -> None:
     ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=550, check=True)
     crashes, held, growth, allowed = json.loads(done.stdout.splitlines()[-1])
-    assert crashes <= 1  # the parser ends its process over one of them: a page process, and not the worker
+    assert crashes <= 1  # one document may crash the parser, which ends a page process and not the worker
     assert held < HELD
     assert growth <= allowed
 

@@ -1,8 +1,7 @@
-"""10,000 mutated pages, robots.txt files, sitemaps, heads and coded bodies: none is too much for what reads
-them.
+"""Feeds 10,000 mutated pages, robots.txt files, sitemaps, response heads and encoded bodies to the
+parsers. No mutant may raise an unexpected error or exceed the time limit.
 
-benchmarks/hostile.py feeds ten times as many, and looks at time and memory, too.
-"""
+benchmarks/hostile.py feeds ten times as many, and also measures time and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from e2e.mutants import KINDS, Eater, mutant
 COUNT = 2000
 PARTS = 4
 LONGEST = 10.0
-"""CPU seconds for one: work that grows with the square takes longer, a busy machine does not."""
+"""The maximum CPU seconds per mutant. Quadratic work takes longer, but other load on the machine does not
+count."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -1,4 +1,5 @@
-"""Pages made to take the process: the crawl goes on, its other hosts are served, its memory stays."""
+"""Tests of pages that are made to exhaust the process: the crawl continues, other hosts are visited, and
+the memory of the process stays limited."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ ENDS = {"too-complex": EXPLODES, None: LONG_BASE}
 
 @contextmanager
 def served(pages: dict[str, bytes]) -> Iterator[str]:
-    """A host with these pages, by path."""
+    """Serve the given pages, keyed by path."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -49,7 +50,7 @@ def served(pages: dict[str, bytes]) -> Iterator[str]:
 
 
 def peak() -> int:
-    """Bytes of memory that this process ever had."""
+    """Return the peak memory of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 

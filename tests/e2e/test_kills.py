@@ -1,5 +1,5 @@
-"""Nothing is lost and nothing is written twice, whoever is killed and when. Twenty kills in one crawl:
-benchmarks/kills.py."""
+"""No page is lost and no row is written twice, whichever process is killed at whichever moment.
+benchmarks/kills.py kills twenty times in one crawl."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_three_kills(tmp_path: Path, processes: int, strikes: list[str]) -> None
 
 
 def metrics_equal_the_pages(folder: Path, one: Job) -> None:
-    """The counters hold exactly the settled visits, whoever was killed."""
+    """The counters equal the number of settled visits, whichever process was killed."""
     code, page, err = gossamer(folder, "metrics", "--once", "--data", str(one.settings.data))
     assert code == 0, err
     found = {
@@ -72,7 +72,7 @@ def metrics_equal_the_pages(folder: Path, one: Job) -> None:
 
 
 def killed_at(place: str, after: int, one: Job, tmp_path: Path) -> None:
-    """Run the crawl until it stands still at a place, then kill door and store there."""
+    """Run the crawl until it stops at a failpoint, then kill the command and the store."""
     marker = tmp_path / "marker"
     marker.unlink(missing_ok=True)
     door = begin(command(one), failpoint.code(place, after, marker))
@@ -122,7 +122,7 @@ def test_killed_while_urls_move_to_the_cold_store_or_back(tmp_path: Path, place:
 
 
 def cut_tail(data: Path, size: int) -> int:
-    """Take bytes from the end of the newest append-only file, as a machine that lost its power may."""
+    """Remove bytes from the end of the newest append-only file, as after a power failure."""
     newest = max((data / "store" / "appendonlydir").glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
     whole = newest.stat().st_size
     os.truncate(newest, max(0, whole - size))

@@ -1,5 +1,5 @@
-"""The ladder on a small web of walls, one host of each kind, by the whole command line; a stand-in has the
-browser's place."""
+"""Tests of the ladder: a command crawls a small web of blocking hosts, with one host per kind of block. A
+stand-in replaces the browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ async def test_pages_behind_walls_are_got_at_little_more_than_their_cheapest_run
     assert (ran.code, one.odd, one.private) == (0, [], 0), ran.said
     assert one.share > 0.99, one.kinds
     assert all(one.tries[rung] for rung in RUNGS)
-    assert one.ratio < 1.6, one.kinds  # few pages to learn on, and a folder that nobody may see
+    # the crawl has few pages to learn from, and one folder is never accessible
+    assert one.ratio < 1.6, one.kinds
 
 
 def test_the_web_of_walls_is_drawn_from_its_seed_and_shares_no_code_with_us() -> None:

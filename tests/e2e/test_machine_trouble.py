@@ -1,5 +1,5 @@
-"""What a machine does to a crawl: one clear line, the right exit code, nothing lost, and the same command
-goes on afterwards."""
+"""Tests of problems of the machine: the crawl ends with one clear line and the right exit code, nothing is
+lost, and the same command continues afterwards."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def web() -> Iterator[Web]:
 
 
 def ended(door: subprocess.Popen[str]) -> tuple[int, str]:
-    """Exit code, and the one line that it said."""
+    """Return the exit code of a command, and the one line on its stderr."""
     _, err = door.communicate(timeout=60)
     assert err.count("\n") == (1 if door.returncode else 0), err
     return door.returncode, err
 
 
 def no_larger(size: int) -> str:
-    """A driver whose files may not grow beyond `size` bytes; the store is started before, for it would die."""
+    """Return the code of a driver whose files may not exceed `size` bytes. The driver starts the store
+    first, because the store would not survive this limit."""
     return (
         f"import resource; from gossamer.store.embedded import Embedded; from pathlib import Path; import sys; "
         f"one = Embedded(Path(sys.argv[sys.argv.index('--data') + 1])); one.start(); "
@@ -48,7 +49,7 @@ def no_larger(size: int) -> str:
 def test_a_file_that_may_not_grow(tmp_path: Path, web: Web, output: str) -> None:
     one = job(web.plan.seeds(), tmp_path, output=output, per_host=8)
     words = command(one)
-    if output == "no.jsonl":  # then it is the attempts log
+    if output == "no.jsonl":  # in this case, the growing file is the attempts log
         words = [*words[: words.index("-o")], *words[words.index("-o") + 2 :]]
     code, err = ended(begin(words, no_larger(20_000)))
     assert (code, "then run the same command again" in err) == (16, True), err

@@ -1,5 +1,5 @@
-"""Data folders and outputs that were moved, copied, restored, emptied or changed: exact afterwards, or
-refused with what to do."""
+"""Tests of data folders and outputs that were moved, copied, restored, emptied or changed: the result is
+exact, or the crawl is refused with a message that names the remedy."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def web() -> Iterator[Web]:
 
 
 def here(web: Web, *endings: str) -> Job:
-    """A job in the current folder, all of its paths relative."""
+    """Create a job whose paths are relative to the current folder."""
     one = job(web.plan.seeds(), Path(), per_host=4)
     one.outputs = [JobOutput(f"out.{ending}") for ending in endings or ("jsonl",)]
     return one
 
 
 def stands(marker: Path, door: subprocess.Popen[str]) -> None:
-    """Wait until the crawl stands still."""
+    """Wait until the crawl stops at its failpoint."""
     deadline = time.monotonic() + 60
     while not marker.exists():
         assert door.poll() is None, door.communicate()
@@ -47,7 +47,8 @@ def stands(marker: Path, door: subprocess.Popen[str]) -> None:
 
 
 def killed(one: Job, folder: Path, place: str = "written", after: int = 3) -> None:
-    """Run a crawl in a folder until it stands still at a place of its commit, then kill it and its store."""
+    """Run a crawl in a folder until it stops at a failpoint of a commit, then kill the command and the
+    store."""
     marker = (folder / "marker").absolute()
     marker.unlink(missing_ok=True)
     door = begin(command(one), failpoint.code(place, after, marker), cwd=folder)
@@ -57,7 +58,7 @@ def killed(one: Job, folder: Path, place: str = "written", after: int = 3) -> No
 
 
 def goes_on(one: Job, folder: Path, *words: str, code: int = 0) -> str:
-    """Run the crawl to its end; what it said."""
+    """Run the crawl to its end, and return its stdout and stderr."""
     door = begin(command(one, *words), cwd=folder)
     out, err = door.communicate(timeout=120)
     assert door.returncode == code, (out, err)
@@ -72,7 +73,8 @@ def repaired(folder: Path, *words: str, code: int = 0) -> str:
 
 
 def twice_or_missing(folder: Path, *endings: str) -> list[str]:
-    """What the outputs have more or less than once."""
+    """Return the pages that the outputs contain more than once, and the outputs with a wrong number of
+    pages."""
     wrong = []
     for ending in endings or ("jsonl",):
         found = Counter(urls_of(folder / f"out.{ending}"))
@@ -143,7 +145,8 @@ def copy(old: Path, new: Path, attributes: bool = False) -> None:
 def test_a_copy_whose_output_is_older_than_its_store_is_refused(
     tmp_path: Path, web: Web, ending: str
 ) -> None:
-    """On a busy machine, the second run may settle nothing but what the copy has: then the copy is exact."""
+    """On a busy machine, the second run may settle only the pages that the copied output already contains.
+    In this case, the copy is exact."""
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     one = here(web, ending)

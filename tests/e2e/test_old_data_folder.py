@@ -1,8 +1,9 @@
-"""A crawl that an earlier version began is taken up where it ended: its data folder, store, outputs and logs.
+"""A crawl that an earlier version started is continued exactly, with its data folder, store, outputs and
+logs.
 
-`old_data_folder.tgz` was made by the version before the packages were renamed (2026-11-23): a crawl of
-`shop.py` over saved pages, ended by `--limit 8`. When a stored format changes on purpose, add a folder, and keep this one.
-"""
+`old_data_folder.tgz` was created by the version before the packages were renamed (2026-11-23). It contains
+a crawl of `shop.py` over saved pages, which `--limit 8` ended. If a stored format changes intentionally,
+add another folder and keep this one."""
 
 from __future__ import annotations
 

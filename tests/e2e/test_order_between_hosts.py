@@ -1,6 +1,6 @@
-"""Urgent URLs are fetched before ordinary ones, also of other hosts: counted at the web server, on the embedded
-store, on a server with 64 buckets and on a Cluster of three. The benchmark `order.py` does that by turns with
-another revision."""
+"""Urgent URLs are fetched before ordinary URLs, even across hosts. The order is measured at the web
+server, with the embedded store, a server with 64 buckets and a Cluster of three. The benchmark `order.py`
+compares the order with that of another revision."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from web import Web, preset, serve
 HOSTS, PAGES = 80, 5
 PLAN = preset("tiny", hosts=HOSTS, pages=20, latency=0.05, robots=("allow",), size=2_000, gzip=False)
 AT_ONCE, DELAY = 4, 0.2
-"""Visits at once, and seconds from start to start of a host: 4 visits of 50 ms make 80 pages/s, and 40 urgent
-hosts allow 200, so politeness alone never leaves room for an ordinary host."""
+"""The number of concurrent visits, and the seconds between two requests to a host. Four visits of 50 ms
+make 80 pages/s, and the 40 urgent hosts allow 200 pages/s, so politeness alone never forces the crawl to
+an ordinary host."""
 
 
 def targets(web: Web, rng: random.Random) -> tuple[dict[str, bool], list[str]]:
-    """Five pages of each host, urgent ones of each second host: URL -> whether it is urgent; and the lines of
-    a list of them in any order."""
+    """Choose five pages of each host. The pages of every second host are urgent. Return the urgency of
+    each URL, and the lines of a list of these URLs in random order."""
     by_host: dict[str, list[str]] = defaultdict(list)
     for url in sorted(web.plan.must_fetch(sitemaps=False)):
         by_host[url.split("/")[2]].append(url)
@@ -42,14 +43,14 @@ def targets(web: Web, rng: random.Random) -> tuple[dict[str, bool], list[str]]:
 
 
 def kinds(web: Web, urgent: dict[str, bool]) -> list[bool]:
-    """Whether each page was urgent, in the order in which the server was asked for them."""
+    """Return whether each page is urgent, in the order of the requests."""
     hits = sorted((hit for hit in web.log()), key=lambda hit: hit.start)
     asked = [f"http://{hit.host}{hit.path}" for hit in hits]
     return [urgent[url] for url in asked if url in urgent]
 
 
 def run(web: Web, folder: Path, store: str | None, **given: Any) -> list[bool]:
-    """Crawls the list, and returns the kinds of its pages in their order at the server."""
+    """Crawl the list, and return whether each page is urgent, in the order of the requests."""
     urgent, lines = targets(web, random.Random(1))
     (folder / "list.txt").write_text("\n".join(lines))
     settings = {"delay": (DELAY, DELAY), "concurrency": AT_ONCE, "scope": "page", "store": store} | given

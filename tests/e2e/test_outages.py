@@ -1,5 +1,5 @@
-"""A crawl whose store goes away goes on by itself: no page lost, no row twice, no host asked too soon, nobody
-has to do anything."""
+"""A crawl survives the loss of its store without intervention: no page is lost, no row is written twice,
+and no host is requested too soon."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from web import Web, preset, serve
 from web.judge import Violation, delays, faults, violations
 
 DELAY, LEAST = 0.25, 0.2
-"""Seconds between starts at a host, and what is judged: a lost claim would bring the next one at once, a busy
-machine some ms early."""
+"""The seconds between two requests to a host, and the shortest interval that the test accepts. After a
+lost claim, the next request would follow immediately. A busy machine may shorten an interval by some ms."""
 PLAN = preset("tiny", hosts=20, pages=15)
 
 
@@ -37,7 +37,7 @@ def single(folder: Path) -> Iterator[Process]:
 
 @contextlib.contextmanager
 def restarted(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Killed, and begun again 2 s later."""
+    """The store is killed, and restarted 2 s later."""
     with single(folder) as server:
 
         def act() -> None:
@@ -50,7 +50,7 @@ def restarted(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
 
 @contextlib.contextmanager
 def stopped(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Silent for 5 s, as behind a network that is cut."""
+    """The store does not respond for 5 s, as after a network failure."""
     with single(folder) as server:
 
         def act() -> None:
@@ -63,14 +63,14 @@ def stopped(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
 
 @contextlib.contextmanager
 def failed_over(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The master under Sentinels is killed."""
+    """The master of a Sentinel group is killed."""
     with watched() as service:
         yield service.url, service.servers[0].kill
 
 
 @contextlib.contextmanager
 def frozen(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The master under Sentinels answers no longer, but its connections stay."""
+    """The master of a Sentinel group stops responding, and its connections stay open."""
     with watched() as service:
         yield service.url, service.servers[0].halt
 
@@ -87,7 +87,7 @@ def written(folder: Path) -> list[str]:
 
 
 def wrong(web: Web, folder: Path) -> list[object]:
-    """What must not be, after all."""
+    """Return missing pages, intervals that are too short, and duplicate rows."""
     log, found = web.log(), written(folder)
     missing = [line for line in faults(log, web.plan, orphans=False) if " 0 times" in line]
     return [
@@ -103,10 +103,12 @@ async def test_a_crawl_outlives_its_store(
     outage: Callable[[Path], contextlib.AbstractContextManager[tuple[str, Callable[[], None]]]],
 ) -> None:
     found: list[object] = []
+    # on a busy machine, a delayed request may arrive shortly before the next one, so the test passes if one
+    # of two crawls is clean
     for folder in (
         tmp_path / "1",
         tmp_path / "2",
-    ):  # a busy machine may hold a request up, so that the next is close: not twice
+    ):
         folder.mkdir()
         with serve(PLAN) as web, outage(folder) as (url, act):
             workers = Workers(job(web.plan.seeds(), folder, delay=(DELAY, DELAY)), url, 2)

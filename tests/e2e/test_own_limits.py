@@ -1,5 +1,5 @@
-"""Crawls whose process has too few descriptors, ports or too little memory: slower, never a page's fault, or
-ended in one line."""
+"""Tests of a crawl whose process has too few file descriptors or ports or too little memory: the crawl
+becomes slower, or ends with one line. No page is marked as failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = ["--allow-private", "127.0.0.0/8", "--delay", "0.01", "--retries", "none
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[Web]:
-    """Many hosts: each visit wants a connection of its own."""
+    """Serve many hosts, so that each visit needs a connection of its own."""
     with serve(preset("tiny", hosts=40, pages=6, latency=0.02)) as web:
         yield web
 
@@ -36,7 +36,7 @@ def crawl(
     memory: int | None = None,
     more: tuple[str, ...] = (),
 ) -> subprocess.Popen[str]:
-    """A crawl in a process that may open so many files, and map so many bytes of memory."""
+    """Start a crawl in a process with a limit on open files and on mapped memory."""
 
     def limit() -> None:
         if memory is not None:
@@ -69,7 +69,8 @@ def crawl(
 
 
 def whole(process: subprocess.Popen[str], folder: Path, web: Web) -> tuple[dict[str, Any], str]:
-    """It ended well: every page once, none failed; its summary and what it said."""
+    """Assert that the crawl ended well, with one row per page and no failure. Return its summary and its
+    stderr."""
     out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
     summary = json.loads(out)
@@ -115,7 +116,7 @@ def test_too_few_end_it_in_one_line(web: Web, tmp_path: Path, files: int) -> Non
 def test_too_little_memory_for_its_libraries_ends_it_in_one_line(
     web: Web, tmp_path: Path, mebibytes: int
 ) -> None:
-    pytest.importorskip("pyarrow")  # its libraries alone need more
+    pytest.importorskip("pyarrow")  # the libraries of pyarrow alone need more memory than these limits
     more = ("-o", "o.parquet")
     process = crawl(web, tmp_path, memory=mebibytes << 20, more=more)
     _, err = process.communicate(timeout=120)
@@ -131,7 +132,8 @@ def test_too_little_memory_for_its_libraries_ends_it_in_one_line(
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no prlimit here")
 def test_descriptors_that_are_taken_away_while_it_runs(web: Web, tmp_path: Path) -> None:
-    process = crawl(web, tmp_path, more=("-s", "delay=1"))  # it takes longer than what follows
+    # slow enough that the crawl is still running during the following steps
+    process = crawl(web, tmp_path, more=("-s", "delay=1"))
     attempts = tmp_path / ".gossamer/c/attempts.jsonl"
     try:
         while not (attempts.exists() and attempts.read_bytes().count(b"\n") > 20):
@@ -141,9 +143,11 @@ def test_descriptors_that_are_taken_away_while_it_runs(web: Web, tmp_path: Path)
         used = len(os.listdir(f"/proc/{process.pid}/fd"))
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (max(40, used - 20), hard))
         time.sleep(3)
+        # if the limit leaves too few descriptors even for one page, the crawl ends with one line, and the
+        # same command continues it
         if process.poll() is None:
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (4096, hard))
-        else:  # what even one page needs was taken: one line, and the same command goes on
+        else:
             assert process.returncode == 9
             process.communicate()
             process = crawl(web, tmp_path)
@@ -153,7 +157,7 @@ def test_descriptors_that_are_taken_away_while_it_runs(web: Web, tmp_path: Path)
 
 
 def can_unshare() -> bool:
-    """Whether a network of its own can be made here."""
+    """Return whether this process may create a network namespace."""
     return (
         subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode == 0
         if os.path.exists("/usr/bin/unshare")
@@ -163,7 +167,8 @@ def can_unshare() -> bool:
 
 @pytest.mark.skipif(not can_unshare(), reason="no network namespaces here")
 def test_no_local_port_is_left(tmp_path: Path) -> None:
-    """Two ports for all connections to one address: the system refuses the third."""
+    """Only two local ports exist for all connections to one address, so the system refuses a third
+    connection."""
     script = """
 import asyncio, sys
 from gossamer.collectors.http.collector import HttpCollector

@@ -1,5 +1,5 @@
-"""Politeness, judged at the server: start gaps, requests at once, robots.txt first and once, Retry-After, one
-budget for two crawls."""
+"""Tests of politeness, measured at the server: intervals between requests, concurrent requests, a single
+robots.txt request before all others, Retry-After, and one budget for two crawls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from web.judge import by_host, delays, faults, robots_first, violations
 
 
 async def test_fifty_hosts_of_mixed_delays_and_two_processes(tmp_path: Path) -> None:
-    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong
-    three times."""
+    """On a busy machine, a delayed request may arrive shortly before the next one. The test therefore
+    fails only if all three attempts are wrong."""
     for turn in range(3):
         with serve(preset("hosts50")) as web:
             one = job(
@@ -89,7 +89,7 @@ async def test_two_crawls_on_one_folder_share_it_too(tmp_path: Path) -> None:
 
 
 def after(log: list[Hit], host: str, path: str) -> float:
-    """Seconds between the first answer of a path and the host's next request."""
+    """Return the seconds between the first response for a path and the host's next request."""
     hits = by_host(log)[host]
     at = next(k for k, hit in enumerate(hits) if hit.path == path)
     return (hits[at + 1].seen - hits[at].end) / 1e9

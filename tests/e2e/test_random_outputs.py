@@ -1,5 +1,5 @@
-"""Nothing found is lost by how it was asked for: kept rows fill the outputs of later runs, and answer `items` and
-`export`."""
+"""Rows are never lost, whichever commands and outputs are used: stored rows fill the outputs of later
+runs, and appear in `items` and `export`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_the_oldest_finished_crawls_make_room(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("after", [1, 2, 3])
 async def test_a_killed_fill_is_continued(tmp_path: Path, after: int) -> None:
-    """The process dies after each of the steps that fill an output."""
+    """The process is killed after each of the steps that fill an output."""
     async with shop() as one:
         asker = Asker(0, tmp_path, one)
         for limit in (6, 12):
@@ -106,7 +106,8 @@ async def test_a_killed_fill_is_continued(tmp_path: Path, after: int) -> None:
 
 @pytest.mark.parametrize("harm", ["lost", "emptied"])
 async def test_a_crawl_of_items_is_rebuilt_from_its_kept_rows(tmp_path: Path, harm: str) -> None:
-    """What a page gives depends on the request that led to it: its function and what it carries."""
+    """The items of a page depend on the request that led to the page, namely on its function and its
+    `carry`. The repair must restore the function and the `carry`."""
     outputs = ("a.jsonl", "c.csv", "d.sqlite", "e.parquet")
     async with shop() as one:
         asker = Asker(0, tmp_path, one)
@@ -161,7 +162,7 @@ def thing(page):
 
 
 def test_a_preview_is_shown_by_items_and_filled_into_a_later_output(tmp_path: Path) -> None:
-    """By the command line, with nothing to fetch: the pages of an archive."""
+    """The command line crawls an archive, so no page is fetched."""
     pages = tmp_path / "pages" / "s.test"
     pages.mkdir(parents=True)
     (pages / "index.html").write_text("".join(f"<a href=p{n}.html>{n}</a>" for n in range(9)))
@@ -189,13 +190,13 @@ def test_a_preview_is_shown_by_items_and_filled_into_a_later_output(tmp_path: Pa
         return done.stdout
 
     crawl = ("crawl", "s.py", "--archive", "pages", "--delay", "0", "--quiet")
-    gossamer(*crawl, "--limit", "5", "--json")  # no output at all
+    gossamer(*crawl, "--limit", "5", "--json")  # a run without any output
     shown = [json.loads(line)["n"] for line in gossamer("items", "--json").splitlines()]
     assert len(shown) == 4
     gossamer(*crawl, "-o", "all.jsonl")
     found = [json.loads(line)["n"] for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert sorted(found) == list(range(9))
-    gossamer(*crawl, "-o", "again.csv")  # finished already
+    gossamer(*crawl, "-o", "again.csv")  # the crawl is already finished
     assert len((tmp_path / "again.thing.csv").read_text().splitlines()) == 10
     gossamer("export", "s", "pages.jsonl", "--what", "pages")
     assert len((tmp_path / "pages.jsonl").read_text().splitlines()) == 10

@@ -1,5 +1,5 @@
-"""`--refresh`: what is known is visited again, on condition where that can be told, and only what changed is
-written."""
+"""Tests of `--refresh`: known pages are visited again, with conditional requests if possible, and only
+changed pages are written."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from gossamer.recrawl import known_pages
 
 
 class Shop:
-    """A site whose pages change between crawls: path -> body; `tagged` of them have an ETag, `moved` lead
-    elsewhere."""
+    """A site whose pages change between crawls. `pages`: bodies, keyed by path. `tagged`: paths with an
+    ETag. `moved`: redirects."""
 
     def __init__(self) -> None:
         self.pages = {f"/{n}": f"<title>Page {n}</title><p>It says {n}" for n in range(20)}
@@ -37,11 +37,11 @@ class Shop:
         self.pages["/new"] = "<title>New</title>"
         self.shut = ""
         self.lies: dict[str, str] = {}
-        """Pages that are said to be as they were though nobody asked, with a tag."""
+        """Paths whose response is always status 304, with the given ETag."""
         self.answers: Counter[tuple[str, int]] = Counter()
         self.url = ""
         self.stops: asyncio.Event | None = None
-        """Set when ten pages were asked for."""
+        """An event that is set at the tenth request."""
 
     def answer(self, path: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
         if path == "/robots.txt":
@@ -84,7 +84,7 @@ async def shop() -> AsyncIterator[Shop]:
 
 
 async def run(shop: Shop, folder: Path, **given: Any) -> tuple[Summary, list[dict[str, Any]]]:
-    """A pass: its summary, and the rows that it wrote."""
+    """Run a pass, and return its summary and the rows that it wrote."""
     shop.answers.clear()
     before = len((folder / "out.jsonl").read_text().splitlines()) if (folder / "out.jsonl").exists() else 0
     summary = await crawl(job(given.pop("targets", [shop.url]), folder, **given))
@@ -163,7 +163,7 @@ async def test_a_mended_site_file_reads_pages_that_did_not_change(shop: Shop, tm
 
     summary, rows = await crawled("page.url.endswith('/3')")
     assert (summary.errors, len(rows)) == ({"parse": 1}, 19)
-    # the same file: it is read again, in vain
+    # with the same site file, the failed page is read again and fails again
     summary, rows = await crawled("page.url.endswith('/3')", refresh=True)
     assert (summary.errors, rows, shop.answers["/3", 200], shop.answers["/4", 304]) == (
         {"parse": 1},
@@ -180,7 +180,7 @@ async def test_a_mended_site_file_reads_pages_that_did_not_change(shop: Shop, tm
 
 async def test_what_robots_forbade_is_asked_for_when_they_no_longer_do(shop: Shop, tmp_path: Path) -> None:
     shop.shut = "/7"
-    shop.tagged.add("/")  # the page that names it is not sent a second time
+    shop.tagged.add("/")  # the page that links to /7 has an ETag, so the second run does not transfer it
     summary, _ = await run(shop, tmp_path)
     assert summary.skipped["robots"] == 1
     _, rows = await run(shop, tmp_path, refresh=True, ignore_robots=True)
@@ -196,7 +196,7 @@ async def test_a_pass_that_was_stopped_goes_on(shop: Shop, tmp_path: Path) -> No
     shop.stops = stop
     assert (await crawl(job([shop.url], tmp_path, refresh=True, delay=(0.05, 0.05)), stop=stop)).pending
     shop.stops = None
-    summary, _ = await run(shop, tmp_path)  # also without the option
+    summary, _ = await run(shop, tmp_path)  # the next run continues the pass without the option
     assert (summary.state, summary.pages, summary.unchanged) == ("finished", 22, 21)
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["title"] for row in rows[22:]] == ["Page 19"]
@@ -230,9 +230,8 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
     ]
     (tmp_path / known_pages.NAME).write_bytes(b"".join(lines[:3]))
     (tmp_path / known_pages.name_of("1")).write_bytes(b"".join(lines[3:]))
-    (tmp_path / known_pages.name_of("2")).write_bytes(
-        lines[0].replace(b'"body":"1"', b'"body":"3"')
-    )  # older than what part 1 has
+    # this entry is older than the entry in part 1
+    (tmp_path / known_pages.name_of("2")).write_bytes(lines[0].replace(b'"body":"1"', b'"body":"3"'))
     assert known_pages.merge_logs(tmp_path) == 2
     (found,) = known_pages.requests(tmp_path)
     assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`page.request(again=True)` and `key=`, in crawls that are stopped, repeated and repaired."""
+"""Tests of `page.request(again=True)` and `key=` in crawls that are stopped, repeated and repaired."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ALL = {(f"/shelf{shelf}", f"/new{book}") for shelf in range(SHELVES) for book in
 
 
 class Shop(BaseHTTPRequestHandler):
-    """A shop whose shelves contain the same books. The URL of each book is redirected."""
+    """Serves shelves that all contain the same books. The URL of each book redirects."""
 
     def do_GET(self) -> None:
         links: list[str] = []

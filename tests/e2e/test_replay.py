@@ -1,4 +1,5 @@
-"""What was stored is as good as the web: a site read from its WARC gives the same items, byte for byte."""
+"""Stored pages replace the web: a site that is read from its WARC file produces the same items, byte for
+byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-side request forgery against a whole crawl: nothing that a page says leads the crawler to an inner
+"""Server-side request forgery: in a whole crawl, no content of a page leads the crawler to an internal
 host (security row 1)."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FORMS = [
 
 
 class Victim:
-    """Listens on all addresses of this machine and counts who connects."""
+    """Listens on all addresses of this machine, and counts the connections."""
 
     def __init__(self) -> None:
         self.met = 0
@@ -77,7 +77,7 @@ def victim() -> Iterator[Victim]:
 
 @pytest.fixture
 def attacker(victim: Victim) -> Iterator[str]:
-    """A site that says each inner address in every way that a crawler might follow."""
+    """Serve a site that contains each internal address in every form that a crawler might follow."""
     places = [f"{scheme}://{form}:{victim.port}/" for form in FORMS for scheme in ("http", "https")]
     front = "".join(
         f"<a href='{one}'>a</a><iframe src='{one}'></iframe><link rel=next href='{one}'><area href='{one}'>"

@@ -1,4 +1,5 @@
-"""`--revisit`: a crawl that never ends, visits its pages again when they are due, and stores only changes."""
+"""Tests of `--revisit`: the crawl never ends, visits its pages again when they are due, and stores only
+changes."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.asynccontextmanager
 async def running(shop: Shop, folder: Path, **given: Any) -> AsyncIterator[list[str]]:
-    """Runs a crawl within the block, and stops it at the end. Yields its warnings."""
+    """Run a crawl until the block ends, then stop the crawl. Yield its warnings."""
     stop, told = asyncio.Event(), list[str]()
     options = FAST | given
     work = asyncio.create_task(

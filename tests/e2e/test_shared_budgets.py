@@ -1,5 +1,5 @@
-"""`--polite-by`: hosts at one address share one budget, judged at the server: one process for all of them, so
-that what it sees late it sees late of all."""
+"""Tests of `--polite-by`: hosts at one address share one budget. The requests are measured in a single
+server process, so that a delay of this process affects all of them equally."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def by_address(hits: list[Seen]) -> dict[str, list[Seen]]:
 
 
 def too_close(hits: list[Seen], least: float, held: Sequence[Stall] = ()) -> list[str]:
-    """Requests that began sooner after the one before than `least`, unless a stall held that one up for so
-    long."""
+    """Return the requests that follow the previous request by less than `least` seconds, unless a stall
+    delayed the previous request by at least the missing time."""
     return [
         b.path
         for a, b in pairwise(hits)
@@ -108,8 +108,8 @@ def too_close(hits: list[Seen], least: float, held: Sequence[Stall] = ()) -> lis
 
 
 async def test_twenty_hosts_at_three_addresses(tmp_path: Path) -> None:
-    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong
-    three times."""
+    """On a busy machine, a delayed request may arrive shortly before the next one. The test therefore
+    fails only if all three attempts are wrong."""
     for turn in range(3):
         (tmp_path / str(turn)).mkdir()
         if not (close := await twenty_hosts(tmp_path / str(turn))):

@@ -1,5 +1,5 @@
-"""The summary adds up at every moment: while a crawl of everything odd runs, while its workers are killed,
-and steered."""
+"""The counts of the summary add up at every moment of a crawl of unusual pages, even if workers are killed
+and commands change the crawl."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from gossamer.model.visit import Settle
 from web import preset, serve
 from web.plan import FEATURES
 
-# those only take time
+# the excluded features only cost time
 ODD = tuple(name for name in FEATURES if name not in ("hang", "endless", "bombs", "slow"))
 
 
 def wrong(s: Summary | dict[str, Any]) -> str | None:
-    """What does not add up."""
+    """Return the counts of a summary that does not add up, or None."""
     n: dict[str, Any] = s if isinstance(s, dict) else {name: getattr(s, name) for name in s.__struct_fields__}
     parts = {name: n[name] for name in ("pages", "redirected", "failed", "dead", "pending")} | n["skipped"]
     if n["found"] == sum(parts.values()) and min(parts.values()) >= 0:
@@ -40,17 +40,18 @@ def wrong(s: Summary | dict[str, Any]) -> str | None:
 
 
 async def over(census: CrawlStatistics) -> bool:
-    """Whether the crawl has ended, and its store may be gone any moment."""
+    """Return whether the crawl has ended, after which its store may end at any moment."""
     record = await census.crawls.get("c")
     return record is not None and record.state in ENDED
 
 
 async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> list[Summary]:
-    """Summaries every few milliseconds; meanwhile a worker is killed, dead letters are requeued and dropped,
-    the crawl is stopped."""
+    """Read the summary every few milliseconds. Meanwhile, kill a worker, requeue and drop dead letters,
+    and stop the crawl."""
     store = await open_url(store_url, embedded=not shared)
     census, steer, samples = CrawlStatistics(store), OperatorCommands(store), list[Summary]()
     killed, steered, stopping = 0, 0, False
+    # this client does not keep the embedded store running, so the store may end at any moment after the crawl
     try:
         while door.poll() is None and not await over(census):
             if "c" in await census.crawls.names():
@@ -65,7 +66,7 @@ async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> 
                     await census.crawls.set("c", "stopping", "by a test")
                     stopping = True
             await asyncio.sleep(0.003)
-    except Away:  # this client is no door of the folder, so its store may end at any moment after the crawl
+    except Away:
         if shared or not stopping:
             raise
     finally:
@@ -107,8 +108,7 @@ def test_the_sum_at_every_moment(
 
 
 def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
-    """It is no page, so it counts only while it is a dead letter; also when it kills its workers, and on a
-    foreign host."""
+    """A sitemap is not a page, so it counts only while it is a dead letter."""
 
     async def moments() -> list[tuple[int, int, int]]:
         store = await open_url(valkey_url, embedded=False)
@@ -141,7 +141,7 @@ def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
 
 
 def told(capsys: pytest.CaptureFixture[str], *where: str) -> dict[str, Any]:
-    """What `status` says, which adds up."""
+    """Return the summary that `status` prints, after checking that its counts add up."""
     capsys.readouterr()
     assert run(["status", "c", *where, "--json"]) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""An archive that is torn: it is said from where on, and the rest is read."""
+"""Tests of truncated archives: the crawl reports the place of the damage, and reads the rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(
     told = [line for line in err.splitlines() if "--archive" in line]
     why = "its index lists records beyond its end" if index == "newer" else "cut off in the block of a record"
     assert told == [
-        f"gossamer: --archive: {path} is broken from byte {last} on ({why}); what is whole is read"
+        f"gossamer: --archive: {path} is broken from byte {last} on ({why}); the intact parts are read"
     ]
     got = {row["url"].rpartition("/")[2]: row["status"] for row in rows(tmp_path / "out.jsonl")}
     assert got == {str(n): 200 if n < PAGES - 1 else 404 for n in range(PAGES)}

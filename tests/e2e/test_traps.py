@@ -1,4 +1,4 @@
-"""Endless spaces: the real pages are all fetched, and next to nothing else."""
+"""Tests of endless URL spaces: all real pages are fetched, and hardly any others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from web.judge import by_host, faults, robots_first, wasted
 async def test_traps_cost_at_most_a_twentieth(
     tmp_path: Path, shared_store: str, scope: str, processes: int, shared: bool
 ) -> None:
-    """A calendar, session ids, growing paths, a thousand spam hosts; a shared store has 64 buckets."""
+    """The web contains a calendar, session ids, growing paths and a thousand spam hosts. The shared store
+    has 64 buckets."""
     with serve(preset("traps")) as web:
         store = shared_store if shared else None
         summary = await crawl(

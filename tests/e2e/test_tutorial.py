@@ -1,4 +1,4 @@
-"""The tutorial's commands print what the tutorial shows."""
+"""The commands of the tutorial print the output that the tutorial shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shared store on a unix socket is one like any other: its buckets are as many as on TCP, also for worker
+"""A shared store on a Unix socket has as many buckets as a store on TCP, for one process and for worker
 processes."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Four workers of one crawl: hard hosts go to the good one, the dead and the banned one take themselves out."""
+"""Four workers of one crawl: the healthy worker gets the hard hosts, and the worker without a network and
+the banned worker stop claiming."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def judged(web: Web, folder: Path, store: str) -> None:
 
 
 def hard(web: Web) -> list[str]:
-    """Who visited the hard hosts, in their order."""
+    """Return the workers that visited the hard hosts, in the order of the visits."""
     return [one.worker for one in web.seen() if one.host in web.hard]
 
 

@@ -1,4 +1,5 @@
-"""Which addresses are refused: every special-purpose block, in every form that an IPv4 address can hide in."""
+"""Tests of the refused addresses: every special-purpose block, in every form that can contain an IPv4
+address."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from gossamer.egress.addresses import networks, why_forbidden
 
-# IANA IPv4 and IPv6 special-purpose address registries, and multicast; typed here from the registries, not
-# from the code.
+# The IANA special-purpose address registries for IPv4 and IPv6, and multicast. The blocks were copied from
+# the registries and not from the code.
 SPECIAL_4 = [
     ip_network(block)
     for block in (
@@ -110,7 +111,7 @@ def test_no_special_ipv4_address_is_reached_in_any_form(number: int) -> None:
     for name, form in FORMS.items():
         assert why_forbidden(str(form(number))), name
         assert why_forbidden(form(number).exploded), name
-        # as getaddrinfo writes it
+        # the address in the notation of getaddrinfo
         assert why_forbidden(socket.inet_ntop(socket.AF_INET6, form(number).packed)), name
 
 

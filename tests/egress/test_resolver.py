@@ -1,4 +1,5 @@
-"""Hosts become checked addresses: odd forms, rebinding, mixed answers, errors, one look-up at a time."""
+"""Tests of the resolver, which converts hosts to checked addresses: unusual forms, DNS rebinding, mixed
+answers, errors, and one lookup at a time."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ ODD = [
 
 
 def stub(*answers: list[str] | Exception) -> Callable[[str, int], object]:
-    """Looks names up from a list, the last answer for ever."""
+    """Return a lookup function that returns the given answers in turn, and repeats the last one."""
     left = list(answers)
 
     async def lookup(host: str, port: int) -> list[str]:
@@ -116,7 +117,8 @@ async def test_odd_forms_of_inner_hosts_are_refused_after_resolution(authority: 
     finally:
         await resolver.close()
     assert isinstance(found, Refused)
-    # forms that this system's resolver does not read are no address at all; both ways nothing is dialled
+    # a form that this system's resolver does not accept has no address, so in either case no connection is
+    # made
     assert found.reason in ("private", "dns")
     if (
         authority.isascii()

@@ -1,4 +1,4 @@
-"""The bookshop of the examples, served for the pages of docs/ that visit it."""
+"""Runs the bookshop of the examples for the documentation pages that crawl it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from house.tree import ROOT
 
 @pytest.fixture
 def bookshop() -> Iterator[str]:
-    """The host and the port of a served bookshop."""
+    """Run the bookshop, and yield its host and port."""
     command = [sys.executable, str(ROOT / "examples" / "bookshop" / "serve.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as shop:
         assert shop.stdout is not None

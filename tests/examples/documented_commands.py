@@ -1,4 +1,5 @@
-"""The commands that a page of docs/ shows, with their output, and what of two outputs is compared."""
+"""Extracts the commands and the output from a page of docs/, and reduces two outputs to their comparable
+parts."""
 
 from __future__ import annotations
 
@@ -10,21 +11,21 @@ from types import ModuleType
 from house.tree import ROOT
 
 DOCUMENTED = "127.0.0.1:8000"
-"""The address of the bookshop in docs/."""
+"""The address of the bookshop that the pages of docs/ use."""
 
 
 def commands_of(console: str) -> list[tuple[str, str]]:
-    """Each `$ gossamer` command of a console block, without the program's name, and its output."""
+    """Return each `$ gossamer` command of a console block, without the program's name, and its output."""
     return re.findall(r"^\$ gossamer (.*)\n((?:(?!\$ ).*\n)*)", console, re.MULTILINE)
 
 
 def comparable(text: str) -> str:
-    """The text without numbers and widths, which differ from run to run."""
+    """Return the text without numbers and widths, which differ between runs."""
     return str(_tutorial().comparable(text))
 
 
 def comparable_without_times(text: str) -> str:
-    """The text without numbers, widths and times."""
+    """Return the text without numbers, widths and times."""
     return re.sub(r"[\dTZ:-]{6,}", "0", comparable(text))
 
 

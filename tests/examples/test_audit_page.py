@@ -1,4 +1,4 @@
-"""The commands of docs/audit.md print what the page shows, and the page lists every check."""
+"""The commands of docs/audit.md print the output that the page shows, and the page lists every check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "audit.md").read_text()
 
 
 def printed(text: str) -> str:
-    """The comparable text without slow pages."""
+    """Return the comparable text without the lines about slow pages."""
     return comparable("\n".join(line for line in text.splitlines() if "slow-page" not in line))
 
 

@@ -1,4 +1,4 @@
-"""The cookbook: twelve Scrapy spiders and twelve site files find the same items on the same sites."""
+"""Twelve Scrapy spiders of the cookbook and twelve site files find the same items on the same sites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGES = 3
 
 
 def module(path: str) -> ModuleType:
-    """A script as a module."""
+    """Load a script as a module."""
     spec = util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,5 +1,5 @@
-"""The shipped examples end to end: their pages on a local server, crawled by the example itself; what is
-written is what is expected."""
+"""Tests of the shipped examples: each example crawls its saved pages on a local server, and the outputs
+equal the expected ones."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ OWN = {"_url", "_site", "_kind", "_key", "_seen_at", "_version", "_hash"}
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """The saved pages of one example under its own paths; what has no slash at its end is redirected to it,
-    as the quotes site does."""
+    """Serves the saved pages of one example under their own paths. A path without a trailing slash
+    redirects to the same path with a slash, as on the quotes site."""
 
     pages: ClassVar[dict[str, bytes]] = {}
     asked: ClassVar[list[str]] = []
@@ -55,11 +55,11 @@ class Pages(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body or b"")
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 class Local:
-    """An example with its host replaced, its pages served."""
+    """An example whose host is replaced with a local server of its pages."""
 
     def __init__(
         self,
@@ -141,9 +141,8 @@ async def test_a_crawl_writes_what_is_expected(
     assert (summary.state, summary.items, summary.failed, summary.errors) == ("finished", total, 0, {})
     assert summary.pages == len(Pages.pages)
     asked = [path for path in Pages.asked if path != "/robots.txt"]
-    assert sorted(path for path in asked if path in Pages.pages) == sorted(
-        Pages.pages
-    )  # each page once, and nothing beside
+    # each page is requested once, and the other requests are redirects of author pages
+    assert sorted(path for path in asked if path in Pages.pages) == sorted(Pages.pages)
     assert {path for path in asked if path not in Pages.pages} == {
         path[:-1] for path in Pages.pages if path.startswith("/author/")
     }
@@ -161,9 +160,9 @@ async def test_a_crawl_writes_what_is_expected(
 
 
 def _same_elsewhere(folder: Path, name: str, expected: dict[str, list[dict[str, Any]]]) -> None:
-    """CSV has one file a kind, SQLite one table a kind."""
+    """CSV has one file per kind, and SQLite has one table per kind."""
     files = {f"out.{kind}.csv" for kind in expected}
-    link = {"out.csv"} if len(expected) == 1 else set()  # leads to the file of the only kind
+    link = {"out.csv"} if len(expected) == 1 else set()  # `out.csv` is a link to the file of the only kind
     assert {file.name for file in folder.glob("out*.csv")} == files | link
     with sqlite3.connect(folder / "out.sqlite") as base:
         base.row_factory = sqlite3.Row
@@ -178,13 +177,12 @@ def _same_elsewhere(folder: Path, name: str, expected: dict[str, list[dict[str, 
     base.close()
     if name == "shop":
         with open(folder / "out.product.csv", newline="", encoding="utf-8-sig") as file:
-            assert {row["id"]: row["price"] for row in csv.DictReader(file)}[
-                "730"
-            ] == "1105.50"  # digits as the page has them
+            # the price has the same digits as the page
+            assert {row["id"]: row["price"] for row in csv.DictReader(file)}["730"] == "1105.50"
 
 
 class Members(Pages):
-    """Shows its pages to those who are logged in, others are led to the form."""
+    """Serves its pages to logged-in clients, and redirects others to the log-in form."""
 
     asked: ClassVar[list[str]] = []
 
@@ -257,7 +255,7 @@ async def test_covers_are_kept_once_and_join_with_their_books(
     assert [(one.page, one.detail) for one in check(EXAMPLES / "covers") if not one.ok] == []
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the five lines leave closing to the end
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the five lines of the README do not close their file
 async def test_quotes_are_grouped_by_author_as_the_readme_says(
     tmp_path: Path, server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,7 +289,7 @@ async def test_a_page_that_lost_its_markup_is_an_error_that_can_be_replayed(
     )
     summary = await local.crawl("out.jsonl")
     assert summary.errors == {"parse": 1}
-    assert summary.items == 4  # the page's items and links are all dropped, not a part of them
+    assert summary.items == 4  # all items and links of the page are dropped, not only some of them
     (kept,) = (tmp_path / "data" / "shop" / "failed").glob("*.html")
     page, meta = read_saved_page(kept)
     assert page.url == f"http://{local.host}/shop/page/2/"

@@ -1,4 +1,4 @@
-"""The commands of docs/find.md print what the page shows: from a crawl to the first results."""
+"""The commands of docs/find.md print the output that the page shows, from a crawl to the first results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "find.md"
 
 
 def printed(text: str) -> str:
-    """The comparable text without days and product numbers."""
+    """Return the comparable text without dates and product numbers."""
     return comparable(re.sub(r"\d{4}-\d\d-\d\d|UPC \w+", "0", text))
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/keywords.md print what the page shows: from a list to a report."""
+"""The commands of docs/keywords.md print the output that the page shows, from a word list to a report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shops() -> Iterator[list[str]]:
 
 
 def comparable(text: str) -> str:
-    """The text without numbers of runs, widths, and what follows the list of keywords."""
+    """Return the text without run numbers and widths."""
     return re.sub(r"[-\d]{12,}", "0", re.sub(r"[ ]+", " ", text)).strip()
 
 
@@ -47,5 +47,5 @@ def test_commands_of_the_page_lead_to_a_report(tmp_path: Path, shops: list[str])
         for documented, served in zip(DOCUMENTED, shops, strict=True):
             out = out.replace(served, documented)
         assert comparable(out).startswith(comparable(shown)), typed
-    assert "<svg" not in (tmp_path / "keywords.html").read_text()  # one run has no trend
+    assert "<svg" not in (tmp_path / "keywords.html").read_text()  # a single run has no trend
     assert "matcha latte" in (tmp_path / "keywords.html").read_text()

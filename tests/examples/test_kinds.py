@@ -1,4 +1,4 @@
-"""The examples on other pages of the same kind than those that lie beside them."""
+"""Tests of the example sites on further pages of the same kinds, which are not among the saved pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(name: str, url: str, body: str) -> PageResult:
 
 
 def amount(text: str, sign: str = "&pound;", *, last: bool = False) -> str:
-    """An amount as WooCommerce writes it."""
+    """Return the HTML of an amount in the format of WooCommerce."""
     symbol = f'<span class="woocommerce-Price-currencySymbol">{sign}</span>'
     inner = f"{text}&nbsp;{symbol}" if last else f"{symbol}{text}"
     return f'<span class="woocommerce-Price-amount amount"><bdi>{inner}</bdi></span>'

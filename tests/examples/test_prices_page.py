@@ -1,4 +1,4 @@
-"""The commands of docs/prices.md print what the page shows: from a CSV file to the first alert."""
+"""The commands of docs/prices.md print the output that the page shows, from a CSV file to the first alert."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The commands of docs/ranks.md print what the page shows: from a list of keywords and a provider's key to the first
-report in three commands, then positions and an alert."""
+"""The commands of docs/ranks.md print the output that the page shows: three commands lead from a list of
+keywords and a provider's key to the first report, and further commands show positions and an alert."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Faults, one after another, against a fleet that crawls the test web. The test strikes a few times, the
-benchmark sixty.
+"""Injects faults, one after another, into a fleet that crawls the test web.
 
-A supervisor starts again what died, as systemd or Kubernetes would; nobody else helps. What is struck, when
-and whom follows from a seed.
+The test injects a few faults, the benchmark sixty. A supervisor restarts dead processes, as systemd or
+Kubernetes would, and nothing else helps the fleet. The seed determines the kind, the time and the target of
+each fault.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from support.sentinel import Watched
 from web import Plan, Web, serve
 
 BACK = 1.5
-"""Seconds until a supervisor starts again what died."""
+"""Seconds until the supervisor restarts a dead process."""
 ENDS = ("finished", "limited", "stopped", "cancelled", "failed")
 SITE = """
 from gossamer import Item, Site
@@ -41,7 +41,8 @@ def thing(page):
 
 
 class Strike(NamedTuple):
-    """A fault: after how many requests, what, whom (0 to 1, of all workers)."""
+    """One planned fault: the number of requests after which it strikes, its kind, and its target (0 to 1, as
+    a fraction of all workers)."""
 
     requests: int
     kind: str
@@ -49,11 +50,12 @@ class Strike(NamedTuple):
 
 
 Hit = Callable[["Chaos", str, float], bool]
-"""Strikes a worker, or what belongs to it; whether there was something to strike."""
+"""Injects a fault into a worker or into a part that the worker depends on. Returns whether there was a
+target."""
 
 
 def planned(kinds: Sequence[str], faults: int, requests: int, seed: int) -> list[Strike]:
-    """The faults of a seed, as many of each kind, in the order of their moments."""
+    """Returns the faults that the seed determines, as many of each kind, ordered by time."""
     rng = random.Random(seed)
     moments = sorted(rng.uniform(0.03, 0.93) * requests for _ in range(faults))
     each = [kinds[n % len(kinds)] for n in range(faults)]
@@ -62,8 +64,8 @@ def planned(kinds: Sequence[str], faults: int, requests: int, seed: int) -> list
 
 
 def machines(workers: int, near: float = 0.0, far: float = 0.0) -> list[Machine]:
-    """Where all of it runs: each worker a machine, so many seconds from the others, from the nearest to the
-    farthest."""
+    """Returns the machines of the test, with one machine per worker. The delay between a worker and the other
+    machines rises from `near` to `far` seconds."""
     step = (far - near) / max(1, workers - 1)
     others = [Machine("desk"), Machine("store"), Machine("broker"), Machine("web", network="10.0.0.0/16")]
     return [*others, *(Machine(f"w{n}", near + n * step) for n in range(workers))]
@@ -71,7 +73,7 @@ def machines(workers: int, near: float = 0.0, far: float = 0.0) -> list[Machine]
 
 @contextmanager
 def field(folder: Path, places: Machines | Together, plan: Plan, workers: int) -> Iterator[tuple[Chaos, Web]]:
-    """Servers, workers and the web, each in its place."""
+    """Starts the servers, the workers and the web, each on its own machine."""
     with ExitStack() as stack:
         with places.at("store"):
             store = Watched(host=places.address["store"])
@@ -86,7 +88,7 @@ def field(folder: Path, places: Machines | Together, plan: Plan, workers: int) -
 
 
 class Chaos:
-    """A fleet under fire."""
+    """A fleet into which faults are injected."""
 
     def __init__(
         self, folder: Path, store: Watched, broker: Server, places: Machines | Together, workers: int
@@ -94,20 +96,20 @@ class Chaos:
         self.fleet = Fleet(folder, store.url, [broker.url(0)])
         self.store, self.broker, self.places = store, broker, places
         self.parts: dict[str, Worker] = {}
-        """Workers and schedulers by name."""
+        """Workers and schedulers, keyed by name."""
         self.busy: set[str] = set()
-        """What must not be struck now: dead, or frozen."""
+        """Workers and schedulers that must not be struck now, because they are dead or frozen."""
         self.asleep: list[tuple[str, float, float]] = []
-        """Workers that stood still: name, from when to when (monotonic)."""
+        """Workers that were frozen: name, start and end (monotonic)."""
         self.told: list[str] = []
-        """The faults, as they struck."""
+        """The faults, in the order in which they struck."""
         self.clocks = {f"w{n}": folder / f"clock-w{n}" for n in range(workers)}
         self._due: list[tuple[float, Callable[[], object]]] = []
         for name in (*self.clocks, "s0", "s1"):
             self.start(name)
 
     def start(self, name: str) -> None:
-        """Start a worker (`wN`) on its machine, with a clock of its own; or a scheduler (`sN`)."""
+        """Start a worker (`wN`) on its machine, with a clock of its own, or start a scheduler (`sN`)."""
         if name not in self.clocks:
             self.parts[name] = Worker(self.fleet, name, ["-m", "gossamer", "scheduler", "--json"])
             return
@@ -122,11 +124,11 @@ class Chaos:
             self.parts[name] = self.fleet.worker(name, "--data", f"d-{name}", before=before)
 
     def later(self, seconds: float, what: Callable[[], object]) -> None:
-        """Do it in a while."""
+        """Call `what` after the given number of seconds."""
         self._due.append((time.monotonic() + seconds, what))
 
     def supervise(self) -> None:
-        """Start again what died; carry out what is due."""
+        """Restart dead processes and make the calls that are due."""
         now = time.monotonic()
         due, self._due = (
             [one for one in self._due if one[0] <= now],
@@ -140,7 +142,8 @@ class Chaos:
                 self.later(BACK, lambda name=name: (self.busy.discard(name), self.start(name)))  # type: ignore[misc]
 
     def crawl(self, web: Web, kinds: dict[str, Hit], strikes: list[Strike], delay: float) -> dict[str, Any]:
-        """Begin a run of a schedule, strike when its moments come, wait for its end; its summary."""
+        """Start a run of a schedule, inject the faults at their times, and wait for the end of the run.
+        Returns its summary."""
         plan = web.plan
         names = [plan.authority(host) for host in plan.all_hosts()]
         (self.fleet.folder / "all.py").write_text(SITE.format(hosts=names, seeds=plan.seeds()))
@@ -167,8 +170,8 @@ class Chaos:
         return summary | {"unstruck": len(waiting)} | self._outcome(name)
 
     def _struck(self, strike: Hit, whom: float) -> str:
-        """Strike the worker that is meant, or the next one that lives; its name, empty when there was nothing
-        to strike."""
+        """Strike the chosen worker, or the next live worker after it. Returns the name of that worker, or an
+        empty string if no worker could be struck."""
         names = list(self.clocks)
         first = int(whom * len(names))
         return next((name for name in names[first:] + names[:first] if strike(self, name, whom)), "")
@@ -176,12 +179,13 @@ class Chaos:
     def _status(self, name: str) -> dict[str, Any] | None:
         try:
             found: dict[str, Any] = self.fleet.json("status", name)
-        except AssertionError:  # the store is away just now
+        except AssertionError:  # the store is unreachable at the moment
             return None
         return found
 
     def _outcome(self, name: str) -> dict[str, Any]:
-        """What became of the schedule's runs, once its schedulers wrote it down; and how many leases expired."""
+        """Returns the states of the schedule's runs, once the schedulers have stored them, and the number of
+        expired leases."""
 
         async def look() -> tuple[list[str], int]:
             store = await open_url(self.fleet.store, embedded=False)
@@ -196,7 +200,7 @@ class Chaos:
             self.supervise()
             try:
                 runs, lapsed = asyncio.run(look())
-            except GossamerError:  # the store is away just now
+            except GossamerError:  # the store is unreachable at the moment
                 return None
             return {"runs": runs, "lapsed": lapsed} if runs else None
 
@@ -204,7 +208,7 @@ class Chaos:
         return found
 
     def close(self) -> None:
-        """End all."""
+        """Kills all processes."""
         for part in (*self.fleet.workers, *self.parts.values()):
             if part.process.poll() is None:
                 part.kill()

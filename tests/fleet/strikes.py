@@ -1,5 +1,5 @@
-"""What can go wrong, one function each, as `chaos.Hit`: strikes a worker, or what belongs to it; False when
-there is nothing to strike."""
+"""The faults that `chaos.Hit` describes, one function per fault. Each function strikes a worker, or a part
+that the worker depends on, and returns False if there is nothing to strike."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fleet.chaos import BACK, Chaos, Hit
 from support.machines_apart import Machines
 
 FREEZE, WRONG, CUT = 35.0, 20.0, 5.0
-"""Seconds that a worker stands still (longer than a lease), that its clock is wrong, that it is cut off."""
+"""Seconds for which a worker is frozen (longer than a lease), its clock is wrong, and its network is cut."""
 UP = 8.0
-"""Seconds until the store's old master is up again: its replica leads by then."""
+"""Seconds until the old master of the store is restarted. By then its replica is the master."""
 
 
 def child(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of a process that crawls."""
+    """Sends SIGKILL to one crawling process."""
     children = chaos.parts[name].children() if _lives(chaos, name) else []
     if children:
         os.kill(children[int(whom * 997) % len(children)], signal.SIGKILL)
@@ -28,7 +28,7 @@ def child(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def main(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of a whole worker."""
+    """Sends SIGKILL to a whole worker."""
     if not _lives(chaos, name):
         return False
     chaos.parts[name].kill()
@@ -36,12 +36,12 @@ def main(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def all_(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of all workers (but of frozen ones)."""
+    """Sends SIGKILL to all workers except frozen ones."""
     return [main(chaos, one, whom) for one in chaos.clocks].count(True) > 0
 
 
 def broker(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of the broker; it comes back with its data."""
+    """Sends SIGKILL to the broker, which later comes back with its data."""
     if chaos.broker.process is None or chaos.broker.process.poll() is not None:
         return False
     chaos.broker.kill()
@@ -55,13 +55,13 @@ def broker(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def master(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of the store's master, if it has a replica that follows; Sentinel makes that the master."""
+    """Sends SIGKILL to the store's master if a replica follows it. Sentinel then promotes that replica."""
     leads = []
     for server in chaos.store.servers:
         try:
             with server.client() as client:
                 info: Any = client.info("replication")
-        except redis.RedisError:  # it is just being started
+        except redis.RedisError:  # the server is just starting
             return False
         if info["role"] == "master" and info["connected_slaves"] and info["slave0"]["state"] == "online":
             leads.append(server)
@@ -78,10 +78,10 @@ def master(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def scheduler(chaos: Chaos, name: str, whom: float) -> bool:
-    """kill -9 of the scheduler that leads; the other one takes over."""
+    """Sends SIGKILL to the scheduler that leads, so that the other scheduler takes over."""
     try:
         found = chaos.fleet.json("schedule", "list")
-    except AssertionError:  # the store is away just now
+    except AssertionError:  # the store is unreachable at the moment
         return False
     pid = int((found[0]["scheduler"] or "::").split(":")[1] or 0)
     for part in (chaos.parts[one] for one in ("s0", "s1")):
@@ -92,7 +92,7 @@ def scheduler(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def freeze(chaos: Chaos, name: str, whom: float) -> bool:
-    """SIGSTOP of a worker, for longer than a lease."""
+    """Stops a worker with SIGSTOP for longer than a lease."""
     if not _lives(chaos, name):
         return False
     worker, since = chaos.parts[name], time.monotonic()
@@ -109,7 +109,7 @@ def freeze(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def clock(chaos: Chaos, name: str, whom: float) -> bool:
-    """A worker's clock is set back by an hour while it runs, and right again some time later."""
+    """Sets the clock of a running worker back by an hour, and corrects it some time later."""
     file = chaos.clocks[name]
     if not _lives(chaos, name) or file.read_text() != "+0\n":
         return False
@@ -119,7 +119,7 @@ def clock(chaos: Chaos, name: str, whom: float) -> bool:
 
 
 def cut(chaos: Chaos, name: str, whom: float) -> bool:
-    """Nothing passes between a worker and the store for a while."""
+    """Drops all packets between a worker and the store for a while."""
     assert isinstance(chaos.places, Machines)
     if not _lives(chaos, name):
         return False

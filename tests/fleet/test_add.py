@@ -1,4 +1,5 @@
-"""`gossamer add` to crawls of a fleet: finished, running, stopped, cancelled, and killed while it adds."""
+"""Tests of `gossamer add` with crawls of a fleet that are finished, running, stopped or cancelled, and of
+`add` killed while it adds URLs."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def balanced(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def adding(fleet: Fleet, name: str) -> subprocess.Popen[str]:
-    """An `add` of standard input, which stays open."""
+    """Starts an `add` that reads from standard input, which stays open."""
     words = [sys.executable, "-m", "gossamer", "add", name, "-"]
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -71,7 +72,7 @@ def test_an_urgent_url_is_next_on_its_host(fleet: Fleet, web: str) -> None:
     fleet.run("add", name, f"{web}/p/urgent", "--priority", "9")
     before = len(Shelf.asked)
     until("the urgent page", lambda: "/p/urgent" in Shelf.asked)
-    assert Shelf.asked.index("/p/urgent") <= before + 1  # one request may be claimed already
+    assert Shelf.asked.index("/p/urgent") <= before + 1  # a worker may hold one claim already
 
 
 def test_a_stopped_crawl_stays_stopped_and_names_its_command(fleet: Fleet, web: str) -> None:

@@ -1,5 +1,6 @@
-"""Alerts that fire by a real cause and resolve with it: through Prometheus and Alertmanager, and through
-gossamer's own evaluation of the same rules. All times of the rules are at 1/60."""
+"""Alerts that a real cause fires and that resolve when the cause ends, both through Prometheus with
+Alertmanager and through gossamer's own evaluation of the same rules. All durations of the rules are scaled to
+1/60."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ CAUSES = {
 }
 FIRST, SECOND = list(CAUSES)[:7], list(CAUSES)[7:]
 IN_SECONDS = ("GossamerStalled", "GossamerHostsWait")
-"""Rules whose limit is a time."""
+"""Rules whose limit is a duration."""
 
 
 def scaled(rule: Rule) -> str:
@@ -72,7 +73,8 @@ def by_gossamer(got: Receiver, status: str) -> set[str]:
 
 
 def dead_urls(hosts: int) -> list[str]:
-    """URLs of hosts at which nothing listens: twelve of each, because the tenth fault opens a breaker."""
+    """Returns URLs of hosts on which nothing listens. Each host has twelve URLs, because the tenth fault
+    opens a breaker."""
     ports = [free_port() for _ in range(hosts)]
     return [f"http://127.0.0.1:{port}/{n}" for port in ports for n in range(12)]
 
@@ -89,7 +91,7 @@ class Watched(NamedTuple):
     exporters: list[subprocess.Popen[str]]
 
     def export(self, *settings: str) -> None:
-        """Starts the exporter, in place of the one before."""
+        """Starts the exporter and stops the previous one."""
         while self.exporters:
             old = self.exporters.pop()
             old.kill()
@@ -101,7 +103,8 @@ class Watched(NamedTuple):
     def told(
         self, cause: str, status: str, seconds: float = WAIT, meanwhile: Callable[[], object] = lambda: None
     ) -> None:
-        """Waits until both evaluations have told of a cause's alerts. Calls `meanwhile` before each look."""
+        """Waits until both evaluations have reported the alerts of a cause. Calls `meanwhile` before each
+        check."""
 
         def missing() -> list[tuple[str, set[str]]]:
             meanwhile()
@@ -141,7 +144,7 @@ def watching(fleet: Fleet, room: Path, *settings: str) -> Iterator[Watched]:
 
 
 def site_file(room: Path, name: str, pages: list[str], body: str) -> str:
-    """Writes a site file whose function of pages has a body."""
+    """Writes a site file whose page function has the given body."""
     text = (
         SITE.format(url="SEEDS", body=body).replace("['SEEDS']", repr(pages)).replace('"shop"', f'"{name}"')
     )
@@ -150,7 +153,7 @@ def site_file(room: Path, name: str, pages: list[str], body: str) -> str:
 
 
 def nearly_fill(store: redis.Redis) -> None:
-    """Sets the limit of the store's memory so that 92 % of it are used."""
+    """Sets the memory limit of the store so that about 92 % of the limit is used."""
     store.config_set("maxmemory", round(store.info("memory")["used_memory"] * 1.08))
 
 
@@ -186,7 +189,7 @@ def test_alerts_fire_and_resolve_by_real_causes(fleet: Fleet, server: Server, tm
 
 
 class Api(BaseHTTPRequestHandler):
-    """An unlocker: each page costs five credits."""
+    """An unlocker that charges five credits per page."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -197,11 +200,11 @@ class Api(BaseHTTPRequestHandler):
         self.wfile.write(b"<h1>A page</h1"[:14])
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def submit_to_an_output_that_fails(fleet: Fleet, pages: list[str], output: str) -> None:
-    """Submits a crawl whose rows go to a webhook."""
+    """Submits a crawl that writes its rows to a webhook."""
     (fleet.folder / "secret").write_text("whsec_c2VjcmV0c2VjcmV0")
     hook = (
         output.replace("http://", "http+webhook://")
@@ -211,7 +214,8 @@ def submit_to_an_output_that_fails(fleet: Fleet, pages: list[str], output: str) 
 
 
 def submit_through_dead_proxies(fleet: Fleet, pages: list[str], good: str) -> list[tuple[str, int]]:
-    """Submits a crawl with one good proxy and four dead ones. Returns the addresses of the dead ones."""
+    """Submits a crawl with one good proxy and four dead proxies. Returns the addresses of the dead
+    proxies."""
     dead = [(f"127.0.9.{n}", free_port()) for n in range(1, 5)]
     addresses = [*(f"{host}:{port}" for host, port in dead), good]
     (fleet.folder / "proxies.txt").write_text("".join(f"{one} provider=p\n" for one in addresses))
@@ -221,7 +225,7 @@ def submit_through_dead_proxies(fleet: Fleet, pages: list[str], good: str) -> li
 
 
 def run_a_schedule_that_fails(fleet: Fleet) -> None:
-    """Runs a schedule at once. Its gate is not met."""
+    """Adds a schedule whose gate is not met, and runs it at once."""
     fleet.run(
         "schedule",
         "add",
@@ -239,7 +243,7 @@ def run_a_schedule_that_fails(fleet: Fleet) -> None:
 
 
 def evict_keys(port: int) -> None:
-    """Makes the store evict keys that nobody needs."""
+    """Makes the store evict keys that no crawl needs."""
     with redis.Redis(port=port) as store:
         store.config_set("maxmemory-policy", "volatile-ttl")
         for n in range(200):

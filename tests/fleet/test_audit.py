@@ -1,4 +1,4 @@
-"""`gossamer audit --crawl` on the pages that the workers of a fleet stored."""
+"""Tests of `gossamer audit --crawl` on the pages that the workers of a fleet stored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_pages_that_a_fleet_stored_are_audited(fleet: Fleet, output: str) -> Non
         fleet.ended("c")
     host = seeds[0].split("/")[2]
     pages = {row["url"] for row in fleet.rows() if row.get("status") == 200 and f"//{host}/" in row["url"]}
-    # the servers are gone: everything comes from the stored pages
+    # the web servers have stopped, so the audit can only use the stored pages
     done = audited(fleet, seeds[0], "c")
     assert done["state"] == "finished"
     assert done["pages"] == len(pages)

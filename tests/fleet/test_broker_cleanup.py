@@ -1,5 +1,5 @@
-"""What dead workers leave in a broker, real ones: cleaned where it is surely ours and of no use, and nothing
-else is."""
+"""Messages that dead workers leave in a real broker. The cleanup removes a message only if it certainly
+belongs to gossamer and has no further use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def broker(request: pytest.FixtureRequest, server: Server, tmp_path: Path) -> It
 
 
 def queued(url: str, lane: str) -> int | None:
-    """Messages of a queue, None where there is none."""
+    """Returns the number of messages in a queue, or None if the queue does not exist."""
     with Connection(url) as connection:
         try:
             return int(connection.channel().queue_declare(lane, passive=True).message_count)
@@ -51,7 +51,7 @@ def cleaned(fleet: Fleet, *words: str) -> int:
 
 
 def age(client: redis.Redis, *names: str) -> None:
-    """Let the last signs of workers be two days old."""
+    """Set the last heartbeat of the named workers back by two days."""
     for key, raw in client.hgetall("gossamer:workers").items():  # type: ignore[union-attr]
         if key.decode().partition("@")[0] in names:
             record = json.loads(raw)
@@ -59,8 +59,9 @@ def age(client: redis.Redis, *names: str) -> None:
 
 
 def leave(sender: Celery, url: str) -> None:
-    """Messages for slot 7, which waits for the ticket `wanted`: two of no use, one of a newer gossamer, one
-    of others; the first is in dead hands, from which RabbitMQ takes it back."""
+    """Sends messages for slot 7, which waits for the ticket `wanted`: two useless messages, one of a newer
+    gossamer, and one of a foreign task. A consumer takes the first message and dies, and RabbitMQ then
+    requeues that message."""
     for words in ([1, "http", 0, "queued old"], [1, "http", 7, "queued older"], [2, "of a newer one"]):
         sender.send_task(TASK, words, queue="http")
     sender.send_task("somebody.else", [1, "http", 0, "queued old"], queue="http")
@@ -99,7 +100,7 @@ def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> 
         )
         assert queued(url, rows) == 5 - is_redis
         age(client, "dead", "other")
-        lanes = 1 + is_redis  # on Redis a queue is two keys
+        lanes = 1 + is_redis  # on Redis a queue has two keys
         assert cleaned(fleet, "--dry-run") == 2 + lanes + 3 * is_redis
         assert "queues" in fleet.run("doctor")
         assert cleaned(fleet) == 2 + lanes + 3 * is_redis
@@ -113,7 +114,7 @@ def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> 
 
 
 def works_after_all(fleet: Fleet) -> None:
-    """A fleet on what is left crawls."""
+    """Checks that a fleet can crawl with the cleaned broker."""
     with serve(preset("tiny", hosts=2, pages=20)) as web:
         fleet.worker("again", "--data", "d3")
         name = fleet.submit(*web.plan.seeds(), delay="0.01", output="out/")

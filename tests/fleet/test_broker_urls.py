@@ -1,4 +1,4 @@
-"""Where brokers are: URLs as docs/stores.md has them, and servers behind TLS whose certificates are checked."""
+"""Broker URLs as docs/stores.md describes them, and servers behind TLS whose certificates are verified."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def test_what_is_no_broker(brokers: list[str], word: str) -> None:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """An authority, a certificate and its key."""
+    """Returns the files of a CA, of a certificate and of its key."""
     return certs.make(Plan("tls", hosts=1, tls="good"), tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture
 def secured(files: tuple[Path, Path, Path], tmp_path: Path) -> Iterator[Process]:
-    """A server that speaks TLS alone."""
+    """A server that accepts only TLS connections."""
     binary = shutil.which("redis-server")
     if binary is None:
         pytest.skip(

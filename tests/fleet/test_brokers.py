@@ -1,4 +1,5 @@
-"""Brokers: RabbitMQ for real, one that dies and comes back, a list of which the first is dead."""
+"""Tests with real brokers: RabbitMQ, a broker that dies and comes back, and a list of brokers whose first one
+is dead."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from web import Web, preset, serve
 
 @pytest.mark.parametrize("slots", [None, 8191])
 def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> None:
-    """Whether it serves no slot or some."""
+    """`slots` is None for a node without slots."""
     (tmp_path / "nodes").mkdir()
     node = Server(tmp_path / "nodes", more=("--cluster-enabled", "yes"))
     node.port = processes.free_port(bus=True)
@@ -40,7 +41,7 @@ def web() -> Iterator[Web]:
 
 
 def whole(fleet: Fleet, name: str) -> None:
-    """A crawl ends whole."""
+    """Checks that the crawl finished and that each page has exactly one row."""
     summary = fleet.ended(name, 120)
     rows = fleet.rows()
     assert summary["state"] == "finished"

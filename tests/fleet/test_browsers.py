@@ -1,5 +1,5 @@
-"""A fleet of which some workers have a browser: they get the hosts that need one, at no cost to the others'
-pages."""
+"""A fleet in which only some workers have a browser. These workers get the hosts that need a browser, and the
+pages of the other workers are not delayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet under fire, in short; `benchmarks/chaos.py` is the long form."""
+"""Short runs of a fleet under injected faults. `benchmarks/chaos.py` is the long version."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_kills_and_wrong_clocks_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_machines_apart_lose_nothing(tmp_path: Path) -> None:
-    """2 to 50 ms between a worker and all others, 1 % of the packets lost; one is cut off from the store, one
-    stands still beyond its lease."""
+    """The latency between a worker and the other machines is 2 to 50 ms, and 1 % of the packets are lost. One
+    worker is cut off from the store, and one is frozen for longer than its lease."""
     if why := refused():
         pytest.skip(f"network namespaces are not allowed here: {why}")
     plan = preset("tiny", hosts=20, pages=25, latency=0.01, first=10)

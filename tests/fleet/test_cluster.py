@@ -1,5 +1,4 @@
-"""A store whose machines have no replicas: each of its nodes is killed and comes back with its append-only
-file."""
+"""A Cluster without replicas. Each node is killed in turn and comes back with its append-only file."""
 
 from __future__ import annotations
 
@@ -13,14 +12,15 @@ from support.fleet_workers import Fleet, Server, until
 from web import preset, serve
 
 AWAY = 4.0
-"""Seconds; beyond the nodes' timeout, so that the others call it failed."""
+"""Seconds for which a node is down. They exceed the node timeout, so that the other nodes mark it as
+failed."""
 
 
 @pytest.mark.parametrize("coverage", ["yes", "no"])
 def test_each_node_of_a_cluster_without_replicas_is_killed_and_comes_back(
     tmp_path: Path, coverage: str
 ) -> None:
-    """`coverage` yes, a Cluster's default: all of it refuses while one node is away."""
+    """With `coverage` "yes", the default of a Cluster, all nodes refuse requests while one node is down."""
     plan = preset("tiny", hosts=12, pages=60, latency=0.01)
     with (
         serve(plan) as web,

@@ -1,4 +1,5 @@
-"""A page that kills its worker process, on a fleet: it alone is given up, and the rest comes."""
+"""A page that kills its worker process in a fleet. The crawl gives up only that page and fetches all
+others."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ QUICK = (
     "assemble.policy = lambda *given: msgspec.structs.replace(of(*given), lease=1500); "
     f"keeper.RENEW_INTERVAL_S = keeper.SWEEP_INTERVAL_S = 0.3; {FEWER}; from gossamer.cli import main; main()"
 )
-"""A worker whose leases end in 1.5 s instead of 30."""
+"""Arguments of a worker whose leases expire after 1.5 s instead of 30 s."""
 
 
 def test_a_page_that_kills_its_worker(fleet: Fleet) -> None:

@@ -1,5 +1,5 @@
-"""Crawls with weights and precedences: what each gets of a process's room, and on real workers, counted at the
-server. The benchmark does that longer."""
+"""Crawls with weights and precedences. The tests check each crawl's share of a process's slots, also on real
+workers, where the web server counts the requests. A benchmark runs the same check for longer."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from support.fleet_workers import Fleet, until
 from web import Web, preset, serve
 
 ROOM = 8
-"""Visits at once of a process: less than the crawls have hosts."""
+"""Concurrent visits of a process. The crawls have more hosts than that."""
 
 
 def visits(web: Web, hosts: set[str]) -> list[int]:
-    """When the server had requests for pages of these hosts, in ns."""
+    """Returns the times, in ns, at which the server received requests for pages of these hosts."""
     return sorted(hit.start for hit in web.log() if hit.host in hosts and hit.path != "/robots.txt")
 
 
 def share(fleet: Fleet, web: Web, weights: tuple[int, int], least: int) -> tuple[int, int]:
-    """Visits of two crawls over half of the hosts each while both have work; from when each made `least` by
-    its weight until the first of them ends, or ten times as many were made of both."""
+    """Returns how many visits each of two crawls makes while both have work. Each crawl has half of the
+    hosts. Counting starts when each crawl has made `least` visits with its weight set. Counting ends when one
+    crawl finishes, or when both together have made ten times `least` visits."""
     seeds = web.plan.seeds()
     half = len(seeds) // 2
     fleet.worker(f"w{len(fleet.workers)}", "--setting", f"concurrency={ROOM}", processes=2)
@@ -27,7 +28,7 @@ def share(fleet: Fleet, web: Web, weights: tuple[int, int], least: int) -> tuple
         crawls.append(fleet.submit(*own, name=f"weight-{weight}", delay="0", per_host="4"))
         fleet.run("weight", crawls[-1], str(weight))
         hosts.append({seed.split("/")[2] for seed in own})
-    before = [len(visits(web, own)) for own in hosts]  # by then both weights are said
+    before = [len(visits(web, own)) for own in hosts]  # both weights are set by then
     until(
         "both are under way",
         lambda: all(len(visits(web, own)) >= n + least for own, n in zip(hosts, before, strict=True)),
@@ -53,8 +54,8 @@ def test_crawls_get_their_shares(fleet: Fleet) -> None:
 
 
 class Crawl:
-    """A crawl's share, and its visits: each takes ten steps of the clock. Claims take one step, as the store
-    is asked."""
+    """A simulated crawl with its share. Each visit takes ten steps of the clock, and a claim takes one step,
+    because the claim asks the store."""
 
     def __init__(self, share: CrawlShare, wants: int = 1000) -> None:
         self.share, self.wants, self.made, self.asked, self.under_way = share, wants, 0, 0, list[float]()
@@ -68,11 +69,12 @@ class Crawl:
             self.made += claims
         self.asked = self.share.ask(len(self.under_way))
         if not self.asked and len(self.under_way) >= self.wants:
-            self.share.rests(len(self.under_way))  # as a worker none of whose hosts is due
+            self.share.rests(len(self.under_way))  # as a worker does when none of its hosts is due
 
 
 def shared(wants: tuple[int, int], room: int = 20) -> tuple[int, int]:
-    """What two crawls with weights 1 and 3 make of a process in 100 s when they want at most so many at once."""
+    """Returns the number of visits that two crawls with weights 1 and 3 make in a process within 100 s.
+    `wants` limits the concurrent visits of each crawl."""
     now = 0.0
     fair = FairShares(lambda: room, lambda: now)
     light, heavy = (
@@ -106,8 +108,8 @@ def test_a_crawl_that_rests_holds_nobody_back() -> None:
 
 
 def before(wants: tuple[int, int], seconds: float = 100.0, room: int = 20) -> tuple[int, int]:
-    """What a crawl of weight 1 and precedence 1 and one of weight 1000 make of a process when they want at most so
-    many at once."""
+    """Returns the number of visits that a crawl with weight 1 and precedence 1 and a crawl with weight 1000
+    make in a process. `wants` limits the concurrent visits of each crawl."""
     now = 0.0
     fair = FairShares(lambda: room, lambda: now)
     first, other = Crawl(fair.share("f", 1, 1), wants[0]), Crawl(fair.share("o", 1000), wants[1])
@@ -153,7 +155,8 @@ def test_a_precedence_is_changed_while_both_run() -> None:
 
 
 def test_precedence_on_real_workers(fleet: Fleet) -> None:
-    """Both crawls have more hosts than the worker has room. The later one is put before the other."""
+    """Each of the two crawls has more hosts than the worker has slots. The second crawl has the higher
+    precedence."""
     with serve(preset("tiny", hosts=40, pages=60, latency=0.15, robots=("allow",))) as web:
         seeds = web.plan.seeds()
         fleet.worker("w", "--setting", f"concurrency={ROOM}")
@@ -162,7 +165,7 @@ def test_precedence_on_real_workers(fleet: Fleet) -> None:
         until("pages of the usual one", lambda: len(visits(web, hosts[0])) > 30)
         first = fleet.submit(*seeds[20:], name="first", delay="0", per_host="4")
         fleet.run("weight", first, "--precedence", "1")
-        had = len(visits(web, hosts[1])) + 120  # it reaches the workers within two seconds
+        had = len(visits(web, hosts[1])) + 120  # the new precedence reaches the workers within two seconds
         until("the first one has all", lambda: len(visits(web, hosts[1])) > had + 300, 120)
         begin, end = visits(web, hosts[1])[had], visits(web, hosts[1])[had + 300]
         shown = fleet.json("status", first)

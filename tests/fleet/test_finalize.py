@@ -1,4 +1,4 @@
-"""The end of a fleet's crawl to which URLs were added at the last moment."""
+"""The end of a fleet's crawl when URLs are added at the last moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_a_crawl_with_new_urls_is_not_ended_as_finished(desk: Desk) -> None:
         (task,) = await tasks.tasks()
         await CrawlEnding(store).look(task, unused)
         (now,) = await tasks.tasks()
-        assert now.revision > task.revision  # workers forget that they found it finished
+        # with a new revision, workers forget that they found the crawl finished
+        assert now.revision > task.revision
         return now.state, (await Crawls(store).need("one")).ended_at is None
 
     assert desk.do(late) == ("running", True)

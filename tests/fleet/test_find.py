@@ -1,4 +1,4 @@
-"""`gossamer find` on a crawl of a fleet: the text comes from the outputs that its workers wrote."""
+"""Tests of `gossamer find` on a crawl of a fleet. The text comes from the outputs that the workers wrote."""
 
 from __future__ import annotations
 

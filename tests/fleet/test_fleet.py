@@ -1,4 +1,4 @@
-"""A crawl on real workers: the rows, the ends, the names, the stops, the kills."""
+"""Crawls on real workers: rows, endings, names, stops and kills."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_wait_of_submit_ends_as_the_crawl_does(fleet: Fleet, web: Web) -> No
 
 @pytest.mark.parametrize("everybody", [False, True])
 def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: Web, everybody: bool) -> None:
-    """`everybody`: a supervisor such as systemd tells the children, too."""
+    """With `everybody`, a supervisor such as systemd sends the signal to the child processes, too."""
     worker = fleet.worker(processes=2)
     name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.3")
     until("pages", lambda: fleet.json("status", name)["pages"] > 10)

@@ -1,4 +1,4 @@
-"""A gate that is not met pauses a crawl of the fleet; with the site file mended it goes on."""
+"""A gate that is not met pauses a crawl of the fleet. After the site file is corrected, the crawl resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A process that was held up writes nothing into what others closed meanwhile."""
+"""A process that was suspended for too long writes nothing into parts that other processes have closed
+meanwhile."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch:
         assert await sign.give()
         assert not await crew.name("c/part", "seal"), "nobody closes it while it lives"
         await Crawls(store).set("c", "ending")
-        await sign.ours()  # what is under way is still written
+        await sign.ours()  # the rows of visits in progress are still written
         now += DEAD_AFTER_S
         with pytest.raises(InUse, match="held up for 15 s"):
             await sign.ours()
         await Crawls(store).set("c", "running")
         await sign.ours()
         now += DEAD_AFTER_S
-        await crew.release_name("c/part", "part")  # as if it had run out
+        await crew.release_name("c/part", "part")  # as if the name's lease had expired
         assert await crew.name("c/part", "seal")
         with pytest.raises(InUse):
             await sign.ours()

@@ -1,5 +1,5 @@
-"""Files of items on a fleet: each fetched once, kept in one place, its row written once, also when a worker
-is killed."""
+"""Files of items in a fleet. Each file is fetched once and stored in one place, and its row is written once,
+even if a worker is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PAGES, EACH = 30, 4
 
 
 def shop(web: Web) -> dict[str, bytes]:
-    """Pages of a product with files of its own and one that all have; what each URL holds."""
+    """Adds product pages to the web. Each page has files of its own, and all pages share one file. Returns
+    the content by URL path."""
     there = {web.put("/all.png", png(20, 20), "image/png"): png(20, 20)}
     for page in range(PAGES):
         names = [f"/img/{page}-{n}.png" for n in range(EACH)]

@@ -1,4 +1,4 @@
-"""What a worker's log says of trouble: in one line, and not each second."""
+"""A worker logs a problem in one line, and does not repeat that line every second."""
 
 from __future__ import annotations
 

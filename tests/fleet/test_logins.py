@@ -1,5 +1,5 @@
-"""A fleet that is logged in: two workers, one log-in, one killed; secrets are in the workers' environment
-alone."""
+"""A logged-in fleet: two workers share one log-in, and one worker is killed. Only the environments of the
+workers contain the secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from worker.member_site import PASSWORD, Club, open_club
 
 @contextmanager
 def apart(club: Club) -> Iterator[str]:
-    """The club in a thread of its own; its URL."""
+    """Serves the club in a thread of its own. Yields its URL."""
     loop, ready, place = asyncio.new_event_loop(), threading.Event(), list[str]()
     done = asyncio.Event()
 

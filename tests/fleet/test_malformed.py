@@ -1,4 +1,4 @@
-"""Malformed messages on the broker's queues: workers live, and reject them with a reason."""
+"""Malformed messages on the broker's queues. Workers survive them and reject each message with a reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GOOD = [
 
 
 def bodies() -> Iterator[tuple[bytes, dict[str, Any]]]:
-    """Malformed messages: a body, and what is sent with it."""
+    """Yields malformed messages, each as a body and its message properties."""
     text = json.dumps(GOOD).encode()
     plain = {"content_type": "application/json", "content_encoding": "utf-8", "headers": HEADERS}
     yield from (
@@ -83,8 +83,8 @@ def bodies() -> Iterator[tuple[bytes, dict[str, Any]]]:
 
 
 def survives(fleet: Fleet, worker: Worker, sent: int) -> None:
-    """The worker counts as many malformed messages, shows them, still crawls, and ends with 0 when it is
-    asked to."""
+    """Checks that the worker counts and reports all malformed messages, still crawls, and exits with code 0
+    when stopped."""
 
     def counted() -> bool:
         found = [one for one in fleet.json("workers", "list") if one["state"] == "running"]
@@ -189,7 +189,7 @@ def test_on_rabbitmq(tmp_path: Path, server: Server) -> None:
 
 
 def test_a_worker_that_nobody_asked_to_end_ends_with_an_error(fleet: Fleet) -> None:
-    """Its broker's library fails in the middle of the loop, in a way that nobody expects."""
+    """The broker's library fails in the middle of the event loop, in an unexpected way."""
     (fleet.folder / "sitecustomize.py").write_text(
         "import threading, time, sys\n"
         "def fail():\n"

@@ -1,5 +1,5 @@
-"""What a newer gossamer wrote: messages, jobs, requests, records. Each is refused in one line, none is
-misread, none is lost."""
+"""Messages, jobs, requests and records that a newer gossamer wrote. Each is refused with one log line, and
+none is misread or lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def web() -> Iterator[Web]:
 
 
 def refused(fleet: Fleet) -> dict[str, str]:
-    """What the worker w does no work for, and why."""
+    """Returns the parts of a crawl that worker w does not work on, with the reasons."""
     found = {w["name"].partition("@")[0]: w for w in fleet.json("workers", "list")}
     return dict(found["w"]["refuses"]) if "w" in found else {}
 

@@ -1,4 +1,4 @@
-"""How many claims a process of a worker may hold."""
+"""The number of claims that a process of a worker may hold."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A fleet's crawl through proxies: workers share what they saw; without a proxy the crawl fails with its
-reason."""
+"""A fleet's crawl through proxies. The workers share the results of their requests, and the crawl fails with
+a reason if no proxy is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A process of a worker is replaced after its slices, its time, or too much memory; nothing is lost by it."""
+"""A worker process is replaced after a number of slices, after some time, or when it uses too much memory.
+The replacement loses nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`--refresh` on a fleet: each process keeps what it saw in a folder that all reach; the next pass visits all
-of it again."""
+"""Tests of `--refresh` in a fleet. Each process writes a list of its pages into a shared folder, and the next
+pass visits all of these pages again."""
 
 from __future__ import annotations
 

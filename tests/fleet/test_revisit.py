@@ -1,4 +1,5 @@
-"""`--revisit` on a fleet: its table is in the store, one process decides, and another takes over when it dies."""
+"""Tests of `--revisit` in a fleet. The table of known pages is in the store, one process decides which pages
+to revisit, and another process takes over when it dies."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ HOW = ("--revisit", "auto", "--revisit-budget", "20/s", "--min-age", f"{MIN_AGE:
 
 
 class News:
-    """A site whose pages may change; when each page was answered, and with which status."""
+    """A site whose pages may change. Records the time and the status of each answer."""
 
     def __init__(self) -> None:
         self.pages = {f"/{n}": f"<title>Page {n}</title><p>It says {n}" for n in range(PAGES - 1)}
@@ -40,7 +41,7 @@ class News:
         self.url = ""
 
     def least(self) -> int:
-        """The answers of the page that was visited least often."""
+        """Returns the smallest number of answers that any page has given."""
         return min(len(self.answers[path]) for path in self.pages)
 
     def total(self) -> int:
@@ -77,7 +78,7 @@ def serving() -> Iterator[News]:
 
 
 def visits_go_on(news: News, more: int = 3, seconds: float = 120) -> None:
-    """Waits until each page was visited so many times more."""
+    """Waits until each page has been visited `more` further times."""
     before = news.least()
     until(f"{more} more visits of each page", lambda: news.least() >= before + more, seconds)
 
@@ -94,7 +95,8 @@ def begun(fleet: Fleet, news: News, *more: str) -> str:
 
 
 def decider(workers: list[Worker]) -> Worker:
-    """The worker whose process decided last: lines of the log begin with their time."""
+    """Returns the worker whose process decided last. Log lines begin with their time, so the largest line is
+    the latest."""
     return max(
         workers,
         key=lambda one: max((line for line in one.said().splitlines() if DECIDES in line), default=""),
@@ -102,7 +104,7 @@ def decider(workers: list[Worker]) -> Worker:
 
 
 async def read_table(url: str, crawl: str) -> list[PageState]:
-    """The pages of a crawl that is stopped, with all outcomes that were reported."""
+    """Returns the known pages of a stopped crawl, including all reported outcomes."""
     rules = rules_of("auto", "1/s", None, 1.0, ())
     assert rules is not None
 

@@ -1,5 +1,5 @@
-"""One site file, four ways to run it: embedded, on Redis, on RabbitMQ and Sentinel, on a Cluster; each finds
-the same items."""
+"""One site file run in four ways: embedded, on Redis, on RabbitMQ with Sentinel, and on a Cluster. Each run
+finds the same items."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def web() -> Iterator[Web]:
 
 
 def project(folder: Path, web: Web) -> None:
-    """The same file in each folder."""
+    """Writes the same site file into a folder."""
     seeds = web.plan.seeds()
     (folder / "pages.py").write_text(SITE.format(hosts=[seed.split("/")[2] for seed in seeds], seeds=seeds))
 
 
 def items(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
-    """What was found; each item once."""
+    """Returns the items found, after a check that no item is repeated."""
     found = [(row["address"], row["title"], row["links"], row["_version"]) for row in rows]
     assert len(found) == len(set(found)) > 500
     return set(found)

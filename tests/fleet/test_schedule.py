@@ -1,5 +1,4 @@
-"""Runs that a scheduler launches onto a fleet: the leader's, and after its death those of the one that stood
-by."""
+"""Runs that schedulers launch onto a fleet: first by the leader, and after its death by the standby."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ def web() -> Iterator[Web]:
 
 
 class Scheduler:
-    """One `gossamer scheduler`, a process."""
+    """One `gossamer scheduler` process."""
 
     def __init__(self, fleet: Fleet, number: int) -> None:
         self.log = fleet.folder / f"scheduler{number}"
@@ -33,12 +32,12 @@ class Scheduler:
             self.process = subprocess.Popen(words, env=fleet.env(), cwd=fleet.folder, stdout=log, stderr=log)
 
     def said(self, event: str) -> list[dict[str, Any]]:
-        """Its events of one kind."""
+        """Returns the logged events of one kind."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line for line in lines if line["event"] == event]
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send SIGKILL to the process."""
         self.process.kill()
         self.process.wait()
 

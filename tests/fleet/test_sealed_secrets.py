@@ -1,4 +1,5 @@
-"""Headers and passwords that were typed for a submitted crawl: sealed in the store where there is a key."""
+"""Headers and passwords given to `gossamer submit`. With a session key, the store contains them only
+encrypted."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ PASSWORDS = ("CANARY-header", "CANARY-password")
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """Notes what it is sent."""
+    """Records the secret headers of each request."""
 
     heard: ClassVar[list[str]] = []
 
@@ -27,11 +28,11 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"hi")
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def in_store(server: Server) -> bytes:
-    """All that the store holds, dumped."""
+    """Returns a dump of all values in the store."""
     with redis.Redis(port=server.port) as client:
         return b"".join(client.dump(key) or b"" for key in client.scan_iter(count=1000))
 

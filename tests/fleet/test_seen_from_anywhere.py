@@ -1,4 +1,4 @@
-"""What a fleet did is seen from any machine: attempts, rows, metrics, logs, also when a worker is killed."""
+"""Any machine can read a fleet's attempts, rows, metrics and logs, even if a worker was killed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 
 def elsewhere(fleet: Fleet, *words: str, code: int = 0) -> str:
-    """A command on a machine that has never seen the crawl."""
+    """Runs a command with a data folder that does not contain the crawl, as on another machine."""
     return fleet.run(*words, "--data", str(fleet.folder / "elsewhere"), code=code)
 
 
 def assert_rates_and_levels(fleet: Fleet) -> None:
-    """The status of crawl c shows the rate of the region and the concurrency of both workers."""
+    """Checks that the status of crawl c shows the rate of the region and the concurrency of both workers."""
     status = json.loads(elsewhere(fleet, "status", "c", "--json"))
     (shown,) = status["now"]["lanes"]
     assert (shown["lanes"], shown["region"]) == ("http", "eu")
@@ -45,7 +45,8 @@ def assert_rates_and_levels(fleet: Fleet) -> None:
 
 def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=12, pages=20, latency=0.01)) as web:
-        few = ("-s", "concurrency=4", "--log-format", "json")  # so that both have to work
+        # a low concurrency, so that both workers have work
+        few = ("-s", "concurrency=4", "--log-format", "json")
         first = fleet.worker("w", "--data", "one", *few)
         second = fleet.worker("v", "--data", "two", "--region", "eu", *few)
         fleet.ready(2)
@@ -93,9 +94,10 @@ def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path
     assert found[f'gossamer_worker_up{{worker="v@{os.uname().nodename}",region="eu"}}'] == 1
 
     def told() -> list[dict[str, Any]]:
-        return lines(second.said()) + lines(first.said())  # the first may have ended the crawl before it died
+        # the first worker may have ended the crawl before it died
+        return lines(second.said()) + lines(first.said())
 
-    until(  # a process looks at the store every 2 s
+    until(  # a process polls the store every 2 s
         "the end is logged",
         lambda: any(one["event"] == "crawl_state" and one["state"] == "finished" for one in told()),
     )

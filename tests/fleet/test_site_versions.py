@@ -1,5 +1,5 @@
-"""Site files that some workers lack, or have in another version: they do all the rest, and nothing of those
-sites."""
+"""Site files that some workers lack or have in another version. These workers crawl all other sites, and
+leave those sites alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(folder: Path, name: str, hosts: list[str], seeds: list[str], more: tup
 
 
 def asked(folder: Path) -> set[str]:
-    """The hosts that a worker with this data folder asked."""
+    """Returns the hosts that the worker with this data folder sent requests to."""
     return {
         urlsplit(json.loads(line)["url"]).netloc
         for path in folder.glob("*/attempts*.jsonl")
@@ -50,7 +50,7 @@ def lacked(fleet: Fleet, worker: str) -> list[dict[str, Any]]:
 
 
 def ended_whole(fleet: Fleet, name: str, web: Web) -> list[dict[str, Any]]:
-    """Wait for the end of a crawl; its rows, which are all that there is, each once."""
+    """Wait for the end of a crawl and check that its rows are complete and unique. Returns the rows."""
     ended, rows = fleet.ended(name), fleet.rows()
     assert (ended["state"], ended["pending"], ended["dead"]) == ("finished", 0, 0)
     assert {row["url"] for row in rows} >= web.plan.must_fetch(sitemaps=False)
@@ -60,7 +60,8 @@ def ended_whole(fleet: Fleet, name: str, web: Web) -> list[dict[str, Any]]:
 
 
 def told(fleet: Fleet, name: str, worker: Worker) -> None:
-    """All places say that a worker lacks the shop, and that nobody serves it."""
+    """Checks that every report says that the worker lacks the site file of the shop and that no worker serves
+    the shop."""
     (lack,) = lacked(fleet, worker.name)
     assert (lack["crawl"], lack["site"]) == (name, "shop")
     assert "its file is missing" in lack["why"]
@@ -76,10 +77,10 @@ def told(fleet: Fleet, name: str, worker: Worker) -> None:
 
 
 def test_a_worker_without_a_site_s_file_does_the_rest(fleet: Fleet, tmp_path: Path) -> None:
-    """Two of them, of which each has one file and none has both."""
+    """Two workers have one site file each, so neither of them has both."""
     with serve(preset("tiny", hosts=4, pages=20)) as web:
         news, news2, shop, shop2 = web.plan.seeds()
-        # shop2 is only found by it
+        # only a page of the news site links to shop2
         write(tmp_path / "a" / "sites", "news", [news, news2], [news, news2], (shop2,))
         write(tmp_path / "b" / "sites", "shop", [shop, shop2], [shop])
         shutil.copytree(tmp_path / "a" / "sites", tmp_path / "sites")

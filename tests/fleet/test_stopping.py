@@ -1,5 +1,5 @@
-"""SIGTERM to a busy worker while the store or the broker is away, or takes words and says nothing: it ends
-all the same."""
+"""SIGTERM to a busy worker while the store or the broker is down, or accepts requests but does not answer.
+The worker exits in time anyway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.fleet_workers import Fleet, Server, until
 from web import preset, serve
 
 WITHIN = 15.0
-"""Seconds; 10 are promised, on a machine that is not busy otherwise."""
+"""Seconds within which a worker exits. The documented limit is 10 s on an idle machine."""
 
 
 @pytest.mark.parametrize(("who", "how"), [("store", "kill"), ("store", "freeze"), ("broker", "freeze")])
@@ -57,7 +57,8 @@ def test_a_stop_waits_for_nobody(tmp_path: Path, who: str, how: str) -> None:
 def test_a_crawl_ends_when_all_who_worked_on_it_died(
     fleet: Fleet, server: Server, verb: str, state: str
 ) -> None:
-    """Nobody works on a crawl that is to end; so those who come have to return the claims of the dead."""
+    """No worker is left on a crawl that must end, so the next workers have to return the claims of the dead
+    ones."""
     with serve(preset("tiny", hosts=4, pages=200, latency=1.0)) as web:
         worker = fleet.worker(processes=2)
         name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.1")

@@ -1,5 +1,5 @@
-"""Crawls that are ended while a `submit` adds to them, and stores that go away or are emptied while somebody
-waits or works."""
+"""Crawls that end while a `submit` adds URLs to them, and stores that go down or are emptied while a command
+waits or a worker works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def web() -> Iterator[Web]:
 
 @contextlib.contextmanager
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A `submit` under way; its standard input stays open."""
+    """Starts a `submit` whose standard input stays open."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gossamer", "submit", *words, "--allow-private", "127.0.0.0/8"],
         env=fleet.env() | {"PYTHONUNBUFFERED": "1"},
@@ -45,7 +45,7 @@ def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def waiting(fleet: Fleet) -> int:
-    """URLs of the crawl so far."""
+    """Returns the number of URLs that the crawl has so far."""
     crawls = fleet.json("status")
     return int(crawls[0]["found"]) if crawls else 0
 

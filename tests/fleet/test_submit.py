@@ -1,5 +1,5 @@
-"""A `submit` that takes its time: its name at the beginning, what a signal leaves, what a kill leaves, and
-how it goes on."""
+"""A long `submit`: it prints the crawl's name first, leaves a defined state after a signal or a kill, and can
+be continued."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URLS = 200_000
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """A list that takes seconds to add."""
+    """A list of URLs that takes seconds to add."""
     path = tmp_path / "long.txt.gz"
     path.write_bytes(
         gzip.compress("".join(f"https://h{n % 400}.invalid/{n}\n" for n in range(URLS)).encode(), 1)
@@ -31,7 +31,7 @@ def long(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A `submit` under way; its standard input stays open."""
+    """Starts a `submit` whose standard input stays open."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gossamer", "submit", *words],
         env=fleet.env() | {"PYTHONUNBUFFERED": ""},
@@ -49,7 +49,8 @@ def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def stopped_with_urls(fleet: Fleet, process: subprocess.Popen[str]) -> None:
-    """Stop a `submit` that has added some of its URLs, so that it adds no more while the test looks."""
+    """Stop a `submit` that has added some of its URLs, so that the number of URLs stays constant during the
+    check."""
 
     def added() -> bool:
         process.send_signal(signal.SIGSTOP)
@@ -62,7 +63,7 @@ def stopped_with_urls(fleet: Fleet, process: subprocess.Popen[str]) -> None:
 
 
 def found(fleet: Fleet) -> int:
-    """URLs of the crawl so far."""
+    """Returns the number of URLs that the crawl has so far."""
     crawls = fleet.json("status")
     return int(crawls[0]["found"]) if crawls else 0
 
@@ -101,7 +102,7 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
 def test_what_a_killed_one_left_is_told(fleet: Fleet, long: Path) -> None:
     with submitting(fleet, str(long), "--name", "c") as process:
         until("URLs", lambda: found(fleet))
-        assert fleet.json("status", "c")["broken_off"] == []  # somebody is at work
+        assert fleet.json("status", "c")["broken_off"] == []  # the `submit` is still running
         process.kill()
         process.wait()
     until("its lease ran out", lambda: fleet.json("status", "c")["broken_off"] == [f"list {long}"])
@@ -131,7 +132,7 @@ def test_waiting_is_ended_by_a_signal_and_the_crawl_is_not(fleet: Fleet) -> None
         _, err = process.communicate(timeout=20)
     assert process.returncode == 11
     assert (
-        "c goes on on the fleet. Wait again with: gossamer submit https://a.invalid/ --name c --wait" in err
+        "c continues on the fleet. Wait again with: gossamer submit https://a.invalid/ --name c --wait" in err
     )
     assert fleet.json("status", "c")["state"] == "running"
 

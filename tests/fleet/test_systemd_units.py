@@ -1,4 +1,4 @@
-"""The systemd units of deploy/systemd: systemd accepts them, and gossamer knows their commands."""
+"""The systemd units of deploy/systemd. systemd accepts the units, and gossamer accepts their commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""An unlocker shared by a fleet: real workers, one killed in its calls, credits that are not passed, a key
-that lies nowhere."""
+"""An unlocker that real workers of a fleet share. One worker is killed during its calls, the credits limit is
+never exceeded, and no file contains the API key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 30
 
 
 class Paying(Fleet):
-    """A fleet whose workers have an account."""
+    """A fleet whose workers have an unlocker account."""
 
     unlocker = ""
 
@@ -34,7 +34,7 @@ def shop(url: str) -> Target:
 
 
 def canaries(folder: Path) -> list[str]:
-    """Files in which the key stands; the store's own are among those that are looked at."""
+    """Returns the files that contain the API key. The search includes the files of the store."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any("aof" in path.name for path in files)
     return [str(path) for path in files if b"CANARY" in path.read_bytes()]

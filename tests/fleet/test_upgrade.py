@@ -1,4 +1,4 @@
-"""An upgrade while crawls run: workers of an older commit and of this tree on one frontier."""
+"""An upgrade during crawls: workers of an older commit and workers of this tree share one frontier."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from web import Web, preset, serve
 
 
 def git(*words: str) -> bytes:
-    """What git says; empty where it fails, as outside of a clone."""
+    """Returns the output of a git command. The output is empty if git fails, for example outside of a
+    clone."""
     return subprocess.run(["git", *words], cwd=SRC.parent, capture_output=True).stdout
 
 
 def older() -> str:
-    """The newest commit whose `src` differs from this tree's, '' where there is none: in a clone of one
-    commit, or no clone."""
+    """Returns the newest commit whose `src` differs from this tree's `src`. Returns an empty string if there
+    is no such commit, for example in a shallow clone or outside of a clone."""
     for commit in git("rev-list", "-n", "100", "HEAD").decode().split():
         if subprocess.run(["git", "diff", "--quiet", commit, "--", "src"], cwd=SRC.parent).returncode == 1:
             return commit[:12]
@@ -32,13 +33,13 @@ def older() -> str:
 
 
 def unpack(commit: str, folder: Path) -> None:
-    """The `src` of a commit, into a folder."""
+    """Extracts the `src` of a commit into a folder."""
     with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "src"))) as archive:
         archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202 - ours
 
 
 def runs(fleet: Fleet) -> str:
-    """Where a fleet's gossamer lies."""
+    """Returns the path of the gossamer package that a fleet runs."""
     words = [sys.executable, "-c", "import gossamer; print(gossamer.__file__)"]
     return subprocess.run(
         words, env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=True
@@ -47,7 +48,7 @@ def runs(fleet: Fleet) -> str:
 
 @contextlib.contextmanager
 def paused(fleet: Fleet, crawls: list[str]) -> Iterator[None]:
-    """Within it the crawls stand still."""
+    """Pauses the crawls for the duration of the block."""
     for crawl in crawls:
         fleet.run("pause", crawl)
     yield
@@ -67,7 +68,8 @@ def web() -> Iterator[Web]:
 def test_workers_of_two_versions_on_one_frontier(
     commit: str, server: Server, tmp_path: Path, web: Web
 ) -> None:
-    """The older ones begin, ours join, the older ones leave; a crawl submitted by either."""
+    """The older workers start, the newer workers join, and the older workers leave. Each version submits one
+    crawl."""
     before = SRC
     if commit:
         before = tmp_path / "before" / "src"
@@ -94,7 +96,7 @@ def test_workers_of_two_versions_on_one_frontier(
             for name, fleet in fleets.items()
         ]
         until("the old one crawls both", lambda: all(visits("old", crawl) > 10 for crawl in crawls))
-        with paused(new, crawls):  # a busy machine may be slow to start the others
+        with paused(new, crawls):  # the workers may start slowly on a busy machine
             new.worker("new", "--data", "d-new")
             new.ready(2)
         until("the new one joins both", lambda: all(visits("new", crawl) > 5 for crawl in crawls))

@@ -1,4 +1,4 @@
-"""Traces of a fleet: the children of a worker send them."""
+"""Traces of a fleet, which the child processes of a worker send."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the faults broke: pages or items that are missing or twice, starts too close to each other, more
-fetches than leases that expired."""
+"""Reports the damage done by faults: pages or items that are missing or duplicated, requests that start too
+close to each other, and more repeated fetches than expired leases."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from web import Hit, Web
 from web.judge import delays, fetched, violations
 
 AWAKE = 5.0
-"""Seconds after its wake in which a frozen worker's requests are not judged: they were on their way before it
-could know."""
+"""Seconds after its wake-up during which the requests of a frozen worker are not judged. The worker sent them
+before it could notice the pause."""
 HELD_UP = 2.0
-"""Seconds for which a lost packet may hold up a request: it then comes closer to the next one than it was
-sent."""
+"""Seconds by which a lost packet may delay a request. Such a request reaches the server shortly before the
+next request, although the worker sent the two further apart."""
 
 
 def wrong(chaos: Chaos, web: Web, summary: dict[str, Any], delay: float) -> list[str]:
-    """One line each; empty: all is well."""
+    """Returns one line per fault. An empty list means that the crawl was correct."""
     plan, log = web.plan, web.log()
     wanted = plan.must_fetch()
     found = [row["url"] for row in chaos.fleet.rows()]
@@ -50,15 +50,15 @@ def wrong(chaos: Chaos, web: Web, summary: dict[str, Any], delay: float) -> list
 
 
 def fetched_again(counts: Counter[str]) -> int:
-    """Requests of pages beyond one each."""
+    """Returns the number of page requests beyond the first one of each page."""
     return sum(n - 1 for n in counts.values())
 
 
 def judged(chaos: Chaos, log: list[Hit]) -> list[Hit]:
-    """The requests whose moment can be judged: not those of a worker just frozen, nor those that a lost
-    packet held up.
+    """Returns the requests whose timing can be judged. Requests of a worker that was just frozen and requests
+    that a lost packet delayed are left out.
 
-    Where all workers have one address, nobody can tell whose a request is.
+    If all workers share one address, requests cannot be attributed to a worker.
     """
     if not isinstance(chaos.places, Machines):
         assert not chaos.asleep, "freeze on machines apart"

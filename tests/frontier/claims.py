@@ -1,4 +1,4 @@
-"""What the tests of the verbs share: a host, and what was claimed of it."""
+"""Helpers for the tests of the frontier's verbs: a host, and the paths of its claims."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ A = "https://a.example"
 
 
 def paths(claims: list[Claim]) -> list[str]:
-    """The paths of claims, in their order."""
+    """Returns the paths of the claims, in order."""
     return [claim.request.url.split("example", 1)[1] for claim in claims]

@@ -1,4 +1,4 @@
-"""The fixtures of a frontier on a real store: see `support.frontiers`."""
+"""The fixtures of a frontier on a real store. `support.frontiers` defines them."""
 
 from __future__ import annotations
 

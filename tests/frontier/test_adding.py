@@ -1,4 +1,5 @@
-"""Taking URLs in, against a real Valkey: the seen-set, budgets of discovered hosts, what an entry keeps."""
+"""URLs added to the frontier in a real Valkey: the seen set, the budgets of discovered hosts, and the fields
+of an entry."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ async def test_strangers_live_on_a_share_of_the_crawl(bed: Beds) -> None:
 
 
 async def test_shares_are_of_the_crawl_in_a_store_of_many_buckets(any_url: str) -> None:
-    """Spam hosts lie in all buckets; what they get together is what they get in one."""
+    """Spam hosts lie in all buckets. Together they get the same share as they would in one bucket."""
     stores = [connect(any_url) for _ in range(2)]
     for one in stores:
         await one.open(64, "test")
@@ -164,7 +165,8 @@ async def test_the_seen_set_grows_and_forgets_nothing(bed: Beds, store: Store, s
 
 @pytest.mark.parametrize("seen", ["default", "bloom"])
 async def test_the_loss_is_as_stated_and_so_is_the_room(bed: Beds, store: Store, seen: str) -> None:
-    """Real counts: new URLs taken for known ones, and bytes a URL, at each size on the way."""
+    """Checks measured values: the new URLs that were taken for known ones, and the bytes per URL at several
+    sizes."""
     b, rng, done, most = bed(seen=seen), random.Random(3), 0, {"default": 5.0, "bloom": 3.1}[seen]
     for size in (10_000, 20_000, 35_000, 60_000, 100_000, 150_000):
         while done < size:
@@ -185,13 +187,13 @@ async def test_the_loss_is_as_stated_and_so_is_the_room(bed: Beds, store: Store,
 
 
 async def test_pages_of_the_filter_that_split_very_often_still_know_all(bed: Beds, store: Store) -> None:
-    """Each split takes a bit of what is known of the URLs in a page; after fifteen nothing but their cell is
-    left."""
+    """Each split removes one bit of the fingerprints in a page of the filter. After fifteen splits only the
+    cell of a URL is left."""
     b, rng = bed(seen="bloom"), random.Random(8)
     flat = [x for _ in range(300) for x in (*b.frontier.remainder(rng.getrandbits(64)), b"h00")]
     group = (0, "a.example", 0, "http", "o", "")
     assert await b.frontier.add({group: flat}) == (300, 0, 0)
-    for level in range(1, 19):  # as if so many others had come in between
+    for level in range(1, 19):  # as if that many other URLs had been added in between
         await store.client.hset("{b:000}c:g", "c1", 2**level * 768)
         assert await b.frontier.add({group: flat}) == (0, 300, 0)
     assert int(await store.client.hget("{b:000}c:g", "s1")) == 2**18

@@ -1,4 +1,5 @@
-"""The circuit breaker in the scripts: they do what the table in Python says, and let through what it says."""
+"""The circuit breaker in the Lua scripts. The scripts follow the state table of the Python model and let the
+same requests through."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed:
             await b.frontier.settle(0, [settle], {}, {})
             after, real = await now(store), await kept(store)
             at = before if model.state(before) == model.state(after) else None
-            if at is None:  # its time came just now: either is right
+            if at is None:  # the state changed just now, so either answer is correct
                 model = Breaker(most=3, first=30, longest=200, **{f: getattr(real, f) for f in FIELDS})
                 continue
             model.felt(at, said, "connect")

@@ -1,4 +1,4 @@
-"""A crawl that is taken away leaves its hosts free for others."""
+"""A crawl that is removed leaves its hosts free for other crawls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ async def test_claims_of_a_dead_process_hold_no_host_up(
     await clear(store, "dead")
     while not (got := await other.claimed()).claims:
         assert got.next_at > 0, "the host is shut"
-        await asyncio.sleep(0.01)  # it waits its delay: the dead process may just have asked it
+        # the host waits for its delay, because the dead process may just have sent a request
+        await asyncio.sleep(0.01)
     assert paths(got.claims) == ["/robots.txt" if obey else "/3"]
 
 

@@ -1,4 +1,4 @@
-"""Handing URLs out, against a real Valkey: whose turn it is, robots.txt, retries, what operators steer."""
+"""Claims of URLs in a real Valkey: host order, robots.txt, retries, and the operators' commands."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ async def test_refusals_of_a_gate_do_not_open_the_host_while_its_page_is_asked_f
     for claim in gate[:3]:
         await b.end(claim, "k")
     await b.end(gate[4], "b")
-    got = await b.claimed()  # the fourth is being asked for
+    got = await b.claimed()  # the fourth URL is still in flight
     assert got.claims == []
     assert got.next_at > got.now + 50_000
     await b.end(gate[3], "k")
-    assert paths(await b.claim()) == ["/5"]  # nothing was asked after all
+    assert paths(await b.claim()) == ["/5"]  # no request was made after all
 
 
 async def test_robots_come_before_pages_and_are_shared(bed: Beds) -> None:

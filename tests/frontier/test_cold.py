@@ -1,5 +1,5 @@
-"""Long queues: what is beyond the bound waits in a cold store, and comes back in order, once, whatever
-happens in between."""
+"""Long queues. Entries beyond the limit wait in a cold store and come back in order, exactly once, even after
+crashes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def hot(store: Store, host: str, level: int = 0) -> int:
 
 
 async def all_claimed(one: Any, spiller: Spiller, k: int = 1) -> list[str]:
-    """The paths in the order of their claims, with the spiller's help."""
+    """Returns the paths in the order of their claims, while the spiller runs."""
     found: list[str] = []
     for _ in range(1000):
         await spiller.round()
@@ -85,7 +85,7 @@ async def test_urgent_urls_with_a_cold_tail_put_their_host_first(
     assert await steer.priority("c", 9, host="z.example") == 5 * HOT
     (claim, *_) = await one.claim(1)
     assert (claim.host, claim.request.priority) == ("z.example", 9)
-    for turn in range(1, 5 * HOT):  # as long as it has such URLs, in memory or not
+    for turn in range(1, 5 * HOT):  # as long as the host has such URLs, in memory or in the cold store
         await one.end(claim)
         await spiller.round()
         await one.later(2_000_000)
@@ -137,11 +137,11 @@ async def test_retries_and_what_goes_to_the_front_are_never_spilled(
 
 
 class Killed(Exception):
-    """Here the process died."""
+    """Raised where the simulated process dies."""
 
 
 class Dying:
-    """A cold store whose caller dies before or after a step, now and then."""
+    """A cold store whose caller sometimes dies before or after a step."""
 
     def __init__(self, cold: Cold, rng: random.Random) -> None:
         self.cold, self.rng = cold, rng
@@ -244,7 +244,7 @@ async def test_explain_finds_a_cold_url(
     assert (place.state, place.level, place.position) == ("cold", 0, 20)
     assert (await placed(store, cold, one, "2")).state == "pending"
     view = await CrawlStatistics(store).host("a.example")
-    assert view.crawls == []  # no crawl record was made
+    assert view.crawls == []  # there is no crawl record
     assert (
         await UrlLookup(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))
     ).state == "cold"
@@ -283,7 +283,7 @@ async def test_a_new_crawl_of_the_same_name_takes_no_rows_of_the_old_one(
     one = bed()
     await one.add(*(f"{A}/old{n}" for n in range(30)))
     await spiller.drain()
-    await forget_crawl(store, "c")  # and the cold store was not told
+    await forget_crawl(store, "c")  # the cold store did not get the deletion
     await set_hot_limit(store, "c", HOT)
     await one.add(*(f"{A}/new{n}" for n in range(30)))
     assert sorted(await all_claimed(one, spiller)) == sorted(f"/new{n}" for n in range(30))

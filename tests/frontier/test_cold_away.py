@@ -1,4 +1,5 @@
-"""A cold store that dies or is full: it is told once, hosts live on what is hot, and nothing is lost."""
+"""A cold store that is down or full. The outage is logged once, hosts live on their hot entries, and no URL
+is lost."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ async def test_it_is_waited_for_and_told(
     else:
         with server.client() as client:
             client.config_set("maxmemory", "1mb")
-    for _ in range(2):  # a slice ends, the next begins: it is away since the first
+    for _ in range(2):  # two slices, with the outage from the first one on
         with pytest.raises((ColdError, TimeoutError), match=r"cold store|^$"):
             await asyncio.wait_for(moves.run(), 0.7)
     with pytest.raises(ColdError, match=f"the cold store at redis://127.0.0.1:{server.port}"):

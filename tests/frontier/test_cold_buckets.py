@@ -1,4 +1,4 @@
-"""The cold store of a store of many buckets."""
+"""The cold store of a store with many buckets."""
 
 from __future__ import annotations
 

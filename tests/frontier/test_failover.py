@@ -1,4 +1,4 @@
-"""What a failover and a lost reply may do to claims and settles: nothing that anybody would notice."""
+"""The effect of a failover or a lost reply on claims and settles. No caller notices either of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def frontier_of(store: Store, **policy: int) -> Frontier:
 
 @pytest.fixture(params=["sentinel", "cluster"])
 def pair(request: pytest.FixtureRequest) -> Iterator[Watched | Cluster]:
-    """A store with one replica a master."""
+    """A store with one replica per master."""
     if request.param == "sentinel":
         with watched() as one:
             yield one
@@ -63,7 +63,8 @@ Opened = Callable[[str], Awaitable[Store]]
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
-    """`await opened(url)`: a patient client that ends with the test."""
+    """Yields a function that opens a client with a long patience: `await opened(url)`. The client is closed
+    at the end of the test."""
     stores: list[Store] = []
 
     async def some(url: str) -> Store:
@@ -78,14 +79,14 @@ async def opened() -> AsyncIterator[Opened]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Process]:
-    """A server that ends with the test, whatever it did meanwhile."""
+    """A server that is killed at the end of the test, whatever its state."""
     one = Process(tmp_path, "--save", "", "--appendonly", "yes").ready()
     yield one
     one.kill()
 
 
 async def without_replica(pair: Watched | Cluster, store: Store, bucket: int, master: redis.Redis) -> None:
-    """The replica is killed, and the store's client knows."""
+    """Kills the replica and makes the store's client notice it."""
     replica_of(pair, bucket).kill()
     await until(lambda: followers(master) == 0)
     await store.client.servers.look()
@@ -151,7 +152,7 @@ async def test_a_claim_with_ended_requests_is_no_change_of_the_server(
 
 
 async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluster) -> None:
-    """A scheduler's client, say: it fails at once, and asks again later."""
+    """For example a scheduler's client, which fails at once and tries again later."""
     store = connect(pair.url)
     await store.open(64, "test")
     victim = master_of(pair, 0)
@@ -167,7 +168,7 @@ async def test_who_does_not_wait_finds_the_new_master_too(pair: Watched | Cluste
             else:
                 break
     assert failed
-    victim.start()  # as a replica, whose writes would be refused
+    victim.start()  # as a replica, which would refuse writes
     assert (await store.run("elect_scheduler", 0, "", "somebody", 1000))[0]
     await store.close()
 
@@ -222,7 +223,8 @@ async def test_a_replica_that_is_being_filled_is_waited_for_shortly(
         master.config_set("repl-diskless-sync-delay", 5)
         master.config_set("repl-backlog-size", 16384)
         await without_replica(pair, store, bucket, master)
-        master.set(f"{tag(bucket)}x", b"x" * 1_000_000)  # more than the backlog has: all must be sent anew
+        # larger than the replication backlog, so that a full resynchronization is necessary
+        master.set(f"{tag(bucket)}x", b"x" * 1_000_000)
         replica_of(pair, bucket).start()
         await until(lambda: master.info("replication")["connected_slaves"] == 1)
         assert followers(master) == 0
@@ -260,18 +262,18 @@ async def test_a_server_that_begins_again_holds_its_hosts_too(server: Process, o
 
 @pytest.fixture
 async def losing(server: Process, opened: Opened) -> AsyncIterator[tuple[Wire, Store]]:
-    """A store behind a wire that loses replies."""
+    """Yields a wire that loses replies, and a store behind it."""
     async with wire(server.port) as one:
         yield one, await opened(f"redis://127.0.0.1:{one.port}")
 
 
 def lose(one: Wire, store: Store, verb: str) -> None:
-    """Lose the reply to the next call of a script that is known there already."""
+    """Lose the reply to the next call of a script that the server already has."""
     one.lose = store.digest(verb).encode()
 
 
 async def busy(store: Store) -> tuple[Frontier, int, list[Claim]]:
-    """A frontier whose scripts are all known to the server, and two claims."""
+    """Returns a frontier whose scripts are all loaded in the server, its bucket, and two claims."""
     frontier = frontier_of(store, delay=0, per_host=9)
     bucket = bucket_of("a.example", 64)
     await frontier.add(links(frontier, *(f"http://a.example/{n}" for n in range(3))))

@@ -1,5 +1,5 @@
-"""A host's delay fixed by hand: it holds from now on, until it is undone, and is never taken for one that was
-learned."""
+"""A delay that an operator fixes for a host. The delay applies from now on until it is removed, and is never
+taken for a learned delay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW, QUICK = 20_000, 100
 
 
 async def starts_in(store: Store) -> float:
-    """Seconds until the host may be asked next."""
+    """Returns the seconds until the next request to the host is allowed."""
     return (await CrawlStatistics(store).host(HOST)).next
 
 

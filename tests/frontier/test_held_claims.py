@@ -1,5 +1,5 @@
-"""Ledgers: what a dead process held is told to who comes after it; a living or frozen one is never taken for
-dead."""
+"""Ledgers of claims. The claims of a dead process are reported to the process that replaces it, and a live or
+frozen process is never taken for dead."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Limits on the bytes and the time of one host, against real stores: exact whoever asks, and what waits is
-parked until they grow."""
+"""Limits on the bytes and the time of one host, in real stores. The limits are exact for any number of
+workers, and waiting URLs are parked until the limits are raised."""
 
 from __future__ import annotations
 

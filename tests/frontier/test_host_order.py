@@ -1,5 +1,6 @@
-"""The order between hosts, against a real Valkey: of the hosts that may start the one with the most urgent URL is
-claimed first, every 8th is the one that is due longest, and what changes is seen at the next claim."""
+"""The order of hosts in a real Valkey. Of the hosts that may start, the one with the most urgent URL is
+claimed first, and every 8th claim takes the host that has been due for the longest time. Changes apply to the
+next claim."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 LATER = 1_000_000
-"""Milliseconds by which a host waits that is not due while a test runs."""
+"""The delay, in milliseconds, of a host that must not become due during a test."""
 
 
 def url(host: str, path: int = 0) -> str:
@@ -29,7 +30,7 @@ def name(claim: Claim) -> str:
 
 
 def polite(bed: Beds, **policy: Any) -> Any:
-    """A bed whose hosts have one request at once, so that each claim is a host's turn."""
+    """Returns a bed whose hosts allow one request at a time, so that each claim is the turn of one host."""
     return bed(**({"per_host": 1, "delay": LATER} | policy))
 
 
@@ -201,7 +202,7 @@ async def test_hosts_beyond_very_many_levels_come_by_their_time(bed: Beds) -> No
     for level in range(100):
         await b.add(url(f"h{level}"), url(f"h{level}", 1), priority=level)
     for claim in await b.claim(100):
-        await b.end(claim, delay=LATER)  # now 100 levels have hosts that wait for their delay
+        await b.end(claim, delay=LATER)  # 100 levels have hosts that wait for their delay
     assert await b.claim(5) == []
     for n, order in enumerate((ClaimOrder(), ClaimOrder(None, -200))):
         await b.add(url(f"last{n}"), priority=-200)
@@ -251,7 +252,7 @@ async def test_cancelled_crawls_leave_no_order(bed: Beds, store: Store) -> None:
 
 
 class Model:
-    """What is known of a bucket's hosts by plain lists: queued levels by host, and when each may start."""
+    """A simple model of a bucket's hosts: their queued levels and their next start times."""
 
     def __init__(self) -> None:
         self.queued: dict[str, list[int]] = {}
@@ -261,7 +262,7 @@ class Model:
         return [host for host, levels in self.queued.items() if levels and self.start[host] < LATER / 2]
 
     def order(self, k: int, order: ClaimOrder) -> list[str]:
-        """The hosts of a claim."""
+        """Returns the hosts of the next claim."""
         by_time = sorted(self.due(), key=lambda host: (self.start[host], host))
         by_rank = sorted(by_time, key=lambda host: -max(self.queued[host]))
         by_rank = [h for h in by_rank if order.floor is None or max(self.queued[h]) >= order.floor]
@@ -278,7 +279,8 @@ class Model:
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_any_order_is_that_of_a_simple_model(bed: Beds, store: Store, seed: int) -> None:
-    """Adds, claims, ends and changes of priority: each claim takes the hosts that lists in a program would give."""
+    """Adds, claims, ends and priority changes in random order. Each claim takes the hosts that the simple
+    model expects."""
     rng, model, number = random.Random(seed), Model(), 0
     b, steer = polite(bed), OperatorCommands(store)
     hosts = [f"h{n:02}.example" for n in range(30)]
@@ -307,7 +309,7 @@ async def test_any_order_is_that_of_a_simple_model(bed: Beds, store: Store, seed
 
 
 async def starts(store: Store, hosts: list[str]) -> dict[str, float]:
-    """When each host may start, in ms from now, as the heap by time has it."""
+    """Returns when each host may start, in ms from now, according to the heap by time."""
     seconds, micros = await store.client.time()
     now = int(seconds) * 1000 + int(micros) // 1000
     scores = await store.client.zmscore("{b:000}c:r:http", *hosts)

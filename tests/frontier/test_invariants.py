@@ -1,5 +1,5 @@
-"""Any sequence of verbs, by several clients on one store of several buckets: what must hold, holds after each
-of them."""
+"""Random sequences of verbs, by several clients on one store with several buckets. The invariants hold after
+each verb."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEEDS = range(10)
 
 
 class Fleet:
-    """Some clients, and a book of what they did, to be compared with the store."""
+    """Several clients with a record of their actions, which the audit compares with the store."""
 
     def __init__(self, stores: list[Store], rng: random.Random, **policy: Any) -> None:
         self.rng, self.store = rng, stores[0]
@@ -37,11 +37,11 @@ class Fleet:
         )
         self.clients = {crawl: [Frontier(store, crawl, self.policy) for store in stores] for crawl in CRAWLS}
         self.held: list[tuple[str, Claim, float]] = []
-        """Claims that a client holds, and the store's time of the claim in ms."""
+        """Claims that a client holds: the crawl, the claim, and the store's time of the claim in ms."""
         self.known: dict[str, set[str]] = {crawl: set() for crawl in CRAWLS}
         self.ended: dict[str, Counter[str]] = {crawl: Counter() for crawl in CRAWLS}
         self.starts: dict[str, list[int]] = defaultdict(list)
-        """Store's times of claims of a host that were not given back unasked."""
+        """By host, the store's times of claims that led to a request."""
         self.stale = 0
 
     def client(self, crawl: str) -> Frontier:
@@ -85,7 +85,8 @@ class Fleet:
             gates: set[str] = set()
             for claim in got.claims:
                 self.held.append((crawl, claim, got.now))
-                if claim.kind == "gate" and claim.host in gates:  # at most one of a gate is asked for
+                # of the gate claims of a host, at most one may lead to a request
+                if claim.kind == "gate" and claim.host in gates:
                     await self.end(crawl, self.rng.choice("kb"), len(self.held) - 1)
                 gates.add(claim.host)
 
@@ -158,7 +159,7 @@ class Fleet:
 
 
 async def audit(fleet: Fleet) -> None:
-    """The store's books against one another, and against ours."""
+    """Compares the store's records with one another and with the record of the clients."""
     client, out = fleet.store.client, Counter[str]()
     for crawl in CRAWLS:
         places: Counter[str] = Counter(fleet.ended[crawl])
@@ -208,7 +209,8 @@ async def waiting_at(store: Store, crawl: str, host: str) -> list[str]:
 
 
 async def heap_is_right(store: Store, crawl: str, waiting: dict[str, int]) -> None:
-    """A host is in the ready heap exactly when it has URLs and a free slot, and not before its next start."""
+    """Checks that a host is in the ready heap exactly if it has URLs and a free slot, and that its score is
+    its next start."""
     for host, n in waiting.items():
         tag = keys.tag(keys.bucket_of(host, store.buckets))
         i, m, usual, start = await store.client.hmget(f"{tag}h:{host}", ["i", "m", "M", "n"])
@@ -219,7 +221,8 @@ async def heap_is_right(store: Store, crawl: str, waiting: dict[str, int]) -> No
 
 
 async def order_is_right(store: Store, crawl: str, host: str, at: float | None) -> None:
-    """Once there were several levels, the order by level has the same hosts, each at the level of its next URL."""
+    """Checks that the heap by level contains the same hosts as the heap by time, each at the level of its
+    next URL, once the crawl has used several levels."""
     client = store.client
     first = (await client.hget(f"{crawl}g", "lv") or b"").decode()
     place = await client.zscore(f"{crawl}u:http", host)
@@ -260,7 +263,7 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
             await audit(fleet)
     for host in HOSTS:
         await OperatorCommands(fleet.store).resume(host)
-    for _ in range(2000):  # all that is left is done
+    for _ in range(2000):  # until all remaining URLs are done
         for crawl in CRAWLS:
             await fleet.requeue_expired(crawl)
             await OperatorCommands(fleet.store).letters(crawl, "requeue")
@@ -287,8 +290,8 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("buckets", [1, 16])
 async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) -> None:
-    """Pages are exact and bytes never pass by more than what was out, with redirects, retries and lost leases
-    in between."""
+    """The limit of pages is exact, and the limit of bytes is exceeded at most by the requests in flight,
+    despite redirects, retries and lost leases."""
     fleet = Fleet(await stores(buckets, 4), random.Random(buckets), delay=0, per_host=4, limit=60, lease=300)
     for _ in range(60):
         await fleet.add("one")
@@ -302,7 +305,7 @@ async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) 
             for claim in got.claims:
                 action = rng.choice("dddrx")
                 if rng.random() < 0.02:
-                    continue  # a client that died
+                    continue  # the client died
                 await frontier.settle(
                     claim.bucket,
                     [Settle(claim.token, action, since=0, reason="dns")],

@@ -1,4 +1,5 @@
-"""Lanes and regions, against a real Valkey: which worker gets which host, and what waits for nobody."""
+"""Lanes and regions in a real Valkey: the hosts that each worker gets, and the hosts that wait for a
+worker."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ B = "https://b.example"
 
 
 async def add(b: object, *requests: Request | str, lane: str = "http", flags: str = "o") -> None:
-    """As a taker does: a request for a region of its own is marked so."""
+    """Adds requests and marks those with a region of their own, as a worker does."""
     frontier = b.frontier  # type: ignore[attr-defined] # a bed
     adds: Adds = {}
     for one in requests:
@@ -30,7 +31,7 @@ async def add(b: object, *requests: Request | str, lane: str = "http", flags: st
 
 
 async def standing(store: Store) -> dict[str, list[str]]:
-    """Heap -> its hosts."""
+    """Returns the hosts of each ready heap."""
     keys = sorted([key.decode() async for page in store.scan("{b:000}c:r:*") for key in page])
     return {key[11:]: [host.decode() for host in await store.client.zrange(key, 0, -1)] for key in keys}
 

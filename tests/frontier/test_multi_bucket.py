@@ -1,5 +1,5 @@
-"""The verbs over many buckets at once, on a server and on a Cluster: as one bucket after another, and on one
-server all or nothing."""
+"""Verbs over many buckets at once, on a server and on a Cluster. The result is the same as with one bucket
+after another, and a single server applies a call completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is remembered of a site's runs: the last ten, each once; what cannot be read is left out. What many
-processes see together."""
+"""The quality records of a site: its last ten runs, each stored once, with unreadable records left out. The
+second part tests the recent pages that many processes share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_the_last_good_runs_of_a_site(store: Store) -> None:
 
 
 class Process:
-    """One of a crawl's, as `judging.RunJudge` is."""
+    """One process of a crawl with its window of recent pages, like `judging.RunJudge`."""
 
     def __init__(self, store: Store, name: str) -> None:
         self.name, self.lately = name, RecentPages(store, "c")
@@ -64,7 +64,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
         for trip in tripped.values()
     )
     late = RecentPages(store, "c")
-    await late.begin()  # what was before it came is not its
+    await late.begin()  # a process does not count the pages that were visited before it started
     assert len(await late.share(SitePart("late", 1, {}))) == 1
     assert [await late.first("g"), await all_of[0].lately.first("g")] == [True, False]
     await late.begin(anew=True)

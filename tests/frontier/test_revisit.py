@@ -1,4 +1,4 @@
-"""Known URLs are queued again past the seen set, each batch once."""
+"""Known URLs are queued again although they are in the seen set, and each batch is queued once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of robots claims that arrive together share calls of the store."""
+"""Results of robots.txt claims that arrive together share calls to the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases, settling and limits, against a real Valkey."""
+"""Leases, settling and limits in a real Valkey."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
 
 
 async def test_the_first_length_of_a_file_is_on_the_disk_before_any_row(bed: Beds, store: Store) -> None:
-    """Else a power cut in the first second would leave rows that no crawl knows of, and they would be written
-    twice."""
+    """Otherwise, after a power cut in the first second, the crawl would not know about rows in the file, and
+    would write them twice."""
     b, server = bed(), (await store.client.servers.serving("{b:000}")).client
     await server.config_resetstat()
     await b.frontier.base("one", 7)

@@ -1,4 +1,4 @@
-"""The read model and the steering, against a real Valkey filled through the frontier's own verbs."""
+"""The read model and the operators' commands, in a real Valkey that the frontier's own verbs fill."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def where(census: CrawlStatistics, url: str, name: str = "c") -> str:
 
 async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
     frontier, census = await begun(store), CrawlStatistics(store)
-    # another's: what took long to count is remembered for a while
+    # another instance, because each instance caches slow counts for a while
     assert (await CrawlStatistics(store).summary("c")).found == 0
     pages = [f"http://{host}/{n}" for host in (A, B, "c.test", "d.test") for n in range(5)]
     await frontier.add(adds(frontier, *pages))

@@ -1,4 +1,4 @@
-"""A crawl is dated by the store's clock, whatever the clock of its process says: cleaning goes by these
+"""The store's clock dates a crawl, whatever the clock of its process shows. The cleanup relies on these
 dates."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The documentation's pages: links and anchors lead somewhere, commands are accepted by the real parser, the site is
-built."""
+"""The pages of the documentation: links and anchors are valid, the real parser accepts the commands, and the
+site builds."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SHELL_BLOCKS = ("", "sh", "bash", "console")
 
 
 def prose(text: str) -> str:
-    """The text without its code."""
+    """Returns the text without its code."""
     return re.sub(r"`[^`\n]+`", "code", FENCE.sub("", text))
 
 
 def github_slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading.
+    """Returns the anchor that GitHub gives a heading.
 
-    "What a `Site` takes: all" gives "what-a-site-takes-all".
+    The heading "What a `Site` takes: all" gives "what-a-site-takes-all".
     """
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
@@ -45,7 +45,8 @@ def github_slug(heading: str) -> str:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page: of its headings (`-1`, `-2` for repeated ones), and those it sets itself."""
+    """Returns the anchors of a page: those of its headings (repeated headings get `-1`, `-2`) and those set
+    with `<a id>`."""
     text = FENCE.sub("", page.read_text())
     found: set[str] = set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
@@ -59,7 +60,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> Iterator[tuple[str, str]]:
-    """(target, anchor) of the page's links within the checkout."""
+    """Yields (target, anchor) of the page's links within the checkout."""
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page.read_text())):
         if not re.match(r"\w+:", target):
             path, _, anchor = target.partition("#")
@@ -77,8 +78,8 @@ def test_links_and_anchors_lead_somewhere(page: Path) -> None:
 
 
 def command_lines(page: Path) -> Iterator[tuple[str, bool]]:
-    """(command line, is whole) of every `gossamer ...` that a page shows: in blocks, where it may be run as it
-    is, and in the text, where parts may be missing."""
+    """Yields (command line, is whole) of every `gossamer ...` that a page shows. A line in a code block is
+    whole and can be run. Parts may be missing from a command in the text."""
     text = page.read_text()
     for _, language, block in FENCE.findall(text):
         lines = re.sub(r"\\\n\s*", "", block).splitlines() if language in SHELL_BLOCKS else []
@@ -91,7 +92,8 @@ def command_lines(page: Path) -> Iterator[tuple[str, bool]]:
 
 
 def refusal(line: str, is_whole: bool) -> str:
-    """Why the real parser refuses a command line; "" if it accepts it."""
+    """Returns the reason why the real parser refuses a command line, or an empty string if it accepts the
+    line."""
     words = shlex.split(line, comments=True)
     words = list(iter_until_shell_word(words))
     context = click.Context(app, info_name="gossamer", help_option_names=["-h", "--help"])
@@ -121,7 +123,7 @@ def refusal(line: str, is_whole: bool) -> str:
 
 
 def iter_until_shell_word(words: list[str]) -> Iterator[str]:
-    """The words of the first command: up to a pipe, a redirection or the next command."""
+    """Yields the words of the first command, up to a pipe, a redirection or the next command."""
     for word in words:
         if word in ("|", ">", ">>", "2>", "&", "&&", ";"):
             return
@@ -137,7 +139,7 @@ def iter_until_shell_word(words: list[str]) -> Iterator[str]:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_commands_of_the_docs_are_accepted(page: Path) -> None:
-    """Decisions and the changelog are history, and may name what was renamed since."""
+    """Decisions and the changelog describe the past, and may contain names that have changed since."""
     refused = {line: why for line, whole in command_lines(page) if (why := refusal(line, whole))}
     assert refused == {}
 
@@ -158,7 +160,7 @@ def test_a_wrong_command_is_found(line: str, is_good: bool) -> None:
 
 
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """`--strict` makes a broken link, a missing anchor and a page outside the navigation an error."""
+    """With `--strict`, a broken link, a missing anchor or a page outside the navigation is an error."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -169,7 +171,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_what_a_check_refuses_is_called_rejected() -> None:
-    """One word for items, rows and lines that a check refused; decisions and the changelog are history."""
+    """The documentation uses one word for items, rows and lines that a check refused. Decisions and the
+    changelog are exempt, because they describe the past."""
     pages = [page for page in PAGES if DECISIONS not in page.parents and page != CHANGELOG]
     files = [*pages, *(ROOT / "src" / "gossamer").rglob("*.py")]
     assert [str(file) for file in files if re.search(r"\bkept[ _-]aside\b", file.read_text())] == []

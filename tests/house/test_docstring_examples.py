@@ -1,4 +1,4 @@
-"""Every example in a docstring of the package runs."""
+"""Runs every example in a docstring of the package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What users touch is documented: commands, options, settings, words in outputs, and the README's two
-commands."""
+"""Everything that users touch is documented: commands, options, settings, words in outputs, and the two
+commands of the README."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DOCS = ROOT / "docs"
 
 
 def quoted(page: Path) -> set[str]:
-    """The words that a page sets as code, cut where an argument begins: `--limit N` documents `--limit`."""
+    """Returns the words that a page formats as code, cut before an argument, so that `--limit N` documents
+    `--limit`."""
     text = page.read_text()
     blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL)
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
@@ -26,7 +27,7 @@ def quoted(page: Path) -> set[str]:
 
 
 def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """("dead list", command) of every command that a person can type."""
+    """Yields every command that a user can type, as ("dead list", command)."""
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         if hasattr(command, "list_commands"):
@@ -36,7 +37,7 @@ def commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def command_tree() -> Any:
-    """The command line's tree, or None while its room is not built."""
+    """Returns the command tree, or None if the `cli` package does not exist."""
     if not (SRC / "cli" / "commands.py").exists():
         return None
     return importlib.import_module("gossamer.cli.commands").app
@@ -67,7 +68,7 @@ def test_every_setting_is_documented() -> None:
     assert [name for name in settings.__struct_fields__ if name not in known] == []
     assert (
         len(settings.__struct_fields__) < 78
-    )  # a fleet's, an account's and what watches them are among them
+    )  # including the settings of a fleet, of an account and of the alerts
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -1,4 +1,5 @@
-"""docs/how-a-url-travels.md names a file for each step. A crawl goes through them all, in that order."""
+"""docs/how-a-url-travels.md names a file for each step. A crawl passes through all of these files in that
+order."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def test_a_crawl_calls_each_step_in_its_order(tmp_path: Path) -> None:
 
     options: dict[str, Any] = {"delay": "0s", "allow_private": "127.0.0.0/8", "data": tmp_path / "data"}
     options["ignore_robots"] = (
-        True  # the visit of robots.txt may be written and settled before the first page
+        True  # otherwise the visit of robots.txt could be written and settled before the first page
     )
     with serve(preset("tiny", hosts=1, pages=3)) as web:
         sys.setprofile(note)

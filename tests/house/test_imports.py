@@ -1,4 +1,5 @@
-"""Who may import whom: the layers of docs/architecture.md, kept, lazy imports included."""
+"""The allowed imports between packages, as the layers of docs/architecture.md define them. Lazy imports
+count, too."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ import pytest
 
 from house.tree import ROOT, Source, imported, package, parse
 
-# From the lowest layer to the highest. Packages of one layer stand in order: each imports only those before
-# it.
-# The packages of the model have no order among themselves: they are values, and are read together.
+# From the lowest layer to the highest. Packages of one layer are ordered: each imports only packages before
+# it. The packages of the model have no order among themselves, because they are values that are read
+# together.
 LAYERS = {
     "model": ["errors", "data", "url", "model", "config"],
     "components": [
@@ -40,7 +41,7 @@ LAYERS = {
     "entry points": ["fleet", "scheduler", "web", "airflow", "cli", "__main__"],
 }
 PUBLIC = ("errors", "parsing")
-"""Packages of lower layers that docs/ names as public: exceptions, and functions of a page's bytes."""
+"""Packages of lower layers that docs/ describes as public: exceptions, and functions of a page's bytes."""
 ORDER = [name for names in LAYERS.values() for name in names]
 RANK = {name: 0 if name in LAYERS["model"] else rank for rank, name in enumerate(ORDER)}
 
@@ -81,7 +82,7 @@ NETWORK_CALLS = {
     "getaddrinfo",
     "urlopen",
 }
-# Files that may name a network module though they are in neither package, with the reason.
+# Files outside the two network packages that may import a network module, each with the reason.
 NETWORK_REASONS: dict[str, str] = {
     "src/gossamer/store/connection.py": "the store is at an address that the user names",
     "src/gossamer/store/blocking_call.py": "the embedded store's own Unix socket",
@@ -93,15 +94,17 @@ NETWORK_REASONS: dict[str, str] = {
 
 
 def package_of(module: str) -> str:
-    """The package of a module: `gossamer.parsing.html` is in `parsing`; `gossamer` itself is in ``."""
+    """Returns the package of a module. `gossamer.parsing.html` is in `parsing`, and `gossamer` itself is in
+    ``."""
     return [*module.split("."), ""][1]
 
 
 def wrong_way(source: Source) -> list[str]:
-    """The imports of a file that go up, or sideways, each with the reason."""
+    """Returns the imports of a file from a higher layer or from a later package of the same layer, each with
+    the reason."""
     here = package_of(source.module or "")
     if not here:
-        return []  # the package itself: lazy names for users, so it may name any module
+        return []  # the package itself may import any module, because it defines lazy names for users
     found = []
     for name, line in imported(source):
         there = package_of(name)
@@ -125,7 +128,8 @@ def test_imports_go_one_way() -> None:
 
 
 def in_circles(files: Sequence[Source]) -> list[str]:
-    """The modules that import one another, directly or through others, lazy imports included."""
+    """Returns the modules that import one another, directly or through other modules. Lazy imports count,
+    too."""
     modules = {source.module for source in files if source.module}
     edges: dict[str, set[str]] = {module: set() for module in modules}
     for source in files:
@@ -134,7 +138,8 @@ def in_circles(files: Sequence[Source]) -> list[str]:
             if there in modules and there not in (source.module, "gossamer"):
                 edges[source.module or ""].add(there)
     left = set(modules)
-    while True:  # what imports nothing that is left, or is imported by nothing that is left, is in no circle
+    # a module that imports no remaining module, or that no remaining module imports, is in no cycle
+    while True:
         used = set().union(*(edges[module] & left for module in left))
         ends = {module for module in left if not edges[module] & left or module not in used}
         if not ends:
@@ -191,7 +196,7 @@ def test_import_rule_sees_the_wrong_way(path: str, line: str, right: bool) -> No
 
 
 def connections(source: Source) -> list[str]:
-    """Uses of the network in a file outside the packages that may use it."""
+    """Returns the uses of the network in a file outside the packages that may use it."""
     if package_of(source.module or "") in NETWORK_PACKAGES or source.path in NETWORK_REASONS:
         return []
     found = [
@@ -208,7 +213,7 @@ def connections(source: Source) -> list[str]:
 
 
 def test_only_egress_and_collectors_open_connections() -> None:
-    # the name of this machine is no reason for `socket`: platform.node() has it
+    # the name of this machine is no reason to import `socket`, because platform.node() returns it
     assert [found for source in package() for found in connections(source)] == []
 
 
@@ -229,7 +234,7 @@ def test_only_store_and_frontier_name_the_client_library() -> None:
         for source in package()
         for name, _ in imported(source)
         if name.split(".")[0] in STORE_CLIENTS
-        and source.path != "src/gossamer/sinks/valkey.py"  # rows, in a server of the user's
+        and source.path != "src/gossamer/sinks/valkey.py"  # this sink writes rows to a server of the user
     }
     assert packages <= {"store", "frontier", "state"}
 
@@ -250,7 +255,7 @@ def test_every_foreign_package_that_is_imported_is_declared() -> None:
         "re2",
         "PIL",
         "opentelemetry",
-    }  # named otherwise than their packages
+    }  # the import names differ from the package names
 
 
 def test_importing_the_package_is_cheap() -> None:

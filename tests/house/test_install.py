@@ -1,4 +1,4 @@
-"""What a user has who installed the wheel or the sdist into an empty environment, without a checkout.
+"""The installed wheel or sdist in an empty environment, without a checkout, as users have it.
 
 The installs take packages from pip's index.
 """
@@ -23,7 +23,8 @@ EXTRA, EXTRA_MODULE = "pdf", "pypdfium2"  # a small one
 
 
 def pip_wheel() -> Path:
-    """The pip that ./gossamer installs with: environments of Debian's Python have none."""
+    """Returns the pip wheel that ./gossamer installs with, because environments of Debian's Python have no
+    pip."""
     spec = importlib.util.spec_from_file_location("environment", ROOT / "deploy" / "environment.py")
     assert spec is not None
     assert spec.loader is not None
@@ -35,7 +36,7 @@ def pip_wheel() -> Path:
 
 
 class Machine:
-    """An empty environment in a folder of its own, which knows nothing of the checkout."""
+    """An empty environment in a folder of its own, isolated from the checkout."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
@@ -49,7 +50,8 @@ class Machine:
         self.env |= {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": os.environ.get("HOME", str(self.home))}
 
     def run(self, *words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Runs a program of the environment in an empty folder. Fails unless it ends with `code`."""
+        """Runs a program of the environment in an empty folder. Fails unless the program exits with
+        `code`."""
         command = [self.programs / words[0], *words[1:]]
         done = subprocess.run(
             command,
@@ -70,7 +72,7 @@ class Machine:
 
 @pytest.fixture
 def shop() -> Iterator[str]:
-    """The tutorial's bookshop; yields its URL."""
+    """Serves the tutorial's bookshop. Yields its URL."""
     command = [sys.executable, str(ROOT / "examples" / "bookshop" / "serve.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -94,11 +96,11 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
 def test_the_package_works_without_the_checkout(machine: Machine, shop: str) -> None:
     where = machine.run("python", "-c", "import gossamer; print(gossamer.__file__)").stdout
     assert where.startswith(str(machine.programs.parent))
-    # a crawl, with the store that comes with the package
+    # a crawl that uses the store from the package
     machine.run("gossamer", "crawl", shop, "--limit", "3", "-o", "pages.jsonl")
     rows = [json.loads(line) for line in (machine.home / "pages.jsonl").read_text().splitlines()]
     assert [row["status"] for row in rows] == [200] * 3
-    # a site file, its check, and a crawl with it
+    # write a site file, check it, and crawl with it
     machine.run("gossamer", "new", "books", shop)
     machine.run("gossamer", "check", "books.py")
     machine.run("gossamer", "crawl", "books.py", "--limit", "3", "-o", "books.sqlite", "-o", "books.csv")
@@ -106,7 +108,7 @@ def test_the_package_works_without_the_checkout(machine: Machine, shop: str) -> 
     # from Python
     script = f"import gossamer\nprint(sorted(page.status for page in gossamer.crawl({shop!r}, limit=2)))"
     assert machine.run("python", "-c", script).stdout == "[200, 200]\n"
-    # without extras: the message names the command that installs one, and that command works before a release
+    # without extras, the message names the command that installs one, and that command works before a release
     missing = machine.run("gossamer", "crawl", shop, "--fresh", "-o", "pages.parquet", code=4).stderr
     assert "pip install 'gossamer[parquet]'" in missing
     machine.install(f"gossamer[{EXTRA}]")

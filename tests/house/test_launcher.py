@@ -1,4 +1,4 @@
-"""`./gossamer` in a checkout: makes its environment on the barest Python, once, whatever happens in between.
+"""`./gossamer` in a checkout creates its environment once, on a minimal Python, even if a call is killed.
 
 The real launcher installs a tiny project here whose build backend lies in its own tree, so most tests need no
 network.
@@ -68,7 +68,7 @@ def main():
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with a space in its path: the real launcher, a tiny project."""
+    """A checkout with a space in its path, which contains the real launcher and a tiny project."""
     root = tmp_path / "my checkout"
     shutil.copytree(ROOT / "deploy", root / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "gossamer", root)
@@ -78,8 +78,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def system_python() -> str:
-    """The folder of the system's own Python, the one a newcomer on Debian has; else of the Python that runs
-    the tests."""
+    """Returns the folder of the system's Python, which new users on Debian have. If that Python is too old or
+    missing, returns the folder of the Python that runs the tests."""
     system = Path("/usr/bin/python3")
     check = "import sys; sys.exit(sys.version_info < (3, 11))"
     fits = system.exists() and subprocess.run([system, "-c", check], check=False).returncode == 0
@@ -87,7 +87,8 @@ def system_python() -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The machine's environment, its own Python first, nothing of this test run's environment in it."""
+    """Returns an environment whose PATH begins with the system's Python, without the variables of this test
+    run."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -105,7 +106,7 @@ def launch(checkout: Path, *words: str, **more: str) -> subprocess.CompletedProc
 
 
 def builds(checkout: Path) -> int:
-    """How often something was installed."""
+    """Returns the number of installs so far."""
     return len((checkout / "builds").read_text()) if (checkout / "builds").exists() else 0
 
 
@@ -131,7 +132,7 @@ def test_first_call_installs_and_later_calls_go_straight_on(checkout: Path, tmp_
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "bin" / "python3").chmod(0o755)
-    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"  # no python3 that works: the second call needs none
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"  # no working python3, because the second call does not need it
     again = subprocess.run(
         [tmp_path / "link", "x"], cwd="/", env={"PATH": path}, capture_output=True, text=True, check=False
     )
@@ -152,7 +153,7 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
     for word, says in (("postgers", "did you mean postgres?"), ("", "extras are parquet, postgres")):
         failed = launch(checkout, "--with", *([word] if word else []))
         assert (failed.returncode, says in failed.stderr, failed.stderr.count("\n")) == (2, True, 1)
-    (checkout / "broken").touch()  # what cannot be had leaves all as it was
+    (checkout / "broken").touch()  # a failed install leaves the environment unchanged
     assert launch(checkout, "--with", "postgres", "crawl").returncode == 9
     assert launch(checkout, "crawl").stderr == ""
     (checkout / "broken").unlink()
@@ -162,7 +163,7 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
     again = launch(checkout, "--with", "postgres", "--with", "parquet", "crawl", "--with", "x")
     assert (again.stdout.partition("|")[2], again.stderr, again.returncode) == ("crawl|--with|x\n", "", 7)
     (checkout / "pyproject.toml").write_text(PROJECT + "# changed\n")
-    (checkout / ".venv" / "unfinished").touch()  # and a kill besides
+    (checkout / ".venv" / "unfinished").touch()  # the previous install was killed as well
     assert launch(checkout).returncode == 7
     assert (checkout / "extras").read_text() == ".[parquet,postgres]"
     assert launch(checkout, "--with", "postgres").stderr == ""
@@ -223,7 +224,7 @@ def test_a_killed_install_is_made_good_by_the_next_call(checkout: Path, whole_gr
     while not builds(checkout):
         time.sleep(0.01)
         assert call.poll() is None
-    # either all die, or pip lives on and still holds the lock
+    # either all processes die, or pip survives and still holds the lock
     (os.killpg if whole_group else os.kill)(call.pid, signal.SIGKILL)
     call.wait()
     (checkout / "slow").unlink()
@@ -275,7 +276,7 @@ HIDE = textwrap.dedent("""
 
 
 def can_hide() -> bool:
-    """Whether this is Debian and we may hide parts of it from one process."""
+    """Returns whether this is Debian and parts of the file system can be hidden from one process."""
     tools = all(shutil.which(tool) for tool in ("apt-get", "unshare", "mount"))
     return (
         tools

@@ -1,4 +1,4 @@
-"""The tests lie where the code lies: a folder of tests is a package or a module of the code."""
+"""The folders of the tests mirror the code: each folder of tests has the name of a package or a module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = {
     "walls": "the web of hosts that block",
     "web": "the web that tests crawl",
 }
-"""Folders of tests that no package of the code has, each with what it contains."""
+"""Folders of tests that match no package or module, each with a description of its content."""
 
 
 def test_a_folder_of_tests_is_a_package_or_a_module() -> None:
@@ -36,7 +36,7 @@ def test_a_folder_of_tests_is_a_package_or_a_module() -> None:
 
 
 def test_texts_name_tests_that_exist() -> None:
-    """Decisions are history: they may name what was renamed since."""
+    """Decisions describe the past and may contain names that have changed since."""
     missing: list[str] = []
     for path in kept_files():
         if not path.endswith((".md", ".toml", ".sh")) or path.startswith("CHANGELOG"):

@@ -1,4 +1,4 @@
-"""The wheel holds all that the package needs, and nothing that a person who installs it would wonder at."""
+"""The wheel contains everything that the package needs, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interactive shell completes after `gossamer.`: the public names, before any was used."""
+"""An interactive shell completes the public names after `gossamer.`, even before any of them was used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/security.md is true: its files and tests exist, its bounds are the defaults."""
+"""docs/security.md is accurate: the files and tests that it names exist, and its bounds are the defaults."""
 
 from __future__ import annotations
 

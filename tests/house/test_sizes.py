@@ -1,4 +1,4 @@
-"""Sizes, names and forbidden things: the rules of docs/architecture.md that a file alone can break."""
+"""Rules of docs/architecture.md that a single file can break: sizes, names and forbidden calls."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import re
 from house.tree import ROOT, SRC, Source, kept_files, package, parse, sources
 
 FUNCTION, CLASS = 60, 20
-"""Lines of a function and methods of a class that need no reason. A file has no bound: its subject decides.
-"""
+"""The maximum number of lines per function and of methods per class that need no reason. Files have no limit,
+because the subject determines their size."""
 
-# What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
+# Functions and classes that may be larger: "path" or "path::name" -> (own limit, reason).
 LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/observability/prometheus_files.py::fleet_dashboard": (
         130,
@@ -76,7 +76,7 @@ FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "she
 
 
 def sizes(source: Source) -> list[tuple[str, int, int]]:
-    """(name, size, usual bound) of each function and class of a file."""
+    """Returns (name, size, usual limit) of each function and class of a file."""
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -91,12 +91,12 @@ def sizes(source: Source) -> list[tuple[str, int, int]]:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a method only tells the type checker of one way to call another (`@overload`)."""
+    """Returns whether a method only declares an overload for the type checker (`@overload`)."""
     return any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
 
 
 def too_large(source: Source) -> list[str]:
-    """The parts of a file that pass their bound."""
+    """Returns the parts of a file that exceed their limit."""
     return [
         f"{name}: {n} > {usual}" for name, n, usual in sizes(source) if n > LARGER.get(name, (usual, ""))[0]
     ]
@@ -131,8 +131,8 @@ def test_each_class_name_once() -> None:
 
 
 def test_no_possessive_group() -> None:
-    # Python before 3.11.5 matches possessive groups that contain alternatives wrongly (gh-106052);
-    # `(?>(?:...)*)` is the same and right
+    # Python before 3.11.5 matches possessive groups that contain alternatives incorrectly (gh-106052). The
+    # equivalent `(?>(?:...)*)` works.
     possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+")
     assert [source.path for source in package() if possessive.search(source.text)] == []
 
@@ -143,7 +143,7 @@ def test_no_room_without_a_subject() -> None:
 
 
 def dangers(source: Source) -> list[str]:
-    """Calls and imports that turn data into code."""
+    """Returns the calls and imports that turn data into code."""
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
@@ -167,14 +167,14 @@ def test_danger_rule_sees_dangers() -> None:
 
 
 def acts(source: Source) -> list[str]:
-    """Statements at a module's top level that do something when it is imported."""
+    """Returns the top-level statements of a module that have an effect on import."""
     body = [
         node
         for node in source.tree.body
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     doing = (ast.Expr, ast.While, ast.With, ast.AsyncFor, ast.Delete, ast.Raise, ast.Assert)
-    # a command tree is put together by calls (`vars(crawl)[...] = ...`): in the command line's room they are
+    # the `cli` package builds its command tree with calls (`vars(crawl)[...] = ...`), which count as
     # definitions
     return [
         f"{source.path}:{node.lineno}"
@@ -196,7 +196,7 @@ def test_import_rule_sees_acts() -> None:
     assert not acts(parse("src/gossamer/a.py", '"""Doc."""\nimport x\nA = x.make()\n'))
 
 
-# Put in front of the verbs that need them; they have no KEYS of their own.
+# Scripts that are prepended to the verbs that need them. They have no KEYS of their own.
 LUA_SHARED = {
     "prelude",
     "breaker",
@@ -224,7 +224,7 @@ LUA_WORDS = ("purpose:", "keys", "argv", "returns:", "promise:", "cost:")
 
 
 def lua_faults(name: str, text: str) -> list[str]:
-    """What the header of a script lacks of what its callers may rely on."""
+    """Returns the entries that are missing from the header of a script."""
     lines = text.splitlines()
     header = " ".join(itertools.takewhile(lambda line: line.startswith("--"), lines)).lower()
     wanted = ("--",) if name in LUA_SHARED else LUA_WORDS
@@ -243,7 +243,7 @@ def test_lua_rule_sees_faults() -> None:
     assert lua_faults("seen", "x = 1\n") == ["seen.lua: no '--' in its header"]
 
 
-# folders of the machines we write on
+# folders of the development machines
 MACHINE = re.compile(rb"(^|[^A-Za-z0-9_.])/(work|farm|root)/", re.MULTILINE)
 
 

@@ -1,4 +1,5 @@
-"""The store that tests share is real, durable as the embedded one, and empty at the start of each test."""
+"""The store that tests share is real and as durable as the embedded one, and it is empty at the start of each
+test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of word lists, and that words stand there and not in Python."""
+"""The files with word lists. Long lists of words belong in these files and not in Python code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEPT = {
     },
     "url/tracking.py::TRACKING": "needed by the first URL of each crawl; a file would cost every start",
 }
-"""Literals of more than 60 strings that stay in Python, each with its reason."""
+"""Literals of more than 60 strings that stay in Python, each with the reason."""
 
 
 def test_there_are_lists() -> None:

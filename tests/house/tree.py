@@ -1,4 +1,4 @@
-"""What the house-rule tests look at: the files of the checkout, parsed once."""
+"""The files of the checkout that the house-rule tests read, parsed once."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PYTHON_ROOMS = ("src", "tests", "deploy", "benchmarks", "examples")
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path within the checkout, its dotted name when it is part of the package, its
-    tree."""
+    """One Python file: its path within the checkout, its dotted name if the file is part of the package, and
+    its syntax tree."""
 
     path: str
     module: str | None
@@ -37,7 +37,7 @@ class Source:
 
 
 def parse(path: str, text: str) -> Source:
-    """A Source from text; the tests of the rules themselves make theirs this way."""
+    """Returns a Source made from a text. The tests of the rules themselves call this directly."""
     module = None
     if path.startswith("src/"):
         words = path.removeprefix("src/").removesuffix(".py").split("/")
@@ -47,20 +47,20 @@ def parse(path: str, text: str) -> Source:
 
 @lru_cache(maxsize=1)
 def sources() -> tuple[Source, ...]:
-    """Every Python file of ours."""
+    """Returns every Python file of the project."""
     files = (file for room in PYTHON_ROOMS for file in sorted((ROOT / room).rglob("*.py")))
     return tuple(parse(str(file.relative_to(ROOT)), file.read_text()) for file in files)
 
 
 def package() -> tuple[Source, ...]:
-    """The files of the package itself."""
+    """Returns the files of the package itself."""
     return tuple(source for source in sources() if source.module)
 
 
 @lru_cache(maxsize=1)
 def kept_files() -> tuple[str, ...]:
-    """Files that git keeps, or would keep: tracked and new ones that are not ignored. Without git: all but
-    hidden folders."""
+    """Returns the files that git tracks, and new files that are not ignored. Without git, returns all files
+    outside hidden folders."""
     if (ROOT / ".git").exists() and shutil.which("git"):
         words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(
@@ -72,7 +72,7 @@ def kept_files() -> tuple[str, ...]:
 
 
 def imported(source: Source) -> list[tuple[str, int]]:
-    """(dotted name, line) of all that a file imports, wherever in it; `from a import b` counts as `a.b`."""
+    """Returns (dotted name, line) of every import anywhere in a file. `from a import b` counts as `a.b`."""
     names: list[tuple[str, int]] = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
@@ -83,7 +83,7 @@ def imported(source: Source) -> list[tuple[str, int]]:
 
 
 def origin(source: Source, node: ast.ImportFrom) -> str:
-    """The absolute module that a `from` line names."""
+    """Returns the absolute module that a `from` line names."""
     if not node.level:
         return node.module or ""
     parents = (source.module or "").split(".")

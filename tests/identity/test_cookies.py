@@ -1,4 +1,4 @@
-"""Cookies: the tests of browsers, and who may set and get them (security row 13)."""
+"""Cookies: the test suites of browsers, and the rules for setting and sending cookies (security row 13)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer import url as urls
 from gossamer.identity.cookies import MAX_COOKIES_PER_DOMAIN, MAX_DOMAINS, Jar, parse_date, parse_set_cookie
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
-# Cookies of 2019 still lived when the rows were written.
+# A time before the 2019 expiry dates in the test rows.
 THEN = 1_500_000_000.0
 NOT_OURS = {
     "0028": "the expected header is a copy of the answer's headers",
@@ -26,7 +26,7 @@ NOT_OURS = {
 
 
 def sent(row: dict[str, Any]) -> tuple[bytes, bytes]:
-    """What our jar sends for a row, and what it should."""
+    """Returns the Cookie header that our jar sends for a row, and the expected header."""
     jar = Jar(lambda: THEN)
     origin = f"http://home.example.org:8888/cookie-parser?{row['id']}"
     target: str | None = f"http://home.example.org:8888/cookie-parser-result?{row['id']}"
@@ -59,7 +59,8 @@ def jar_with(url: str, *headers: bytes, clock: float = THEN) -> Jar:
     return jar
 
 
-# set at, header, asked for, sent: the matrix of scheme, port, subdomain, suffix and path
+# URL that sets the cookie, header, requested URL, whether the cookie is sent. The rows vary scheme, port,
+# subdomain, suffix and path.
 MATRIX = [
     ("https://e.com/", b"a=1", "https://e.com/x", True),
     ("https://e.com/", b"a=1", "http://e.com/x", True),

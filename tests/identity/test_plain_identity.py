@@ -1,4 +1,4 @@
-"""Headers of a request: who gets which, and what of them people gave."""
+"""The headers of a request: which origins get which headers, and which headers the user gave."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_request_s_own_cookie_stands_alone() -> None:
     assert identity.headers(Request("https://e.com/", headers={"cookie": "own=1"})) == {"cookie": "own=1"}
 
 
-# seed, asked for, whether secrets go there: scheme, port, subdomain, suffix
+# Seed, requested URL, whether the secrets are sent. The rows vary scheme, port, subdomain and suffix.
 MATRIX = [
     (SEED, "https://e.com/other?x", True),
     (SEED, "https://www.e.com/", True),

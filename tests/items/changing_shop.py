@@ -1,4 +1,4 @@
-"""A shop on loopback whose markup can be changed while it is crawled."""
+"""A shop on loopback whose markup can be changed during a crawl."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from support.answers import answering
 
 
 class Shop:
-    """`/` links to PAGES products; `price` is the class of their prices;"""
+    """A shop whose start page `/` links to `pages` products. `price` is the CSS class of the price
+    element."""
 
     pages = 600
 
     def __init__(self) -> None:
         self.price = "price"
         self.changes_at = -1
-        """Products served until the class becomes `cost`."""
+        """The number of served products after which the price class becomes `cost`."""
         self.served = 0
         self.gone: set[str] = set()
-        """Products that nothing links to."""
+        """Products without any link to them."""
         self.missing: set[str] = set()
         """Products that answer 404."""
         self.failing: set[str] = set()
         """Products that answer 503."""
         self.priceless = 0
-        """Each product whose number it divides has no price."""
+        """Products whose number is a multiple of this value have no price. 0 means that all have one."""
         self.titles: dict[str, str] = {}
         self.url = ""
 
@@ -49,7 +50,7 @@ class Shop:
 
 @contextmanager
 def serving() -> Iterator[Shop]:
-    """A shop while it is open."""
+    """Serves a shop for the duration of the block."""
     made = Shop()
 
     class Answers(http.server.BaseHTTPRequestHandler):
@@ -66,7 +67,7 @@ def serving() -> Iterator[Shop]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with answering(Answers) as port:
         made.url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""A shop for each test that asks for one."""
+"""Fixtures of the item tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from items.changing_shop import Shop, serving
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
-    """It leaves no crawl of its test behind."""
+    """A shop for one test. All crawls of the test are removed afterwards."""
     with serving() as made:
         yield made
     end_all(tmp_path / "data")

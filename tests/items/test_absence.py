@@ -1,5 +1,5 @@
-"""What a run concludes from what it did not find: the rules as tables, and thirty days of a shop, in SQLite
-and PostgreSQL."""
+"""The conclusions that a run draws from products that it did not find. Tables test the rules, and thirty days
+of a shop test whole runs in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ MAINTENANCE = "<h1>We will be back soon</h1><p>The shop is closed for maintenanc
 
 @dataclass
 class Day:
-    """One day of the shop. `listing`, `products`: how those pages are (good, maintenance, empty, half, 503,
-    403, redesign)."""
+    """One day of the shop. `listing` and `products` give the state of those pages: good, maintenance, empty,
+    half, 503, 403 or redesign."""
 
     stock: dict[str, str]
-    """SKU -> price."""
+    """Prices, keyed by SKU."""
     listing: str = "good"
     products: str = "good"
     broken: set[str] = field(default_factory=set)
-    """SKUs whose pages alone show the maintenance page."""
+    """SKUs whose own pages show the maintenance page."""
     priceless: set[str] = field(default_factory=set)
-    """SKUs that really have no price."""
+    """SKUs that have no price in reality."""
 
 
 class Shop:
-    """Serves the day that is set."""
+    """Serves the pages of the current `day`."""
 
     def __init__(self) -> None:
         self.day, self.url, self.noise = Day({}), "", 0
@@ -113,7 +113,7 @@ def serving() -> Iterator[Shop]:
             self.wfile.write(body.encode())
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with answering(Answers) as port:
         shop.url = f"http://127.0.0.1:{port}"
@@ -128,7 +128,8 @@ def without(*skus: str) -> dict[str, str]:
 
 
 MANY = [f"{n:02}" for n in range(10)]
-# (the day, new, changed, gone, items stored and not gone at its end): written from docs/absence.md
+# (name, day, new, changed, gone, stored items that are not gone at the end of the day), according to
+# docs/absence.md
 DAYS: list[tuple[str, Day, int, int, int, int]] = [
     ("opens", Day(FULL), 30, 0, 0, 30),
     ("the same", Day(FULL), 0, 0, 0, 30),
@@ -217,7 +218,7 @@ async def test_thirty_days_of_a_shop_in_sqlite(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    """URL of a server of our own."""
+    """Yields the URL of a server of the tests."""
     with running_postgres() as server:
         yield server.url
 
@@ -237,7 +238,7 @@ async def test_thirty_days_of_a_shop_in_postgresql(tmp_path: Path, postgres: str
 
 
 def command(folder: Path, *words: str) -> tuple[int, str, str]:
-    """Run a command in the folder: exit code, stdout, stderr."""
+    """Run a command in the folder. Returns exit code, stdout and stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "gossamer", *words],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""The step `alike` in whole crawls: items that say the same are known to all processes."""
+"""The step `alike` in whole crawls. All processes share one index of near duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Items in whole crawls: gates that trip and are mended, items rejected across kills, history, drift."""
+"""Items in whole crawls: quality gates that trip, the correction of their cause, rejected items after kills,
+history and drift."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def ask(path: Path, question: str) -> list[tuple[Any, ...]]:
 
 
 async def resume(folder: Path) -> None:
-    """As `gossamer resume` does."""
+    """Resume a paused crawl, as `gossamer resume` does."""
     store, embedded = await open_store(job(folder).settings)
     await Crawls(store).set("c", "running")
     await store.close()
@@ -84,7 +85,8 @@ async def test_a_gate_pauses_a_crawl_whose_markup_changes_and_it_goes_on_when_th
     def watch(live: Live) -> None:
         if live.summary.state == "paused" and not live.in_flight:
             seen.append(live.summary.pages)
-            if len(seen) > 3 and len(set(seen[-3:])) == 1 and not paused:  # it stands still
+            # the number of pages no longer changes
+            if len(seen) > 3 and len(set(seen[-3:])) == 1 and not paused:
                 paused.append(live.summary)
                 site(tmp_path, shop, 'gates="pause if coverage.price<0.9"', price="cost")
                 asyncio.get_running_loop().create_task(resume(tmp_path))
@@ -110,13 +112,14 @@ async def test_a_gate_pauses_a_crawl_whose_markup_changes_and_it_goes_on_when_th
     kept = {
         json.loads(file.read_text())["url"] for file in (tmp_path / "data" / "c" / "failed").glob("*.json")
     }
-    assert kept == {row["_url"] for row in aside}  # what it had is there to be read again
+    # the pages of rejected items are stored, to be parsed again
+    assert kept == {row["_url"] for row in aside}
     assert len(aside) == lost
     assert end.sites["shop"].coverage["product.price"] == round((shop.pages - lost) / shop.pages, 4)
 
 
 def told(folder: Path, *words: str) -> Any:
-    """What a command says, as JSON; nothing while there is no crawl yet."""
+    """Returns the JSON output of a command, or an empty dict if there is no crawl yet."""
     said, _ = begin([*words, "--data", str(folder / "data"), "--json"]).communicate(timeout=60)
     return json.loads(said or "{}")
 
@@ -132,7 +135,8 @@ def test_eight_processes_pause_within_200_pages_of_all_together_go_on_mended_and
     seen: dict[int, float] = {}
 
     def held() -> bool:
-        """It is paused, and what was under way in both processes has settled: no page more for 3 s."""
+        """Returns whether the crawl is paused and all processes have settled their visits, so that no page
+        was added for 3 s."""
         assert door.poll() is None, door.communicate()
         look, now = told(tmp_path, "status", "c"), time.monotonic()
         return look.get("state") == "paused" and now - seen.setdefault(look["pages"], now) > 3
@@ -145,11 +149,11 @@ def test_eight_processes_pause_within_200_pages_of_all_together_go_on_mended_and
     site(tmp_path, shop, gate, price="cost")
     assert begin(["resume", "c", "--data", str(tmp_path / "data")]).wait(60) == 0
     said, complaint = door.communicate(timeout=120)
-    # whichever of them it is
+    # one line each, from any of the processes
     assert [complaint.count(f"c: {what}: gate") for what in ("warning", "paused")] == [1, 1]
     end = json.loads(said)
     assert (end["state"], end["pages"], end["rejected"]) == ("finished", 601, lost), complaint
-    # the gate is judged over the whole crawl, too
+    # the gate also applies to the whole crawl
     assert door.returncode == (30 if lost > 60 else 0), complaint
     assert shop.served == served + 600 - (summary["pages"] - 1)
     site(tmp_path, shop, gate, price="price, .cost")
@@ -158,7 +162,7 @@ def test_eight_processes_pause_within_200_pages_of_all_together_go_on_mended_and
     assert (read["difference"]["changed"], read["difference"]["removed"]) == (0, 0)
     rows = [json.loads(line) for line in (tmp_path / "whole.jsonl").read_text().splitlines()]
     assert {row["sku"]: row["price"] for row in rows} == {str(n): n + 0.5 for n in range(600)}
-    assert shop.served == served + 600 - (summary["pages"] - 1)  # nothing was fetched
+    assert shop.served == served + 600 - (summary["pages"] - 1)  # `reparse` makes no requests
 
 
 async def test_a_warning_is_told_and_a_stop_ends_the_crawl(
@@ -173,7 +177,7 @@ async def test_a_warning_is_told_and_a_stop_ends_the_crawl(
     assert (end.state, (end.reason or "")[:30]) == ("stopped", "gate 'stop if coverage.price<0")
     assert 50 <= end.pages < 300
     shop.price = "price"
-    end = await crawl(job(tmp_path))  # the same command goes on
+    end = await crawl(job(tmp_path))  # the same command resumes the crawl
     assert (end.state, end.reason, end.pages) == ("finished", None, shop.pages + 1)
     assert missed_gates(job(tmp_path, gates=["success<0.5", "coverage.prise<0.1"]), end) == [
         "coverage.prise<0.1"
@@ -202,7 +206,7 @@ async def test_runs_are_remembered_and_what_fell_below_them_is_told(tmp_path: Pa
     await store.close()
     if embedded is not None:
         embedded.leave()
-    # the bad one is none to be measured by
+    # later runs are not compared with the bad run
     assert [run.coverage["product.price"] for run in runs] == [1.0, 1.0]
 
 
@@ -228,7 +232,8 @@ async def test_a_second_crawl_writes_what_changed_keeps_what_was_and_marks_what_
         ("2", "Pot 2", 0),
     ]
     assert [json.loads(data)["title"] for (data,) in ask(path, "SELECT _data FROM _history")] == ["Pot 1"]
-    site(tmp_path, shop)  # no longer of everything: what is not met stays; what answers 404 does not
+    # the site is no longer complete: unseen items stay, and items whose page answers 404 are removed
+    site(tmp_path, shop)
     shop.gone = set()
     await crawl(job(tmp_path, "out.sqlite", fresh=True))
     assert ask(path, "SELECT count(*) FROM product WHERE _deleted_at IS NULL") == [(30,)]

@@ -1,4 +1,4 @@
-"""Pydantic models as items: made by the page function, or of its dicts."""
+"""Pydantic models as items, created by the page function or from its dicts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Part(BaseModel):
 
 
 class Pot(BaseModel):
-    """Each of its validators takes what a page says, and would fail on what it made of that, or make
-    something else."""
+    """A model whose validators accept the page's raw values. Each validator fails, or returns another value,
+    when it gets its own result."""
 
     item_key: ClassVar[str] = "sku"
     sku: str = Field(alias="SKU")
@@ -74,7 +74,7 @@ IS = {
 
 
 def run(given: Any, *steps: Any) -> tuple[dict[str, Any], list[tuple[str | None, Any, str]]]:
-    """The fields and faults of an item behind some steps."""
+    """Returns the fields and the faults of an item after the given steps."""
     made = None if isinstance(given, dict) else given
     end = run_steps(
         (clean, *steps, validate), Fields(plain_fields(given), "pot", schema_of(Pot), made=made), None

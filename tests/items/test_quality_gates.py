@@ -1,4 +1,4 @@
-"""`--fail-on`: the closed grammar and what its names mean."""
+"""Tests of `--fail-on`: the grammar of its expressions and the values of their names."""
 
 from __future__ import annotations
 

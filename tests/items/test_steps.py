@@ -1,4 +1,4 @@
-"""Steps: those that are shipped, those of a user, and what becomes of an item that one does not let pass."""
+"""Item steps: the shipped steps, steps of a user, and the handling of items that a step rejects."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def test_keys_and_contents() -> None:
     assert one.content == other.content != third.content
     (loose,) = making(give={"_key": 7, "a": 1})()
     assert (loose.key, loose.fields) == ("7", {"a": 1})
-    for empty in ({"_key": ""}, {"_key": " \n"}, {"_key": None}):  # many items would be one
+    # with an empty key, many items would be one
+    for empty in ({"_key": ""}, {"_key": " \n"}, {"_key": None}):
         one, other = making(give=[{**empty, "a": 1}, {**empty, "a": 2}])()
         assert (one.key, other.key) == (one.content, other.content)
 

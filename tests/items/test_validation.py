@@ -1,4 +1,4 @@
-"""What annotations say of a field, whatever class they stand in; what is wrong is named."""
+"""The annotations of a field validate its values in any class of items, and each fault is named."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime(2026, 1, 31).timestamp()
 
 
 class Strange:
-    """A class that nobody knows."""
+    """A class that no validator supports."""
 
 
 class Tea(Item, key="sku"):

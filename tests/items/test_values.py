@@ -1,5 +1,5 @@
-"""What people put in items: what can be written is, whatever its class; what cannot is rejected with its
-field, and all the rest."""
+"""Values that users put into items. Values that can be written are written, whatever their class. An item
+with any other value is rejected, and the rejected record contains the field and the rest of the item."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from items.test_steps import making
 
 
 class Text(str):
-    """As parsers give it."""
+    """A subclass of `str`, such as parsers return."""
 
 
 class Moment(datetime):
-    """As tables give it."""
+    """A subclass of `datetime`, such as libraries for tables return."""
 
 
 class Mute:
-    """Says nothing of itself."""
+    """A class whose `repr` raises an error."""
 
     def __repr__(self) -> str:
         raise ValueError("no")
@@ -131,7 +131,7 @@ def test_a_step_that_fails_leaves_what_can_be_told() -> None:
 
     (made,) = making(odd, give={"sku": "1"})()
     assert rejected_record(made)["item"] == {"sku": "1", "v": "<Mute>"}
-    assert made.faults[0].reason == "step odd: Silent: it does not say why"
+    assert made.faults[0].reason == "step odd: Silent: it gives no reason"
     assert encode_lines([Row("aside", "", rejected_record(made))])
 
 
@@ -159,7 +159,7 @@ def test_a_step_is_not_waited_for() -> None:
             Site("s", steps=(step,))
     (made,) = making(
         lambda item, page: late(item, page), give={"sku": "1"}
-    )()  # a warning that nobody waits is an error here
+    )()  # an unawaited coroutine would raise a warning, which is an error here
     assert "returned coroutine" in made.faults[0].reason
 
 

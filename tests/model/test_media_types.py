@@ -1,4 +1,4 @@
-"""What bytes are, as a table; any bytes are something."""
+"""A table of the media types of response bodies. Any bytes have a type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sketches: the same everywhere, and as much alike as the texts."""
+"""MinHash sketches are the same on every machine, and sketches are as similar as their texts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def text(seed: int, n: int = 600) -> list[str]:
 
 
 def changed(words: list[str], every: int) -> str:
-    """Each such word is another."""
+    """Replaces every `every`-th word by "other"."""
     return " ".join("other" if n % every == 0 else word for n, word in enumerate(words))
 
 
 def shared(one: str, other: str) -> float:
-    """The share of word triples, counted."""
+    """Returns the share of word triples that two texts have in common, counted directly."""
     a, b = (
         {tuple(words[n : n + 3]) for n in range(len(words) - 2)} for words in (one.split(), other.split())
     )
@@ -30,7 +30,7 @@ def shared(one: str, other: str) -> float:
 
 
 def test_a_sketch_never_changes() -> None:
-    """Fleets of mixed versions compare sketches: these bytes are for ever."""
+    """Fleets of mixed versions compare sketches, so these bytes must never change."""
     assert (
         make_sketch("one two three four " * 10, "A heading").hex()
         == "f72bd4c218c01872187272c07218c018181872727272c018c07272c0c0c01872c018c0c0ddd9efcdbe4d7bfcffeeffb83eff77ff1bd7eb7ffc57baeffbeff85a"

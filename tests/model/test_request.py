@@ -1,4 +1,4 @@
-"""Requests as they lie in a queue."""
+"""Requests in their queued form."""
 
 from __future__ import annotations
 

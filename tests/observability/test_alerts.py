@@ -1,4 +1,4 @@
-"""Alerts: when they fire and clear, who is told, and that a receiver that fails harms nothing."""
+"""Alerts: their conditions, their receivers, and receivers that fail without harm to the others."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ BAD: dict[str, dict[str, Any]] = {
 def judged(
     known: dict[str, Alert], history: SnapshotHistory, found: Snapshot, settings: AlertSettings
 ) -> dict[str, Alert]:
-    """One look: the alerts afterwards."""
+    """Evaluates one snapshot and returns the alerts afterwards."""
     history.add(found)
     after = dict(known)
     for key, alert in evaluate(settings, known, history, ["r"], found.now).items():
@@ -144,7 +144,7 @@ def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
 
 
 def test_a_reading_between_the_limits_changes_nothing() -> None:
-    """It fires above .9 of the memory and clears at .8."""
+    """The alert fires above 90 % of the memory and clears at 80 % or less."""
     settings = read_alert_settings(None)
     history, known = SnapshotHistory(900), dict[str, Alert]()
     states = []
@@ -302,7 +302,7 @@ def watch_settings(tmp_path: Path, *receivers: str, more: str = "") -> Settings:
 
 
 async def gone(store: Store) -> None:
-    """A worker whose last sign is old."""
+    """Registers a worker whose last heartbeat is old."""
     await store.client.hset("gossamer:workers", "w", msgspec.json.encode(worker("running")))
 
 

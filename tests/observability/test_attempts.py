@@ -1,4 +1,4 @@
-"""The attempts log: whole lines only, whoever dies."""
+"""The attempts log contains only whole lines, even if a writer is killed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_broken_tail_is_cut(broken: bytes, tmp_path: Path) -> None:
     log.write([attempt(1), attempt(2)])
     with path.open("ab") as file:
         file.write(broken)
-    log.write([attempt(3)])  # a brother was killed while writing
+    log.write([attempt(3)])  # another process was killed in the middle of a line
     with path.open("ab") as file:
         file.write(broken)
     AttemptsLog(path).write([attempt(4)])
@@ -122,7 +122,7 @@ def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
         assert other.wait(60) == 0
         assert victim.wait(60) == -9
     AttemptsLog(path).write([attempt(1)])
-    assert len(read(path)) >= 40 * 50 + 3 * 50 + 1  # each line is whole, or json would refuse it
+    assert len(read(path)) >= 40 * 50 + 3 * 50 + 1  # each line is whole, otherwise json would raise an error
 
 
 def test_a_log_with_a_limit_keeps_the_newest_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_log_with_a_limit_keeps_the_newest_lines(tmp_path: Path, monkeypatch: 
     logs = [AttemptsLog(path, limit=1), AttemptsLog(path, limit=1)]
     logs[0].write([attempt(0)])
     reader = path.open("rb")
-    for number in range(1, 200):  # the log that did not shorten the file finds the new one
+    for number in range(1, 200):  # the log that did not shorten the file opens the new file
         logs[number % 2].write([attempt(number)])
         assert path.stat().st_size <= 8000
     numbers = [int(row["url"].rpartition("/")[2]) for row in read(path)]
@@ -146,7 +146,7 @@ def test_a_log_stays_whole_if_it_cannot_be_shortened(tmp_path: Path, monkeypatch
     monkeypatch.setattr(attempts, "MIN_LIMIT_BYTES", 1000)
     path = tmp_path / "attempts.jsonl"
     log = AttemptsLog(path, limit=1)
-    (tmp_path / "attempts.jsonl.new").mkdir()  # in the way
+    (tmp_path / "attempts.jsonl.new").mkdir()  # a folder where the new file would be written
     for number in range(20):
         log.write([attempt(number)])
     assert len(read(path)) == 20

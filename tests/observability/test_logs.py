@@ -1,4 +1,4 @@
-"""One event a line, whatever is written: hostile texts, secrets, records of other libraries, plain lines."""
+"""Each event is one log line: hostile texts, secrets, records of other libraries and plain lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gossamer.observability.logs import BURST, EVENTS, FIELDS, LogHandler, log_e
 
 @pytest.fixture
 def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., io.StringIO]]:
-    """Starts a log into a string, and restores `logging` and stderr afterwards."""
+    """Yields a function that starts a log into a string. Restores `logging` and stderr afterwards."""
     root, real = logging.getLogger(), sys.stderr
     before, level = list(root.handlers), root.level
     stream = io.StringIO()

@@ -1,4 +1,5 @@
-"""The page that Prometheus scrapes: its numbers are those of the crawl, its series are bounded."""
+"""The metrics page for Prometheus. Its values equal those of the crawl, and the number of its series is
+limited."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ R = TypeVar("R")
 
 @pytest.fixture
 def run(valkey_url: str) -> Callable[[Callable[[Store], Awaitable[Any]]], Any]:
-    """Runs a function with an opened store of 4 buckets."""
+    """Returns a function that runs an async function with an open store of 4 buckets."""
 
     def do(work: Callable[[Store], Awaitable[R]]) -> R:
         async def opened() -> R:
@@ -52,7 +53,7 @@ def run(valkey_url: str) -> Callable[[Callable[[Store], Awaitable[Any]]], Any]:
 
 
 def samples(page: str) -> dict[str, float]:
-    """The value of each series."""
+    """Returns the value of each series."""
     return {
         line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
         for line in page.splitlines()
@@ -85,7 +86,7 @@ TOTALS = {
 
 
 async def settled(store: Store, name: str = "c", bucket: int = 0) -> None:
-    """Settles counts and totals as a commit does."""
+    """Settles counts and totals, as a commit does."""
     frontier = Frontier(store, name, Policy())
     counts = {"pages": 7, "requests": 8, "skip:robots": 2, "err:http-5xx": 1, "own:x": 4, "q|shop|p": 7}
     await frontier.settle_all([Commit(bucket, [], counts, {}, totals=TOTALS)])
@@ -152,7 +153,7 @@ def test_each_process_has_its_level_and_its_limit_is_counted(run: Any) -> None:
         await a_crawl(store)
         scores = Scores(store, "c")
         now = await scores.now()
-        await scores.tell("old.1", f'{{"name": "old.1", "at": {now}}}'.encode())  # of an earlier version
+        await scores.tell("old.1", f'{{"name": "old.1", "at": {now}}}'.encode())  # of an older version
         for name, level in (("w.1", 64), ("w.2", 200)):
             record = WorkerScore(name, at=now, concurrency=level, limit="processor")
             await scores.tell(name, msgspec.json.encode(record))

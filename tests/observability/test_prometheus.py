@@ -1,5 +1,6 @@
-"""Metrics, rules and dashboards with the real tools: Prometheus 3, promtool, Alertmanager, amtool, Grafana's
-types. (No Grafana server can be had here: a dashboard is checked by its types, and by each query's answer.)"""
+"""Metrics, rules and dashboards with the real tools: Prometheus 3, promtool, Alertmanager, amtool and the
+types of Grafana. No Grafana server is available here, so the tests check the types of each dashboard and the
+result of each of its queries."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ needs_types = pytest.mark.skipif(
 
 
 def tool(name: str, *words: str, text: str = "", code: int = 0) -> str:
-    """Runs a tool; what it printed."""
+    """Runs a tool and returns its output."""
     done = subprocess.run([BIN / name, *words], input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -43,14 +44,14 @@ def until(what: str, look: Callable[[], Any], seconds: float = 60) -> Any:
         try:
             if found := look():
                 return found
-        except (httpx.HTTPError, ValueError):  # it is not ready yet
+        except (httpx.HTTPError, ValueError):  # the server is not ready yet
             pass
         assert time.monotonic() < end, f"{what}: not within {seconds} s"
         time.sleep(0.1)
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """kill -9, and its pipes closed."""
+    """Sends SIGKILL and closes the pipes of the process."""
     process.kill()
     process.communicate()
 
@@ -130,7 +131,7 @@ _UP = ("gossamer_up", "gossamer_worker_up")
 
 
 def still(values: str) -> str:
-    """The beginning of a series that does not grow, or is 0."""
+    """Returns the start of a healthy series: constant for a counter, 0 for a gauge."""
     return "0+0" if "+" in values else "0"
 
 
@@ -208,7 +209,7 @@ def test_dashboards_have_grafanas_types(tmp_path: Path, name: str) -> None:
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """(title, PromQL) of all panels."""
+    """Yields (title, PromQL) of all panels."""
     for path in sorted((ROOT / "deploy" / "grafana").glob("*.json")):
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel.get("targets", ()):
@@ -227,7 +228,7 @@ def page(page):
     yield {{"no": "key"}}
     yield from page.follow("a")
 """
-# What no small crawl has: proxies, unlockers, schedules, a fleet. The panels that show them.
+# Panels without data in a small crawl, because they need proxies, unlockers, schedules or a fleet.
 ELSEWHERE = {
     "Credits",
     "Proxies",
@@ -295,7 +296,7 @@ def test_a_real_prometheus_scrapes_a_real_crawl_and_each_panel_has_data(tmp_path
 
 @needs_prometheus
 def test_a_store_that_goes_away_fires_through_alertmanager_and_is_resolved(tmp_path: Path) -> None:
-    """With all times of the rules at 1/60."""
+    """All durations of the rules are scaled to 1/60."""
     own = free_port()
     with ExitStack() as last:
         got = last.enter_context(receiving())

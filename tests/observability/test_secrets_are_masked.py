@@ -1,4 +1,4 @@
-"""Secrets of one crawl appear in no log, metric, attempt, alert or trace, and in no answer of a command."""
+"""No log, metric, attempt, alert, trace or command output contains a secret of a crawl."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def page(page):
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Pages whose links have keys. `/broken` answers 500, other pages repeat the headers of the request."""
+    """Pages whose links contain API keys. `/broken` answers 500, and other pages repeat the headers of the
+    request."""
 
     def do_GET(self) -> None:
         links = "".join(f'<a href="/{n}?api_key=c4nary-url-{n}">x</a>' for n in ("ok", "broken", "bug"))
@@ -44,7 +45,7 @@ class Shop(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def test_no_secret_of_a_crawl_is_seen_anywhere(tmp_path: Path) -> None:

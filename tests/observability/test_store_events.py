@@ -1,4 +1,4 @@
-"""What a fleet's log tells of the store."""
+"""Store events in the log of a fleet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_change_is_logged_once_though_the_process_that_logs_is_killed(
     await first.look()
     assert told == [("c", "running")]
     await crawls.set("c", "finished", "")
-    await second.look()  # `first` was killed
+    await second.look()  # the process of `first` was killed
     assert told == [("c", "running"), ("c", "finished")]
     await first.look()
     assert len(told) == 2

@@ -30,7 +30,7 @@ class Shop(BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def crawl(room: Path, start: str, receiver: str, *more: str) -> str:
@@ -46,7 +46,7 @@ def test_a_visit_is_a_span_with_its_requests_and_a_link_to_where_its_url_was_fou
         crawl(tmp_path, start, got.url, "-s", "trace_sample=1")
         found = spans(got)
     by_url = visits(found)
-    assert len(by_url) == 4  # robots.txt, the start, and two pages
+    assert len(by_url) == 4  # robots.txt, the start page, and two linked pages
     page, broken = by_url[start], by_url[f"{start}broken"]
     assert page.trace_id == trace_id("c", start)
     assert [(one.trace_id, one.span_id) for one in broken.links] == [(page.trace_id, page.span_id)]

@@ -1,4 +1,4 @@
-"""The pure functions as their callers have them: by their full names, with a body as text, or none at all."""
+"""The public functions as callers use them: by their full names, with a body as text, or with no body."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ PAGES = [
         f"<article><h1>Live</h1><p>{LONG} 0</p><div class=feed>{POST.format(1)}{POST.format(2)}</div></article>",
         f"{LONG} 0\n\nH1\n\n{TEXT}\n\nH2\n\n{TEXT}",
     ),
-    # a manual: sections in the section of the heading, definitions
+    # a manual: nested sections, definitions
     (
         f"<section><h1>A</h1><section><h2>B</h2>{BODY * 3}</section><section><h2>C</h2>{MORE}</section></section>",
         f"A\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}\n\nC\n\n{LONG} 4",
@@ -128,7 +128,7 @@ PAGES = [
         f"<section><h1>A</h1>{MORE}<dl><dt>b()<dd>{BODY}<dt>c()<dd>{BODY * 3}</dl></section>",
         f"A\n\n{LONG} 4\n\nb()\n\n{TEXT}\n\nc()\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}",
     ),
-    # where all are comments, they are the text; where there is another, they are not
+    # if a page contains only comments, the comments are its text; otherwise they are left out
     (
         f"<h1>A</h1>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}",
         f"{LONG} 1\n\nAnn\n\n{LONG} 2\n\nAnn\n\n{LONG} 3",
@@ -376,7 +376,7 @@ def test_a_refrain_is_kept() -> None:
 
 @pytest.mark.parametrize("name", SPREAD)
 def test_markdown_has_the_same_text(name: str) -> None:
-    """Every paragraph is in both, or in neither."""
+    """Each paragraph is in both the text and the Markdown, or in neither."""
     html, text = SPREAD[name]
     found = markdown(html.encode())
     for number in range(10):
@@ -429,7 +429,8 @@ def shingles(text: str) -> Counter[tuple[str, ...]]:
 
 
 def parts(wanted: str, got: str) -> tuple[float, float]:
-    """Precision and recall of a text in runs of four words, as in Zyte's benchmark of article extraction."""
+    """Returns the precision and recall of a text in runs of four words, as in Zyte's benchmark of article
+    extraction."""
     want, have = shingles(wanted), shingles(got)
     right = (want & have).total()
     return right / have.total() if have else 1.0, right / want.total() if want else 1.0
@@ -446,7 +447,8 @@ def segment_f1(scores: list[tuple[int, int, int]]) -> float:
 
 
 def segments(row: dict[str, Any], text: str) -> tuple[int, int, int]:
-    """How many segments are rightly in the text, wrongly in it, and missing, as in trafilatura's evaluation."""
+    """Returns the numbers of segments that are correctly in the text, wrongly in the text, and missing from
+    it, as in trafilatura's evaluation."""
     right = sum(one in text for one in row["with"])
     return right, sum(one in text for one in row["without"]), len(row["with"]) - right
 

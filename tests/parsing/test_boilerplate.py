@@ -1,4 +1,4 @@
-"""Which elements around a main text are dropped by their class, id and content."""
+"""Elements around a main text that are dropped because of their class, id and content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STORY = f"<p>{LONG}</p>" * 3
 
 
 def is_dropped(html: str, where: int = INSIDE) -> bool:
-    """Whether the first element of a body is dropped, beside a longer text."""
+    """Returns whether the first element of a body is dropped when a longer text follows."""
     body = turbohtml.parse(f"<body>{html}<main>{TEXT}{TEXT}</main>").select_one("body")
     assert body is not None
     first = next(one for one in body.children if isinstance(one, turbohtml.Element))
@@ -105,7 +105,7 @@ def test_a_noscript_with_paragraphs_is_kept() -> None:
 
 
 def test_measuring_is_bounded() -> None:
-    """Nested elements are not measured again and again."""
+    """Nested elements are not measured repeatedly."""
     many = MAX_MEASURED_CHARS // len(LONG) // 50
     tree = turbohtml.parse("<main>" + "<div class=widget>" * 200 + f"<p>{LONG}" * many + "</main>")
     main = tree.select_one("main")

@@ -1,4 +1,4 @@
-"""What is left of a page for whoever compares it."""
+"""The part of a page's text that comparisons of pages use."""
 
 from __future__ import annotations
 

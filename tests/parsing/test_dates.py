@@ -1,4 +1,4 @@
-"""Dates as people write them, and those of pages."""
+"""Dates in human-readable forms, and the dates of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of scripts, by the names that scripts give it."""
+"""Data embedded in scripts, under the names that the scripts use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings: the tests of html5lib, each step of the sniffing in its place, and any bytes."""
+"""Encodings: the tests of html5lib, the order of the sniffing steps, and arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_first_that_says_something_decides(body: bytes, content_type: str | 
         (b"\x80\x81\x8d", "text/html; charset=iso-8859-1", "€\x81\x8d"),
         (b"\xaa\x81\xe1", "text/html; charset=windows-1253", "\ufffd\x81α"),
         (b"12 \x80", "text/html; charset=gb2312", "12 €"),
-        (b"caf\xe9", "text/html", "café"),  # no UTF-8 that was cut: nothing before it is
+        (b"caf\xe9", "text/html", "café"),  # not truncated UTF-8, because no UTF-8 precedes the byte
         ("é".encode() + b"\xc3", "text/html", "é\ufffd"),
         (b"\x80a", "text/html; charset=x-user-defined", "\uf780a"),
         (b"anything", "text/html; charset=hz-gb-2312", "\ufffd"),

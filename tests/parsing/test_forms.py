@@ -1,5 +1,5 @@
-"""Forms as browsers send them: the entry list of the HTML Standard (4.10.21.4), what it is encoded as, where
-it goes."""
+"""Forms as browsers submit them: the entry list of the HTML Standard (4.10.21.4), its encoding, and the
+target URL."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def page(body: str, charset: str = "utf-8", url: str = URL) -> PageView:
             "<select name=s multiple><option selected>1<option>2<option selected>3</select><select name=e size=3><option>1</select>",
             "s=1&s=3",
         ),
-        # a choice that is made and disabled is not sent, as in a browser; one that nobody made is the first
-        # that can be
+        # like a browser, a form omits a disabled selected option, and without a selection it sends the first
+        # enabled option
         ("<select name=s><option disabled selected>Choose<option>yes</select><input name=z>", "z="),
         (
             "<select name=s><option disabled>no<optgroup disabled><option>off</optgroup><option>yes</select>",

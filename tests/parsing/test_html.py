@@ -1,4 +1,4 @@
-"""A parsed page: tables of what it says of itself, hostile markup."""
+"""A parsed page: tables of its metadata, and hostile markup."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_language(body: str, language: str | None) -> None:
         ("<link rel=canonical><link rel=canonical href=/c>", "https://e.com/c"),
         ("<link rel=canonical href='javascript:x'>", None),
         ("<link rel=canonical href='http://['>", None),
-        # a comment in the body must not speak for the page
+        # a comment by a visitor in the body must not set the canonical URL
         ("<body><p><link rel=canonical href=/evil>", None),
         ("<link rel=alternate href=/x>", None),
     ],
@@ -192,7 +192,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile(name: str) -> None:
-    """Work or text that grows with the square would not come to an end, or not in memory, here."""
+    """With quadratic time or text, these pages would not finish, or would exhaust the memory."""
     body = HOSTILE[name].encode()
     document = parse(body, "text/html", URL)
     assert len(document.text) <= 4_000_000 + 2 * len(body)

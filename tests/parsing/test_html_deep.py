@@ -1,4 +1,4 @@
-"""Pages whose elements lie so deep in one another that the parser may fail."""
+"""Pages whose elements are nested so deeply that the parser may fail."""
 
 from __future__ import annotations
 

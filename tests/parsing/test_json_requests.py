@@ -1,4 +1,4 @@
-"""`page.request(json=...)`: a request with a JSON body."""
+"""Requests with a JSON body: `page.request(json=...)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language of a page: its text before what it declares."""
+"""The language of a page. The text has precedence over the declared language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Links: which count, where they lead, what is said of them; the fast form agrees with the full one."""
+"""Links of a page: which elements count, their targets and their attributes. The fast function returns the
+same as the full one."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def found(body: str, **more: object) -> list[str]:
         ("<a href='?q=1&amp;r=2'>", ["https://e.com/dir/page.html?q=1&r=2"]),
         ("<A HREF=HTTP://F.com/../a/./b>", ["http://f.com/a/b"]),
         ("<a href='https:\\\\f.com\\x'>", ["https://f.com/x"]),
-        # the base, fragments, what is the same
+        # base elements, fragments, duplicates
         ("<base href=/b/><a href=x><a href=/y>", ["https://e.com/b/x", "https://e.com/y"]),
         ("<a href=x#1>1</a><a href=x#2>2</a><a href=./x>3</a>", ["https://e.com/dir/x"]),
         ("<a href=#top>", [URL]),
@@ -80,7 +81,7 @@ def test_which_count(body: str, urls: list[str]) -> None:
         ("<iframe src=x>no</iframe>", Link("https://e.com/dir/x", "", False, "iframe")),
         ("<link rel=next href=x>", Link("https://e.com/dir/x", "", False, "link")),
         ("<meta http-equiv=refresh content='0;x'>", Link("https://e.com/dir/x", "", False, "refresh")),
-        # nofollow: of every mention, or of the page
+        # nofollow of every link to a URL, or of the whole page
         ("<a rel='ugc NoFollow' href=x>t</a>", Link("https://e.com/dir/x", "t", True, "a")),
         ("<a rel=nofollow href=x>t</a><a href=x></a>", Link("https://e.com/dir/x", "t", False, "a")),
         ("<a href=x>t</a><a rel=nofollow href=x></a>", Link("https://e.com/dir/x", "t", False, "a")),
@@ -126,7 +127,8 @@ def test_what_is_said_of_them(body: str, link: Link) -> None:
     ],
 )
 def test_a_refresh_as_browsers_read_it(content: str, url: str | None) -> None:
-    """HTML Standard, "shared declarative refresh steps"; what is no URL is no link, and no exception."""
+    """HTML Standard, "shared declarative refresh steps". An invalid URL gives no link and raises no
+    exception."""
     body = f'<noscript><meta http-equiv=refresh content="0;no"></noscript><meta http-equiv=refresh content="{content}">'
     assert found(body) == ([] if url is None else [url])
 
@@ -194,7 +196,8 @@ def test_fast_and_full_form_agree(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("charset", "href", "found"),
     [
-        # URL Standard: paths in UTF-8, queries in the encoding of the page, what that lacks as a reference
+        # URL Standard: paths in UTF-8, queries in the page's encoding, and characters outside that encoding
+        # as character references
         ("windows-1251", "/чай?q=чай&x=1", "/%D1%87%D0%B0%D0%B9?q=%F7%E0%E9&x=1"),
         ("gbk", "?q=中文", "/p?q=%D6%D0%CE%C4"),
         ("shift_jis", "?q=表", "/p?q=%95\\"),

@@ -1,5 +1,5 @@
-"""Time and memory follow the size of a page, whatever its markup; lengths are checked before anything is
-joined."""
+"""Time and memory are proportional to the size of a page, whatever its markup. The parser checks lengths
+before it joins strings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cpu(call: Callable[[bytes], Any], body: bytes) -> float:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_scripts_are_read_in_linear_time(family: str) -> None:
-    """Work that grows with the square would take 100 times as long, and many seconds."""
+    """Quadratic work would take 100 times as long, many seconds."""
     assert cpu(embedded.embedded, FAMILIES[family](20_000)) < 4.0
 
 

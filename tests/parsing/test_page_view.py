@@ -1,4 +1,4 @@
-"""The view: what a page function sees, and how it asks for more."""
+"""The view that a page function receives, and the requests that the function makes with it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_a_page_is() -> None:
     assert page.text.endswith("é")
     assert page.language == "de"
     assert view("é".encode("latin-1"), "text/html; charset=iso-8859-1").text == "é"
-    # what is no HTML is an empty page
+    # the view of a non-HTML response has no elements
     assert view('{"a": 1}', "application/json").css("*::text").getall() == []
 
 
@@ -115,7 +115,7 @@ def test_follow_a_selector() -> None:
         "https://example.com/two",
         "https://other.example/x",
         "https://example.com/shop/three.html",
-    ]  # no mail, no script, no ftp, nothing empty, nothing broken
+    ]  # without mail, script and ftp links, and without empty and invalid ones
     assert [one.url for one in page.follow("img")] == ["https://example.com/shop/pic.png"]
     assert [one.url for one in page.follow("article a::attr(href)")] == ["https://example.com/shop/one.html"]
     assert [one.url for one in page.follow(page.css("h3 a"))] == ["https://example.com/shop/one.html"]
@@ -124,7 +124,7 @@ def test_follow_a_selector() -> None:
     ]
     assert list(page.follow("nothing")) == []
     assert [one.url for one in page.follow(page.css("h3 a")[0])] == ["https://example.com/shop/one.html"]
-    # no selector begins like that
+    # these texts cannot be selectors, so they are URLs
     for url in ("/two", "https://example.com/two", "../two", "HTTPS://example.com/two"):
         assert [one.url for one in page.follow(url)] == ["https://example.com/two"]
     assert [one.url for one in page.follow("?q=1")] == ["https://example.com/shop/list.html?q=1"]
@@ -204,7 +204,7 @@ def test_nofollow_is_obeyed_and_counted() -> None:
     page = view(NOFOLLOW)
     assert [one.url for one in page.follow("a")] == ["https://example.com/a"]
     assert page.shut == {"/b"}
-    assert page.request("/b").url == "https://example.com/b"  # asked for by hand
+    assert page.request("/b").url == "https://example.com/b"  # an explicit request
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Prices as people write them."""
+"""Prices in human-readable forms."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ AMOUNTS = [
     ("free", "0", None),
     ("gratis", "0", None),
     ("12", "12", None),
-    # a point after letters is theirs, not the number's
+    # a point after letters belongs to the letters, not to the number
     ("Rs.499", "499", "INR"),
     ("Fr.499", "499", "CHF"),
     ("Rp.125.000", "125000", "IDR"),
     ("р.499", "499", "RUB"),
     ("د.ك.12.500", "12.500", "KWD"),
-    # large numbers in words
+    # large numbers written as words
     ("15만원", "150000", "KRW"),
     ("12만 9,000원", "129000", "KRW"),
     ("1.5万円", "15000", "JPY"),
@@ -53,7 +53,7 @@ AMOUNTS = [
     ("₹ 2.35 Cr", "23500000", "INR"),
     ("2,5 млн ₽", "2500000", "RUB"),
     ("5千克 25元", "25", "CNY"),
-    # marks of direction, blanks of other widths, a dash for nothing
+    # direction marks, spaces of other widths, a dash for zero cents
     ("ر.س.\u200f 1,299.00", "1299.00", "SAR"),
     ("12\u2007345 ₽", "12345", "RUB"),
     ("CHF -.95", "0.95", "CHF"),
@@ -63,7 +63,7 @@ AMOUNTS = [
     ("12 ευρώ", "12", "EUR"),
     ("12 rubles", "12", "RUB"),
     ("12 rupees", "12", "INR"),
-    # numbers of names and lists, codes that are words behind a number
+    # numbers in names and lists, currency codes that are words after a number
     ("Size 42 – 59,95 €", "59.95", "EUR"),
     ("10 – 20 €", "10", "EUR"),
     ("5 von 5, 12,90 €", "12.90", "EUR"),
@@ -75,7 +75,7 @@ AMOUNTS = [
     ("১২৫০ টাকা", "1250", "BDT"),
     ("kostenfrei", "0", None),
     ("Darmowe", "0", None),
-    # marks of other keyboards, in other places; parts that are named
+    # digits and separators of other scripts, separators in unusual places, named parts of a currency
     ("۱۲،۵۰۰ تومان", "12500", "IRR"),
     ("99⹁999.50 USD", "99999.50", "USD"),
     ("1´299.00 CHF", "1299.00", "CHF"),
@@ -114,7 +114,7 @@ AMOUNTS = [
 
 
 AMOUNTS += [
-    # the price now, of a text that calls another one former or saved
+    # the current price, in a text that calls another price former or saved
     ("De: R$ 199,90 Por: R$ 149,90", "149.90", "BRL"),
     ("Au lieu de 99,00 € 79,00 €", "79", "EUR"),
     ("Save $20.00 Now $79.99", "79.99", "USD"),
@@ -124,7 +124,7 @@ AMOUNTS += [
     ("a partir de R$ 99,90 frete R$ 9,90", "99.90", "BRL"),
     ("UVP 49,99 € 12 Stück", "49.99", "EUR"),
     ("Regular price $49.99 plus shipping $5.00", "49.99", "USD"),
-    # thousands in letters and words, parts behind a colon
+    # thousands as letters and words, decimals after a colon
     ("$1.5K", "1500", "USD"),
     ("A$1.35M", "1350000", "AUD"),
     ("Rp 1,5 juta", "1500000", "IDR"),
@@ -133,7 +133,7 @@ AMOUNTS += [
     ("$19.99 (M)", "19.99", "USD"),
     ("99:50 kr", "99.50", "SEK"),
     ("kr 99:50", "99.50", "SEK"),
-    # signs of several, told by a code or word
+    # signs that several currencies share, resolved by a code or word
     ("¥199 CNY", "199", "CNY"),
     ("£120 EGP", "120", "EGP"),
     ("C$ 450 NIO", "450", "NIO"),
@@ -248,10 +248,11 @@ def test_no_price(text: str | None) -> None:
 
 def test_hints() -> None:
     assert price("12.50", currency="EUR") == Price(Decimal("12.50"), "EUR", "EUR")
-    assert price("$12.50", currency="CAD") == Price(Decimal("12.50"), "CAD", "CAD")  # a bare $ is many
+    # a bare $ may be one of many currencies
+    assert price("$12.50", currency="CAD") == Price(Decimal("12.50"), "CAD", "CAD")
     assert price("2 for $3.50", currency="TWD") == Price(
         Decimal("3.50"), "TWD", "TWD"
-    )  # the sign stands beside 3.50
+    )  # 3.50 has the currency sign beside it
     assert price("12,50 €", currency="price") == Price(Decimal("12.50"), "€", "EUR")
     assert price("1.299", decimal=".") == Price(Decimal("1.299"), None, None)
     assert price("1,299", decimal=",") == Price(Decimal("1.299"), None, None)
@@ -282,7 +283,7 @@ CURRENCIES = [
     ("749,00 euro", "euro", "EUR"),
     ("CHF 5", "CHF", "CHF"),
     ("10 so'm", "so'm", "UZS"),
-    # words that name a currency only beside a number, or not at all
+    # words that mean a currency only beside a number, or never
     ("TOP OFFER: 5 €", "€", "EUR"),
     ("Kraków 5", None, None),
     ("try all 5", None, None),
@@ -313,7 +314,7 @@ def test_the_table_names_each_form_once_and_real_codes() -> None:
     assert set(codes) <= set(" ".join(sections("currencies")["codes"]).split())
     forms = [form for _, *forms in lines for form in forms]
     assert sorted({form for form in forms if forms.count(form) > 1}) == []
-    for form in forms:  # each is found as itself beside a number
+    for form in forms:  # each form is recognized beside a number
         found = price(f"1 {form}")
         assert found is not None
         assert (found.amount, found.currency) == (Decimal(1), form)
@@ -332,7 +333,7 @@ def test_the_suite() -> None:
         )
         currencies += (found.currency if found else None) == row["currency"]
     assert len(rows) == 589
-    # the others name a day, or a currency and no number where one is wanted
+    # the other rows contain a date, or a currency without a number where a number is expected
     assert amounts >= 583
     assert currencies >= 584
 

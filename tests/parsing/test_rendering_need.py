@@ -1,4 +1,5 @@
-"""Which pages need a browser, by their main part and beside their sister pages."""
+"""Tests of the decision whether a page needs a browser, which is based on its main part and on other pages of
+the host."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FOOTER = "<footer><p>" + "We sell kettles and tell you how cookies are used here
 APP = "<script src=/app.js></script>"
 TEXT = "<p>" + "A kettle boils water in some minutes. " * 30 + "</p>"
 LINKS = "".join(f"<div><a href=/{n}>Department number {n}</a></div>" for n in range(30))
-"""A menu in elements that no name tells from a main part."""
+"""A menu whose elements have no name that distinguishes it from a main part."""
 
 
 def document(body: str, url: str = "https://example.com/") -> Document:
@@ -90,7 +91,7 @@ def test_complete_pages_do_not(name: str) -> None:
 
 
 def test_a_page_is_judged_beside_its_sisters() -> None:
-    """A menu that no element names is known by the other pages of the host."""
+    """The other pages of the host identify a menu without a meaningful element name."""
     need = RenderingNeed()
     shell = f"{LINKS}<div class=x></div>{APP}"
     assert judge(need, document(f"{LINKS}{TEXT}{APP}", "https://example.com/1")) == ""
@@ -105,7 +106,8 @@ def test_a_page_is_judged_beside_its_sisters() -> None:
 
 
 def test_equal_short_pages_are_complete() -> None:
-    """A notice that many URLs of a host show is no frame: complete pages do not show it."""
+    """A notice that many URLs of a host show does not count as part of their common frame, because complete
+    pages do not show it."""
     need = RenderingNeed()
     for n in range(3):
         text = TEXT.replace("water", f"tea number {n}")
@@ -116,7 +118,7 @@ def test_equal_short_pages_are_complete() -> None:
 
 
 def test_paragraphs_of_all_pages_are_no_main_part() -> None:
-    """A long notice at the bottom of each page is not what the page is about."""
+    """A long notice at the bottom of each page is not the main part."""
     need = RenderingNeed()
     notice = f"<div class=x></div><section class=y>{TEXT}</section>{APP}"
     found = [judge(need, document(notice, f"https://example.com/{n}")) for n in range(4)]
@@ -129,7 +131,8 @@ def test_frames_are_read_as_they_are() -> None:
 
 
 def test_a_chapter_of_a_heading_alone_is_complete() -> None:
-    """Its heading stands in the menu of every page. A heading that the complete pages show says nothing."""
+    """The heading of the chapter is also in the menu of every page. A heading that complete pages share is no
+    evidence that a page is complete."""
     need = RenderingNeed()
     menu = "<ol><li><a href=a>The first steps</a><li><a href=b>The tools</a></ol><h1>The book</h1><div></div>"
     for n in range(2):
@@ -147,7 +150,8 @@ def test_deep_and_huge_pages_are_judged() -> None:
 
 @pytest.mark.parametrize("name", ["articles-zyte", "products", "page-dates"])
 def test_real_pages(name: str) -> None:
-    """Of the real pages only those climb whose saved form is empty without scripts."""
+    """Of the real pages, only those that are empty without scripts in their saved form escalate to the
+    browser."""
     file = SHARED / f"{name}.jsonl.gz"
     if not file.exists():
         pytest.skip("../shared/data is not here")

@@ -1,4 +1,4 @@
-"""The keys of `page.request(again=True)` and `key=`."""
+"""The request keys with `page.request(again=True)` and with `key=`."""
 
 from __future__ import annotations
 

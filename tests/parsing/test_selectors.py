@@ -1,4 +1,4 @@
-"""Selectors: the habits of the field."""
+"""CSS and XPath selectors, with the extensions that users of parsel expect."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ def page() -> PageView:
 
 CSS: list[tuple[str, list[str]]] = [
     ("h1::text", ["One ", " three"]),  # the element's own texts
-    ("h1 ::text", ["One ", "two", " three"]),  # those within, too
+    ("h1 ::text", ["One ", "two", " three"]),  # the texts of its descendants, too
     ("h1 b::text", ["two"]),
     ("li a::attr(href)", ["/a", "/b"]),
     ("li::attr(data-n)", ["1", "2", "3"]),
-    ("li a::attr( rel )", ["x y"]),  # a list of words is one text; elements without it give nothing
+    # an attribute that is a list of words gives one text; elements without the attribute give nothing
+    ("li a::attr( rel )", ["x y"]),
     ("h1::attr(class)", ["big bold"]),
     ("li:nth-child(2) a::text", ["B"]),
     ("li:not([data-n='1']) a::text", ["B"]),
     ("ul > li:has(i) a::text", ["A"]),
-    ("a::text, i::text", ["A", "1.50", "B"]),  # in the page's order, lists too
+    ("a::text, i::text", ["A", "1.50", "B"]),  # in the order of the page, also for a list of selectors
     ("i::text, a::text", ["A", "1.50", "B"]),
     ("a::attr(href), a::text", ["/a", "A", "/b", "B"]),
     ("title::text, li a", ["T", '<a href="/a" rel="x y">A</a>', '<a href="/b">B</a>']),
@@ -52,13 +53,13 @@ CSS: list[tuple[str, list[str]]] = [
     ('p[title="x,y"]::text, b::text', ["two", "comma"]),
     ("p:is(div p, [title])::text", ["comma", "deep"]),
     ("b", ["<b>two</b>"]),
-    ("b, title", ["<title>T</title>", "<b>two</b>"]),  # elements come in the page's order
+    ("b, title", ["<title>T</title>", "<b>two</b>"]),  # in the order of the page
     ("nothing", []),
     ("nothing::text", []),
     ("b::attr(none)", []),
-    ("h1 *::text", ["One ", "two", " three"]),  # parsel's way to say the same
+    ("h1 *::text", ["One ", "two", " three"]),  # the same in parsel's notation
     ("div::text, p[title]::text, div p::text", ["comma", "deep"]),
-    ("li ::attr(href)", ["/a", "/b"]),  # of the element and of all in it
+    ("li ::attr(href)", ["/a", "/b"]),  # of the element and of all its descendants
     ("li *::attr(data-n)", ["1", "2", "3"]),
     ("::attr(href)", ["/a", "/b"]),
     ("*::attr(href)", ["/a", "/b"]),
@@ -93,7 +94,7 @@ XPATH: list[tuple[str, list[str]]] = [
     ("//nothing", []),
     ("//title | //b", ["<title>T</title>", "<b>two</b>"]),
     ("//li[a]/@data-n", ["1", "2"]),
-    ("count(//li) = 3", ["1"]),  # as parsel writes it
+    ("count(//li) = 3", ["1"]),  # a number or boolean as a text, like parsel
     ("boolean(//zzz)", ["0"]),
     ("//h1[has-class('big')]/b/text()", ["two"]),
     ("//*[has-class('big', \"bold\") and @id]/@id", ["top"]),
@@ -118,7 +119,7 @@ def test_selections_nest(page: PageView) -> None:
     assert page.css("h1").css("::text").getall() == ["One ", "two", " three"]
     assert (
         page.css("h1::text").css("b").getall() == page.css("h1::text").xpath("//b").getall() == []
-    )  # a text has nothing below
+    )  # a text has no descendants
     assert page.css("li").attrib == {"data-n": "1"}
     assert page.css("nothing").attrib == {}
     assert page.css("a::text")[0].attrib == {}
@@ -198,7 +199,8 @@ def test_regular_expressions(page: PageView) -> None:
     assert page.css("p::text").re_first("nope") is None
     assert page.css("p::text").re_first("nope", "-") == page.re_first("nope", "-") == "-"
     assert page.re(r'"n": \[(\d), (\d)\]') == ["1", "2"]  # embedded data
-    assert page.css("li")[0].re_first(r"[\d.]+<") == "1.50<"  # of an element: its HTML
+    # for an element, the pattern is applied to its HTML
+    assert page.css("li")[0].re_first(r"[\d.]+<") == "1.50<"
 
 
 def test_prices_below_an_element(page: PageView) -> None:

@@ -1,4 +1,4 @@
-"""Sitemaps and feeds: whole small sites walked, tables of forms, broken and hostile files."""
+"""Sitemaps and feeds: walks over whole small sites, tables of formats, and broken or hostile files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def rows() -> list[dict[str, Any]]:
 
 
 def walk(site: dict[str, Any], home: str, depth: int = 3) -> list[SitemapEntry]:
-    """Pages of all sitemaps that robots.txt names: each sitemap once, indexes at most `depth` deep."""
+    """Returns the pages of all sitemaps that robots.txt lists. Each sitemap is read once, and indexes are
+    followed to at most `depth` levels."""
     pages: list[SitemapEntry] = []
     seen: set[str] = set()
 
@@ -125,7 +126,7 @@ def test_moments(text: str, moment: datetime | None) -> None:
         # any namespace or none
         ("<urlset><url><loc>https://e.com/a</loc></url></urlset>", ["https://e.com/a"]),
         ('<s:urlset xmlns:s="x"><s:url><s:loc>/a</s:loc></s:url></s:urlset>', ["https://e.com/a"]),
-        # names in capitals, an RSS 1.0 item that has no link
+        # upper-case names, and an RSS 1.0 item without a link
         ("<URLSET><URL><LOC>/a</LOC></URL></URLSET>", ["https://e.com/a"]),
         ("<urlset><Url><Loc>/a</Loc></Url></urlset>", ["https://e.com/a"]),
         (
@@ -144,7 +145,7 @@ def test_moments(text: str, moment: datetime | None) -> None:
         (URLSET % "<url><loc>/a<!-- b -->c</loc></url>", ["https://e.com/ac"]),
         (URLSET % "<!-- <url><loc>/hidden</loc></url> --><url><loc>/a</loc></url>", ["https://e.com/a"]),
         (URLSET % "<url><loc>/&#x61;&#98;&lt;</loc></url>", ["https://e.com/ab%3C"]),
-        # only what can be fetched
+        # only URLs that can be fetched
         (
             URLSET
             % "<url><loc>ftp://e.com/a</loc></url><url><loc>mailto:a@e.com</loc></url><url><loc/></url>",
@@ -154,7 +155,7 @@ def test_moments(text: str, moment: datetime | None) -> None:
             URLSET % "<url><loc></loc></url><url><lastmod>2024</lastmod></url><url><loc>http://[</loc></url>",
             [],
         ),
-        # broken, as far as it is whole
+        # broken files, up to the point where they break
         ("<urlset><url><loc>/a?x=1&y=2&copy=3</loc></url>", ["https://e.com/a?x=1&y=2&copy=3"]),
         ("<urlset><url><loc>/a</loc><url><loc>/b</loc></urlset>", ["https://e.com/a", "https://e.com/b"]),
         ("<urlset><url><loc>/a</loc></url><url><loc>/b</loc><lastm", ["https://e.com/a", "https://e.com/b"]),
@@ -290,7 +291,7 @@ def test_gzip_in_members_cut_and_broken() -> None:
     assert len(pages(gzip.compress(text[:9000]) + gzip.compress(text[9000:]) + b"\0" * 100)) == 5000
     assert 0 < len(pages(whole[: len(whole) // 2])) < 5000
     assert pages(b"\x1f\x8b" + b"garbage") == []
-    # one coding only: what is compressed twice stays shut
+    # only one coding is decoded, so a file that is compressed twice gives nothing
     assert pages(gzip.compress(whole)) == []
 
 
@@ -324,7 +325,7 @@ def test_an_entity_without_dtd_stays_text() -> None:
 
 
 MILLION = 1_000_000
-# built when needed: they are large
+# functions, because the bodies are large
 HOSTILE = {
     "bomb": lambda: gzip.compress(bytes(64 * MILLION)),
     "bomb of text": lambda: gzip.compress(b"<url><loc>http://e.com/</loc>" * 3 * MILLION),
@@ -345,7 +346,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile(name: str) -> None:
-    """Work that grows with the square, or without a bound, would not come to an end here."""
+    """Quadratic or unbounded work would not finish here."""
     found, sitemaps = entries(HOSTILE[name](), HOME)
     assert len(found) + len(sitemaps) <= MAX_ENTRIES
 

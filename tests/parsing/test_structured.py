@@ -1,4 +1,4 @@
-"""What pages say of themselves for machines."""
+"""The structured data in pages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOOSE = [
     ('{"a": undefined, b: \'c\', "d": .5}', [{"a": None, "b": "c", "d": 0.5}]),
     ('{"a": ]1}', [{"a": 1}]),
     (r'{"a": "\ud83d\ude00 \ud800"}', [{"a": "😀 \ufffd"}]),
-    ('<!-- {"a": 1} -->', [{"a": 1}]),  # what hides scripts from browsers of old hides nothing from us
+    ('<!-- {"a": 1} -->', [{"a": 1}]),  # a comment that once hid scripts from old browsers is ignored
     ('{"a": "b",, "c": 1}', [{"a": "b", "c": 1}]),
     ('{"a": "b", c: "d"}', [{"a": "b", "c": "d"}]),
     ("{“a”: “b”, “c”: 1}", [{"a": "b", "c": 1}]),
@@ -269,7 +269,8 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def same(value: Any) -> Any:
-    """A value with all properties as lists and blanks folded: extruct's two ways of writing items become one."""
+    """Normalizes a value: properties become lists and spaces are collapsed, so that extruct's two notations
+    of items are equal."""
     if isinstance(value, list):
         return [same(part) for part in value]
     if isinstance(value, dict):
@@ -290,12 +291,13 @@ NAMED_URL = {
     "songkick/elysianfields_1.json": "http://www.songkick.com/artists/236156-elysian-fields",
     "songkick/tovestyrke.json": "https://www.songkick.com/concerts/30166884-tove-styrke-at-hoxton-square-bar-and-kitchen",
 }
-"""Pages whose expected values are absolute."""
+"""Pages whose expected values contain absolute URLs."""
 KINDS = {"json-ld": "json_ld", "microdata": "microdata", "opengraph": "opengraph", "rdfa": "rdfa"}
 
 
 def kind_of(expected: Any) -> str | None:
-    """Which of ours the expected list of a row is: one of formats that we do not read is none."""
+    """Returns the gossamer key for the expected list of a row, or None for a format that gossamer does not
+    read."""
     text = json.dumps(expected)
     if '"namespaces"' in text or '"h-' in text:
         return None

@@ -1,4 +1,4 @@
-"""The text of a page: tables whose layout would fill the memory are read without it."""
+"""The text of a page. Tables whose layout would fill the memory are read without layout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.parsing.visible_text import MAX_LAID_OUT_CHARS, may_grow, visible_text
 
-# each of them would be laid out as megabytes, gigabytes, or not at all
+# laid out, each of these would take megabytes or gigabytes, or would not finish
 HOSTILE = {
     "24 tables with a head, one in the other": "<table><tr><th>h<tr><td>" * 24 + "<td>x</table>" * 24,
     "8 of them with more rows": "<table><td><tr><td><tr><td><tr><th>h<caption>c<th><tr><td>" * 8
@@ -61,7 +61,7 @@ PIECES = [
     st.integers(1, 60),
 )
 def test_no_pattern_of_tables_grows(before: list[str], after: list[str], times: int) -> None:
-    """What is laid out after all was estimated rightly."""
+    """The size estimate was correct for every table that is laid out."""
     page = "".join(before) * times + "".join(after) * times
     document = turbohtml.parse(page)
     if not may_grow(document):

@@ -1,4 +1,4 @@
-"""Thumbnails: right for sound images of every kind, bounded for hostile ones."""
+"""Thumbnails are correct for valid images of every kind, and bounded for hostile images."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RED, BLUE, WHITE = (200, 10, 10), (10, 10, 200), (255, 255, 255)
 def image(
     form: str, mode: str = "RGB", size: tuple[int, int] = (300, 200), color: Any = RED, **how: Any
 ) -> bytes:
-    """An image file of one colour."""
+    """Returns an image file of one colour."""
     out = io.BytesIO()
     Image.new(mode, size, color).save(out, form, **how)
     return out.getvalue()
 
 
 def opened(body: bytes, *sizes: tuple[int, int]) -> list[Image.Image]:
-    """The thumbnails of an image, decoded."""
+    """Returns the decoded thumbnails of an image."""
     made, why = thumbnails(body, sizes or [(90, 90)])
     assert why == ""
     found = [Image.open(io.BytesIO(one)) for one in made]
@@ -35,7 +35,7 @@ def opened(body: bytes, *sizes: tuple[int, int]) -> list[Image.Image]:
 
 
 def near(pixel: Any, color: tuple[int, ...]) -> bool:
-    """Whether a pixel has a colour, as far as JPEG keeps it."""
+    """Returns whether a pixel has a colour, within the accuracy of JPEG."""
     found = pixel if isinstance(pixel, tuple) else (pixel,) * 3
     return all(abs(a - b) < 12 for a, b in zip(found, color, strict=True))
 
@@ -94,7 +94,7 @@ def test_an_animation_yields_its_first_frame(form: str) -> None:
 
 
 def turned(orientation: int) -> bytes:
-    """A JPEG of 200 x 100 pixels with a red left half, which is shown in an EXIF orientation."""
+    """Returns a JPEG of 200 x 100 pixels with a red left half and the given EXIF orientation."""
     whole, exif, out = Image.new("RGB", (200, 100), BLUE), Image.Exif(), io.BytesIO()
     whole.paste(RED, (0, 0, 100, 100))
     exif[0x0112] = orientation

@@ -67,7 +67,7 @@ def test_each_failed_probe_doubles_the_time() -> None:
         at = breaker.ends
         breaker.felt(at, HostHealth.FAULT, "connect")
         waits.append((breaker.ends - at) // 1000)
-        breaker.felt(at + 1, HostHealth.FAULT)  # asked before it was opened again
+        breaker.felt(at + 1, HostHealth.FAULT)  # the request was sent before the breaker opened again
     assert waits == [60, 120, 240, 480, 900, 900, 900]
     breaker.felt(breaker.ends, HostHealth.GOOD)
     assert breaker.state(breaker.ends + 1) == "closed"

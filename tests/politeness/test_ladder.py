@@ -1,4 +1,5 @@
-"""The ladder: what is learned from blocks, told as tables, and what it costs against an oracle on made walls."""
+"""The ladder: tables of the state learned from blocks, and the cost on simulated walls, compared with an
+oracle."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from gossamer.politeness.ladder import (
 )
 
 Wall = Callable[[int, str], int]
-"""The cheapest rung that passes for the nth page of a host, at this path."""
+"""Returns the cheapest rung that passes for the nth page of a host, at this path."""
 
 
 def visit(
     ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS
 ) -> tuple[Ladder, float, bool]:
-    """One visit of a host whose wall lets rung `needs` and all above pass: what is known then, its cost,
-    whether it gave a page."""
+    """Simulates one visit to a host whose wall lets rung `needs` and all higher rungs pass. Returns the new
+    ladder, the cost, and whether the visit got the page."""
     known = ladder.known(path)
     rung: str | None = start_rung(known, rungs)[0]
     began, cost = rung or "", 0.0
@@ -46,7 +47,8 @@ def visit(
 def run(
     wall: Wall, pages: int, paths: Callable[[int], str] = lambda n: f"/a/{n}"
 ) -> tuple[float, float, int]:
-    """A host's pages one after the other: our cost, an oracle's, the pages that were got."""
+    """Visits the pages of a host one after the other. Returns our cost, the cost of an oracle, and the number
+    of pages fetched."""
     ladder, ours, oracle, got = Ladder(), 0.0, 0.0, 0
     for n in range(pages):
         needs = wall(n, paths(n))
@@ -175,7 +177,8 @@ def test_a_captcha_is_no_work_for_a_browser() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_cost_of_a_web_of_walls(seed: int) -> None:
-    """60 hosts, open, steady, of two kinds of paths, coming and going: what is paid is near an oracle's."""
+    """60 hosts: without a wall, with a steady wall, with two kinds of paths, and with a wall that changes.
+    The total cost is close to that of an oracle."""
     chance = random.Random(seed)
     ours = oracle = 0.0
     got = pages = 0

@@ -1,4 +1,4 @@
-"""Pace as a table of values."""
+"""The pace of requests, as a table of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt: tables of what RFC 9309 says and of what real files hold."""
+"""Rules of robots.txt: tables of cases from RFC 9309 and from real files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gossamer.politeness.robots import MAX_DELAY_S, Robots
 @pytest.mark.parametrize(
     ("rules", "url", "allowed"),
     [
-        # nothing said, nothing forbidden
+        # without rules, everything is allowed
         ("", "/x", True),
         ("Disallow:", "/x", True),
         ("Disallow: /", "/robots.txt", True),
         ("Disallow: /robots.txt", "https://example.com/robots.txt", True),
         ("Disallow: /", "/robots.txt?x", False),
-        # the longest match wins, Allow wins where two are as long, order says nothing
+        # the longest match wins, Allow wins a tie, and the order of rules does not matter
         ("Disallow: /a\nAllow: /a/b", "/a/b/c", True),
         ("Allow: /a/b\nDisallow: /a", "/a/c", False),
         ("Disallow: /same\nAllow: /same", "/same", True),
@@ -80,7 +80,7 @@ from gossamer.politeness.robots import MAX_DELAY_S, Robots
         ("Disallow nothing at all", "/nothing", True),
         ("Noindex: /x", "/x", True),
         ("Disallow: $", "/", True),
-        # what a URL may look like
+        # forms of a URL
         ("Disallow: /", "https://example.com", False),
         ("Disallow: /?q", "https://example.com?q", False),
         ("Disallow: /x", "https://user:pw@example.com:8080/x#y", False),

@@ -1,4 +1,4 @@
-"""What a robots.txt answer means (RFC 9309, 2.3.1), as a table."""
+"""The meaning of a robots.txt response (RFC 9309, 2.3.1), as a table."""
 
 from __future__ import annotations
 

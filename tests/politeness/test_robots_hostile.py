@@ -1,4 +1,4 @@
-"""robots.txt from hosts that mean harm, and from chance: bounded work, no exception."""
+"""Malicious and random robots.txt files cause bounded work and no exception."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_500_kib_are_read_and_no_half_line() -> None:
     assert robots.allows("gossamer", "/after")
 
 
-# built when needed: they are large
+# functions, because the bodies are large
 HOSTILE = {
     "100 MB on one line": lambda: b"User-agent: *\nDisallow: /" + b"a" * 100_000_000,
     "20,000 groups": lambda: b"".join(b"User-agent: b%d\nDisallow: /%d\n" % (n, n) for n in range(20_000)),
@@ -44,7 +44,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file(name: str) -> None:
-    """A matcher that goes back, or work that grows with the square, would not come to an end here."""
+    """A backtracking matcher or quadratic work would not finish here."""
     body = HOSTILE[name]()
     agents = ("gossamer", "b7", "Mozilla/5.0 (compatible; b8/1.0)")
     whole, trimmed = Robots(body), Robots(Robots.for_agents(body, agents))

@@ -1,4 +1,4 @@
-"""robots.txt against the suites of three other parsers, and a second matcher made for comparison."""
+"""Runs the robots.txt suites of three other parsers, and compares the matcher with a second, simple one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("suite", DIFFERENT)
 def test_suite(suite: str) -> None:
-    """Every row, but for the named ones, whole and trimmed to the agent that asks."""
+    """Checks every row except the listed ones. The file gives the same result when it is trimmed to the agent
+    of the row."""
     file = SHARED / f"{suite}.jsonl.gz"
     if not file.exists():
         pytest.skip("../shared/data is not here")
@@ -64,7 +65,7 @@ def test_suite(suite: str) -> None:
 
 
 def slow_match(pattern: str, path: str) -> bool:
-    """RFC 9309 section 2.2.3 said as a regular expression."""
+    """Matches a path according to RFC 9309 section 2.2.3, with a regular expression."""
     anchored = pattern.endswith("$")
     body = ".*".join(map(re.escape, (pattern[:-1] if anchored else pattern).split("*")))
     return re.match(body + (r"\Z" if anchored else ""), path, re.DOTALL) is not None

@@ -88,7 +88,8 @@ def test_the_first_hard_hosts_are_judged_by_the_easy_ones_too() -> None:
 
 
 def test_who_never_tried_is_not_taken_for_the_best() -> None:
-    """It has failed at no hard host, as it has seen none; those that were there know how hard they are."""
+    """A worker that has never visited a hard host has no failures on hard hosts. Workers that have visited
+    hard hosts are preferred for them."""
     tried, never = record("a", hard=(100, 0.4, 0.05)), record("b", latency=0.3)
     assert among_best(tried, [never], NOW)
     assert not among_best(never, [tried], NOW)

@@ -1,5 +1,5 @@
-"""The plain collector through proxies: real ones of each kind, whose fault a failure is, what is never
-dialled."""
+"""The plain collector through proxies: real proxies of each kind, the party that a failure is blamed on, and
+addresses that are never dialled."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ async def test_whose_fault_it_is(manner: str, how: str, blame: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 async def test_a_tunnel_of_one_user_is_not_another_s(tmp_path: Path, scheme: str) -> None:
-    """Users of a gateway are sessions with addresses of their own: each has connections of its own, and keeps
-    them."""
+    """Each user of a gateway is a session with an address of its own. Each session has its own connections
+    and reuses them."""
     context, ca = made(tmp_path / "tls", "ok")
     gate = Light("127.0.7.9", free_port())
     async with (

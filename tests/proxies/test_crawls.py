@@ -1,5 +1,5 @@
-"""Crawls through proxies, judged at the host: who asked it, with which cookies, and that nobody asked
-directly."""
+"""Crawls through proxies. The target server records the address and the cookies of each request, and gets no
+direct request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing among proxies, and what puts one out."""
+"""The choice of a proxy, and the events that suspend a proxy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_dead_proxy_is_out_after_three_requests_and_back_for_one_try() -> None
         if place is not None:
             sent += 1
             one.book.saw(place, "e.com", NOW + minute * MINUTE, fault=True)
-    assert sent == 5  # three, one after a minute, one after two more
+    assert sent == 5  # three at first, one after a minute, one after two more minutes
     assert one.left(ANY, NOW + 3 * MINUTE) == 0
 
 
@@ -91,7 +91,7 @@ def test_with_a_check_only_what_passed_it_is_chosen() -> None:
     assert set(drawn(one)) == {0}
     assert one.book.due(NOW, MINUTE) == [2]
     assert one.book.due(NOW + MINUTE, MINUTE) == [0, 1, 2]
-    assert set(drawn(one, now=NOW + MINUTE)) == {0}  # out of its time, but not checked again
+    assert set(drawn(one, now=NOW + MINUTE)) == {0}  # the check of proxy 0 has expired but was not repeated
 
 
 def test_most_of_a_large_pool_may_be_out() -> None:

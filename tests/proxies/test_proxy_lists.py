@@ -1,4 +1,4 @@
-"""Lines of proxy lists: what each form means, what is refused."""
+"""Lines of proxy lists: the accepted forms, and lines that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Change rates from irregular visits: the estimate finds the true rate, and the prior fits the pages."""
+"""Change rates estimated from irregular visits. The estimate finds the true rate, and the prior fits the
+pages."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from gossamer.recrawl.change_rate import (
 
 
 def visited(rate: float, visits: int, gap: float, rng: random.Random, prior: Prior) -> ChangeHistory:
-    """A page that changes at a rate, visited at irregular times."""
+    """Returns the history of a page that changes at the given rate and is visited at irregular times."""
     history = ChangeHistory()
     for _ in range(visits):
         days = gap * rng.uniform(0.2, 1.8)
@@ -67,8 +68,8 @@ def test_a_host_with_much_data_has_its_own_mean() -> None:
 
 
 def test_stale_time_is_measured_without_bias_while_little_is_known() -> None:
-    """Pages with rates of a gamma distribution, visited twice: the stale time as estimated from the visits that
-    found a change, against the true one."""
+    """Pages whose rates have a gamma distribution are visited three times. The stale time estimated from the
+    visits that found a change is compared with the true stale time."""
     rng, prior = random.Random(3), Prior(1.0, 1.0)
     true, measured = 0.0, 0.0
     for _ in range(20_000):

@@ -1,5 +1,5 @@
-"""Cron lines as a table: what they name in zones with and without daylight saving, on both halves of the
-earth."""
+"""A table of cron lines and their times, in zones with and without daylight saving time, on both
+hemispheres."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BERLIN, SYDNEY, HOWE, SANTIAGO, APIA = (
 
 
 def named(line: str, zone: str, start: str, number: int) -> list[str]:
-    """The next moments after a local time, in UTC."""
+    """Returns the next times after a local time, in UTC."""
     begin = datetime.fromisoformat(start).replace(tzinfo=ZoneInfo(zone)).timestamp()
     return [
         datetime.fromtimestamp(at, UTC).isoformat(timespec="minutes")[:16]
@@ -65,17 +65,17 @@ def named(line: str, zone: str, start: str, number: int) -> list[str]:
                 "2026-12-13T00:00",
             ],
         ),
-        # a star: both must hold
+        # with a star in the day field, both fields must match
         ("0 0 */2 * mon", "UTC", "2026-11-01 12:00", ["2026-11-09T00:00", "2026-11-23T00:00"]),
         ("0 0 L * *", "UTC", "2027-01-31 00:00", ["2027-02-28T00:00", "2027-03-31T00:00"]),
         ("0 0 * * 5L", "UTC", "2026-11-01 00:00", ["2026-11-27T00:00"]),
         ("0 0 * * mon#2", "UTC", "2026-11-01 00:00", ["2026-11-09T00:00"]),
-        ("0 0 29 2 *", "UTC", "2096-03-01 00:00", ["2104-02-29T00:00"]),  # 2100 is no leap year
+        ("0 0 29 2 *", "UTC", "2096-03-01 00:00", ["2104-02-29T00:00"]),  # 2100 is not a leap year
         ("@hourly", "UTC", "2026-12-31 23:00", ["2027-01-01T00:00"]),
         ("@DAILY", BERLIN, "2026-11-21 12:00", ["2026-11-21T23:00"]),
         ("@weekly", "UTC", "2026-11-21 12:00", ["2026-11-22T00:00"]),
         ("@monthly", "UTC", "2026-11-21 12:00", ["2026-12-01T00:00"]),
-        # spring: what does not exist is due once, at the end of the gap
+        # spring: a time that does not exist is due once, at the end of the gap
         ("30 2 * * *", BERLIN, "2026-03-28 12:00", ["2026-03-29T01:00", "2026-03-30T00:30"]),
         (
             "0,30 2,3 * * *",
@@ -89,14 +89,14 @@ def named(line: str, zone: str, start: str, number: int) -> list[str]:
         ("15 2 * * *", HOWE, "2026-10-03 12:00", ["2026-10-03T15:30", "2026-10-04T15:15"]),
         # midnight is skipped
         ("0 0 * * *", SANTIAGO, "2026-09-05 12:00", ["2026-09-06T04:00", "2026-09-07T03:00"]),
-        # a day is
+        # a whole day is skipped
         (
             "0 12 * * *",
             APIA,
             "2011-12-28 13:00",
             ["2011-12-29T22:00", "2011-12-30T10:00", "2011-12-30T22:00"],
         ),
-        # autumn: what comes twice is due the first time
+        # autumn: a time that occurs twice is due the first time
         ("30 2 * * *", BERLIN, "2026-10-24 12:00", ["2026-10-25T00:30", "2026-10-26T01:30"]),
         (
             "*/30 2 * * *",
@@ -106,7 +106,7 @@ def named(line: str, zone: str, start: str, number: int) -> list[str]:
         ),
         ("30 2 * * *", SYDNEY, "2026-04-04 12:00", ["2026-04-04T15:30", "2026-04-05T16:30"]),
         ("45 1 * * *", HOWE, "2026-04-04 12:00", ["2026-04-04T14:45", "2026-04-05T15:15"]),
-        # every hour is every hour, also the one that comes twice
+        # an hourly line runs in every hour, also in the hour that occurs twice
         (
             "0 * * * *",
             BERLIN,
@@ -219,7 +219,7 @@ def test_any_line_goes_forward_and_does_not_depend_on_when_it_is_asked(
 
 
 def test_against_a_walk_through_every_minute() -> None:
-    """On days without a change of clocks a line names exactly the minutes that its fields hold."""
+    """On days without a clock change, a line matches exactly the minutes that its fields allow."""
     for line, wanted in (
         ("*/13 2,14 * 1-3 *", lambda t: t.minute % 13 == 0 and t.hour in (2, 14) and t.month <= 3),
         ("7 * 1,15 * 2", lambda t: t.minute == 7 and (t.day in (1, 15) or t.isoweekday() == 2)),

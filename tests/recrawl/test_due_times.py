@@ -1,5 +1,5 @@
-"""What becomes of due times that passed, as a table; jitter that all schedulers agree on; spread that is
-even."""
+"""A table of decisions on due times that have passed. Jitter is the same in all schedulers, and start times
+are spread evenly."""
 
 from __future__ import annotations
 

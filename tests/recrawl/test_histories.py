@@ -1,4 +1,4 @@
-"""The policy on histories of real changes, where they are at hand."""
+"""The revisit policy on histories of real changes, if these are available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HISTORIES = ROOT.parent / "shared" / "data" / "change-histories.jsonl.gz"
 
 
 def simulation() -> ModuleType:
-    """The benchmark, whose simulation this test runs."""
+    """Returns the benchmark module whose simulation this test runs."""
     spec = util.spec_from_file_location("loaded_recrawl", ROOT / "benchmarks" / "recrawl.py")
     assert spec is not None
     assert spec.loader is not None

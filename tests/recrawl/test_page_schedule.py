@@ -1,4 +1,4 @@
-"""What a visit means for a page: changed, unchanged, gone, failed, redirected."""
+"""The effect of a visit on a page's schedule: changed, unchanged, gone, failed, redirected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def visit(one: PageSchedule, known: KnownPage, before: PageState | None, now: in
 
 
 def page(one: PageSchedule, *visits: KnownPage) -> PageState | None:
-    """A page after visits, a day apart."""
+    """Returns the state of a page after visits that are a day apart."""
     state: PageState | None = None
     for number, known in enumerate(visits):
         state = visit(one, known, state, NOW + number * DAY)

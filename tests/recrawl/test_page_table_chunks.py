@@ -1,4 +1,4 @@
-"""Pages that are packed together come out as they were, and small."""
+"""Packed chunks of pages are small, and their pages are unpacked unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Intervals and prices: the budget is met, nothing starves, hosts that are bound by politeness have their own
-price."""
+"""Revisit intervals and prices. The budget is met, no page starves, and hosts that are limited by politeness
+have a price of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of `--revisit` as people write them."""
+"""The rules of `--revisit` in the form that users write."""
 
 from __future__ import annotations
 

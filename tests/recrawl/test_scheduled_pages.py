@@ -1,4 +1,4 @@
-"""The table of known pages across kills, clocks and batches."""
+"""The table of known pages after kills, with clock changes and in batches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def opened(folder: Path, revisit: str = "auto") -> ScheduledPages:
 def see(
     pages: ScheduledPages, folder: Path, number: int, now: int, said: str = "x", status: int = 200
 ) -> None:
-    """Visits so many pages on two hosts."""
+    """Adds the visits of `number` pages on two hosts."""
     inbox = VisitInbox(folder / TABLE_NAME)
     lines = [
         KnownLine(f"https://{HOSTS[n % 2]}/{n}", now, KnownPage(status, f'"{n}"', body=said, said=said))
@@ -101,7 +101,7 @@ def test_links_are_counted_once_a_page_and_shorten_the_interval(tmp_path: Path) 
     known = KnownPage(200, body="x", said="x")
     lines = [KnownLine(f"https://a.example/{n}", NOW, known, links=[leaf]) for n in range(50)]
     inbox.write([*lines, lines[0]])
-    inbox.write(lines[:3])  # a kill came before the claims were settled
+    inbox.write(lines[:3])  # repeated, as after a kill before the claims were settled
     inbox.write([KnownLine(url, NOW, known) for url in names])
     inbox.close()
     while pages.take_visits(NOW):

@@ -1,5 +1,5 @@
-"""The table of known pages in the store: each outcome counts once, whoever dies, and two processes cannot both
-write."""
+"""The table of known pages in the store. Each outcome counts once, even if a process dies, and two processes
+cannot both write."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def seen(numbers: range | list[int], now: int = NOW, said: str = "x") -> list[Kn
 
 
 def facts_of(pages: ScheduledPages) -> dict[int, Any]:
-    """All pages but the order in which hosts got their numbers."""
+    """Returns all pages, without the numbers of their hosts."""
     return {one.id: one._replace(host=0) for one in pages.table.select("")}
 
 
@@ -116,7 +116,7 @@ async def test_inlinks_are_counted_once_and_read_by_the_next_process(store: Stor
     await outcomes.add([first, second])
     await taken(home, pages)
     first.links = numbers[:3]
-    await outcomes.add([first])  # its worker was killed, and another reported it, too
+    await outcomes.add([first])  # reported again by another worker, because the first worker was killed
     await taken(home, pages)
     await home.commit(do)
     home, pages = await opened(store)

@@ -1,4 +1,4 @@
-"""A real store whose clock moves, with schedules in it."""
+"""Fixtures of the scheduler tests: a real store whose clock the test moves, with schedules in it."""
 
 from __future__ import annotations
 

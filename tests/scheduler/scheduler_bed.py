@@ -1,5 +1,5 @@
-"""A bed for schedulers: one in this process on a real store whose clock moves; its crawls replay a folder of
-pages."""
+"""A test bed for schedulers. It runs a scheduler in this process on a real store whose clock the test moves,
+and the crawls replay a folder of pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOST = "https://a.example"
 
 
 class Bed:
-    """A store with schedules, and schedulers that come and go."""
+    """A store with schedules, on which a test starts and stops schedulers."""
 
     def __init__(self, moved: Moved, store: Store, folder: Path) -> None:
         self.moved, self.store, self.folder = moved, store, folder
@@ -39,7 +39,7 @@ class Bed:
     async def add(
         self, name: str = "s", cron: str = "0 * * * *", targets: tuple[str, ...] = (f"{HOST}/",), **more: Any
     ) -> Schedule:
-        """Add a schedule whose clock begins now."""
+        """Adds a schedule whose first period begins now."""
         options = {"archive": str(self.archive), "retries": "none", **more.pop("options", {})}
         outputs = [(str(self.folder / output), False) for output in more.pop("outputs", ("out-{run}.jsonl",))]
         task = ScheduledTask(list(targets), options, outputs, str(self.folder), more.pop("fail_on", None))
@@ -50,7 +50,8 @@ class Bed:
 
     @asynccontextmanager
     async def scheduler(self, at_once: int = 4) -> AsyncIterator[asyncio.Event]:
-        """One that works within the block; it has a connection of its own, as a process has."""
+        """Runs a scheduler for the duration of the block. The scheduler has its own connection to the store,
+        as a separate process would."""
         stop = asyncio.Event()
         store = await open_url(self.moved.url, embedded=False)
         one = loop.Scheduler(
@@ -71,7 +72,7 @@ class Bed:
             await store.close()
 
     async def ended(self, number: int, name: str = "s") -> list[ScheduledRun]:
-        """Wait for so many ended runs; they, in the order of their due times."""
+        """Waits until the given number of runs have ended. Returns them in the order of their due times."""
         for _ in range(1000):
             found = await self.schedules.ended(name)
             if len(found) >= number and not [
@@ -82,7 +83,7 @@ class Bed:
         return sorted(await self.schedules.ended(name), key=lambda run: (run.due, run.part))
 
     async def decided(self, name: str = "s") -> list[ScheduledRun]:
-        """Wait for open runs; they."""
+        """Waits for open runs and returns them."""
         for _ in range(1000):
             if found := await self.schedules.open(name):
                 return found
@@ -90,7 +91,7 @@ class Bed:
         raise AssertionError("nothing became due")
 
     async def heard(self, event: str, times: int = 1) -> dict[str, Any]:
-        """Waits until an event has come a number of times. Returns the facts of the last one."""
+        """Waits until an event has occurred `times` times. Returns the facts of the last occurrence."""
         for _ in range(1000):
             found = [facts for one, facts in self.events if one == event]
             if len(found) >= times:

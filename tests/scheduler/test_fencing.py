@@ -1,4 +1,4 @@
-"""The steps of a run in the store: one leader at a time, and what a former leader still wants to write is
+"""The steps of a run in the store. There is one leader at a time, and writes of a former leader are
 refused."""
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ async def test_a_changed_schedule_is_not_decided_by_what_it_was(bed: Bed) -> Non
 
 
 async def test_a_launch_that_nobody_confirmed_is_made_by_the_next_leader(bed: Bed) -> None:
-    """The leader died after it had taken the run in hand, before or after the launch: one crawl either way."""
+    """The leader died after it had marked the run as launching, before or after the launch itself. In either
+    case there is one crawl."""
     bed.moved.set("2026-11-21T00:59:00Z")
     schedule = await bed.add()
     entry = await bed.schedules.need("s")

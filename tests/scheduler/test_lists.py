@@ -1,5 +1,5 @@
-"""Runs on a fleet whose targets are long lists: a door that is cut off is gone on with, a scheduler that is
-to stop stops."""
+"""Runs on a fleet whose targets are long lists. The scheduler continues an interrupted submission, and a
+scheduler can be stopped during one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ JOB = Job(targets=["long.txt.gz"], settings=Settings(), name="run")
 
 
 async def nothing() -> None:
-    """Confirms."""
+    """A confirmation callback that does nothing."""
 
 
 async def begun(bed: Bed, done: bool) -> Crawls:
-    """A crawl that a door began, whose list is in, or not."""
+    """Begins a crawl whose list of targets is completely added (`done`) or not."""
     crawls = Crawls(bed.store)
     await crawls.begin("run", Spec(JOB.targets), [])
     await crawls.seeded("run")
@@ -54,7 +54,7 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
     await crawls.set("run", "paused")
     await bed.store.client.delete(producer_positions.leases_key("run"))
     await asyncio.sleep(0.2)
-    assert launched == []  # a person paused it
+    assert launched == []  # an operator paused the crawl
     await crawls.set("run", "running")
     await asyncio.wait_for(again.wait(), 10)
     await crawls.set("run", "finished")

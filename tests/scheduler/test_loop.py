@@ -1,5 +1,5 @@
-"""Due times become runs, each exactly once: missed, overlapping, spread, changed and removed while a
-scheduler runs."""
+"""Each due time becomes exactly one run: missed, overlapping, spread, changed and removed while a scheduler
+runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ async def test_a_due_time_is_one_crawl_with_its_own_name_and_output(bed: Bed) ->
     ] == ["a"]
     assert len((bed.folder / "20261121T0400.csv").read_text().splitlines()) == 2
     assert (await Crawls(bed.store).need("s-20261121T0400")).state == "finished"
-    said = list(dict.fromkeys(event for event, _ in bed.events))  # a lead runs out where the clock is moved
+    # without repetitions, because the lead expires when the clock is moved
+    said = list(dict.fromkeys(event for event, _ in bed.events))
     assert said == ["leads", "scheduled", "begun", "ended", "stops"]
 
 
@@ -40,7 +41,7 @@ async def test_a_due_time_is_one_crawl_with_its_own_name_and_output(bed: Bed) ->
     ("missed", "away", "expected"),
     [
         ("run", "03:05", [(2, "missed", 2), (3, "finished", 1)]),
-        # the one on time makes up for the others
+        # the run that is on time makes up for the missed ones
         ("run", "03:00:20", [(2, "missed", 2), (3, "finished", 1)]),
         ("run", "01:10", [(1, "finished", 1)]),
         ("skip", "03:05", [(3, "missed", 3)]),
@@ -151,15 +152,15 @@ async def test_daylight_saving_end_to_end(bed: Bed) -> None:
     await bed.add(cron="30 2 * * *", zone="Europe/Berlin")
     async with bed.scheduler():
         await bed.heard("scheduled")
-        bed.moved.set("2026-03-29T01:00:02Z")  # 03:00 there: 02:30 does not exist
+        bed.moved.set("2026-03-29T01:00:02Z")  # 03:00 local time, because 02:30 does not exist on this day
         await bed.ended(1)
         bed.moved.set("2026-03-29T01:30:30Z")
         await asyncio.sleep(0.3)
         bed.moved.set("2026-10-25T00:29:00Z")
-        await bed.ended(3)  # the missed ones are one record, and one run makes up for them
-        bed.moved.set("2026-10-25T00:30:02Z")  # 02:30 the first time
+        await bed.ended(3)  # the missed times are one record, and one run makes up for them
+        bed.moved.set("2026-10-25T00:30:02Z")  # 02:30 for the first time
         await bed.ended(4)
-        bed.moved.set("2026-10-25T01:30:02Z")  # and the second
+        bed.moved.set("2026-10-25T01:30:02Z")  # 02:30 for the second time
         await asyncio.sleep(0.3)
     runs = [run for run in await bed.ended(0) if run.times == 1 and run.state == "finished"]
     moments = [datetime.fromtimestamp(run.due, UTC).isoformat() for run in runs]
@@ -181,7 +182,8 @@ async def test_daylight_saving_end_to_end(bed: Bed) -> None:
 )
 async def test_what_becomes_of_a_run(bed: Bed, more: dict[str, object], state: str, reason: str) -> None:
     bed.moved.set("2026-11-21T00:59:00Z")
-    if state == "failed" and "options" in more:  # what is right when it is added may be wrong when it runs
+    # a valid option may have become invalid by the time of the run
+    if state == "failed" and "options" in more:
         schedule = await bed.add()
         task = type(schedule.task)(
             schedule.task.targets, {**schedule.task.options, "ca_file": "/nowhere.pem"}, schedule.task.outputs

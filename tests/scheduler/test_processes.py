@@ -1,4 +1,5 @@
-"""Schedulers as processes: one of two killed with kill -9, a wrong clock, the embedded store, the verbs."""
+"""Schedulers as processes: one of two is killed with SIGKILL, a wrong clock, the embedded store, and the
+commands."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from web import Web, preset, serve
 
 
 class Desk:
-    """The command line on one store, and schedulers that are processes."""
+    """Runs the command line on one store, and starts scheduler processes."""
 
     def __init__(self, folder: Path, *where: str) -> None:
         self.folder, self.where = folder, where
@@ -41,7 +42,7 @@ class Desk:
         return json.loads(process.communicate(timeout=60)[0])
 
     def scheduler(self, **more: str) -> subprocess.Popen[str]:
-        """One more scheduler, whose events go to a file."""
+        """Starts one more scheduler, whose events go to a file."""
         env = {
             k: v for k, v in (faked(**more) if more else os.environ).items() if not k.startswith("GOSSAMER_")
         }
@@ -54,7 +55,7 @@ class Desk:
         return process
 
     def events(self, number: int | None = None) -> list[dict[str, Any]]:
-        """What a scheduler said; or all of them."""
+        """Returns the events of one scheduler, or of all schedulers."""
         logs = sorted(self.folder.glob("log*")) if number is None else [self.folder / f"log{number}"]
         return [
             json.loads(line) for log in logs for line in log.read_text().splitlines() if line.startswith("{")
@@ -148,7 +149,8 @@ def test_the_leader_is_killed_in_the_middle_of_a_run_and_the_other_goes_on(
 def test_a_leader_stopped_for_longer_than_its_lead_writes_nothing_over(
     desk: Desk, moved: Moved, web: Web, when: str
 ) -> None:
-    """SIGSTOP of the leader, takeover, SIGCONT: the run is one, however both see it."""
+    """The leader gets SIGSTOP, another scheduler takes over, and the former leader gets SIGCONT. There is one
+    run, whichever scheduler reports on it."""
     moved.set("2026-11-21T03:58:00Z")
     add(desk, web, "nightly", "0 4 * * *", "-o", "{run}.jsonl")
     first = desk.scheduler()
@@ -192,8 +194,8 @@ def test_a_wrong_clock_of_one_machine_changes_nothing(
 
 
 def test_schedules_without_a_server_and_the_verbs(tmp_path: Path, web: Web) -> None:
-    """Embedded: the scheduler runs crawls itself; a schedule added while it runs is heard of; it is stopped
-    gracefully."""
+    """With the embedded store, the scheduler runs the crawls itself, notices a schedule that is added while
+    it runs, and stops gracefully."""
     desk = Desk(tmp_path)
     assert "no schedules yet" in desk("schedule", "list")
     soon = datetime.fromtimestamp(time.time() + 90, UTC)
@@ -253,7 +255,7 @@ def test_the_store_dies_under_an_embedded_scheduler(tmp_path: Path, web: Web) ->
             ("x", "@daily", "https://a.example", "https://b.example", "--spread", "1h", "-o", "out.jsonl"),
             "put {run}",
         ),
-        (("x", "@daily", "https://a.example", "--jitter", "soon"), "--jitter 'soon': it is a time"),
+        (("x", "@daily", "https://a.example", "--jitter", "soon"), "--jitter 'soon': must be a time"),
         (("x", "@daily", "https://a.example", "--missed", "some"), "run, skip, all"),
         (("x", "@daily", "https://a.example", "--missed", "all:0"), "from 1 to 1000"),
         (("x", "@daily", "https://a.example", "--overlap", "both"), "skip, queue"),

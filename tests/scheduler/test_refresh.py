@@ -1,4 +1,4 @@
-"""A schedule with --refresh: its runs share one crawl, and each stores only what changed."""
+"""A schedule with --refresh. All of its runs belong to one crawl, and each run stores only the changes."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ async def test_parts_of_a_spread_schedule_each_have_a_crawl(bed: Bed) -> None:
     ("exists", "waiting", "begun", "expected"),
     [
         (False, 0, 0.0, (False, False)),  # the first run crawls
-        (True, 0, 1e10, (True, True)),  # every later one begins a pass
-        (True, 3, 1e10, (False, True)),  # the last run left URLs waiting: they come first
+        (True, 0, 1e10, (True, True)),  # every later run begins a new pass
+        (True, 3, 1e10, (False, True)),  # the last run left URLs waiting, which come first
         (True, 3, 0.0, (False, False)),  # a scheduler died in the middle of this run
         (True, 0, 0.0, (False, False)),
     ],

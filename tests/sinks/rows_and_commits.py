@@ -1,4 +1,5 @@
-"""Rows for the tests of sinks, and a road in small: a store that commits lengths, and a crash at any step."""
+"""Rows for the tests of sinks, and a small simulated crawl: a store that commits lengths, and a crash at any
+step."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def book(n: int, **changes: Any) -> Row:
 
 
 def loose(n: int, kind: str = "note", **fields: Any) -> Row:
-    """An item that is an untyped dict."""
+    """Returns an item that is an untyped dict."""
     return Row(kind, str(n), {**fields, **ours(kind, str(n), fields)})
 
 
@@ -76,12 +77,12 @@ def ours(kind: str, key: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class Died(BaseException):
-    """The process would be gone here."""
+    """Raised where the simulated process dies."""
 
 
 class Store:
-    """What the store keeps: committed lengths and settled rows, changed together; every earlier state is
-    remembered."""
+    """A simulated store. It commits file lengths and settled rows together, and remembers every earlier
+    state."""
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
@@ -94,15 +95,15 @@ class Store:
         self.done.extend(keys)
 
     def lose(self, commits: int) -> None:
-        """The store lost its last commits (the tail of its log was cut). That of `prepare` is older and
-        stays."""
+        """Undo the last commits, as if the store had lost the tail of its log. The commit of `prepare` is
+        older and stays."""
         while commits and len(self.past) > 1:
             self.lengths, self.done = self.past.pop()
             commits -= 1
 
 
 def crawl(sink: FileSink, store: Store, rows: Sequence[Row], size: int = 2) -> None:
-    """Write all rows that are not settled yet, as the road does it."""
+    """Write all rows that are not settled yet, as a worker does."""
     target = sink.target()
     if target not in store.lengths:
         store.commit(target, sink.prepare(), ())
@@ -119,15 +120,15 @@ def crawl(sink: FileSink, store: Store, rows: Sequence[Row], size: int = 2) -> N
 
 
 def _between() -> None:
-    """The moment between writing and settling."""
+    """Marks the time between writing and settling."""
 
 
 @contextmanager
 def dying(
     at: int, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None] | None = None
 ) -> Iterator[list[int]]:
-    """Die at the `at`-th system call that changes the disk: a write is half done then, all else not done at
-    all."""
+    """Die at the `at`-th system call that changes the disk. A write is half done by then, and any other call
+    has no effect."""
     count = [0]
 
     def hook(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,7 +161,7 @@ def jsonl(path: Path) -> FileSink:
 
 
 def urls(path: Path) -> list[str]:
-    """The URLs of a finished output; raises when a line is broken."""
+    """Returns the URLs of a finished output. Raises an error if a line is broken."""
     data = path.read_bytes()
     assert data.endswith(b"\n")
     if data.startswith(b"{"):
@@ -169,7 +170,7 @@ def urls(path: Path) -> list[str]:
 
 
 def marks(folder: Path) -> bool:
-    """Whether this file system can hold the owner's mark."""
+    """Returns whether this file system can store the owner's mark."""
     probe = folder / "probe"
     probe.touch()
     with probe.open() as file:

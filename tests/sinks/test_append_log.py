@@ -1,4 +1,4 @@
-"""The log of appends: it proves what is ours, and nothing else."""
+"""The log of appends identifies the bytes that the crawl wrote itself, and no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def made(folder: Path, *, store: str = "s", owner: str = "c@1", fresh: bool = Fa
 
 
 def written(folder: Path) -> list[int]:
-    """The lengths after each of three appends."""
+    """Makes three appends and returns the length before them and after each of them."""
     file, lengths = made(folder), [made(folder).prepare()]
     for data in ROWS:
         lengths.append(file.append(lengths[-1], data))
@@ -34,7 +34,7 @@ def test_a_tail_of_ours_is_cut_wherever_a_kill_ended_it(tmp_path: Path, committe
     lengths = written(tmp_path)
     size = lengths[-1] - cut
     if cut == 4096:
-        size -= size % 4096  # where the kernel ends a write
+        size -= size % 4096  # the kernel ends a write at a page boundary
     os.truncate(tmp_path / "out.jsonl", size)
     made(tmp_path).append(lengths[committed], b"")
     assert (tmp_path / "out.jsonl").read_bytes() == b"".join(ROWS[:committed])
@@ -51,7 +51,7 @@ def test_an_output_that_its_store_forgot_is_refused(tmp_path: Path, attributes: 
 
 
 def test_an_output_that_begins_like_another_one_is_no_copy_of_it(tmp_path: Path) -> None:
-    """A pass that visits again forgets the lengths: then both outputs are new to the store."""
+    """A pass with `--refresh` forgets the lengths, so both outputs are new to the store."""
     lengths = written(tmp_path)
     log = AppendLog(tmp_path / "appends.jsonl", "c@1", "s")
     other = ExactFile(str(tmp_path / "other.jsonl"), owner="c@1", log=log)
@@ -106,7 +106,8 @@ def test_another_store_is_noticed_unless_it_is_to_begin_anew(tmp_path: Path) -> 
     written(tmp_path)
     with pytest.raises(SinkError, match="gossamer doctor --repair c "):
         made(tmp_path, store="other", owner="c@2").prepare()
-    assert made(tmp_path, owner="c@2").prepare() == len(b"".join(ROWS))  # the same store was told to forget
+    # the same store, which has deleted the crawl
+    assert made(tmp_path, owner="c@2").prepare() == len(b"".join(ROWS))
     assert made(tmp_path, store="other", owner="c@3", fresh=True).prepare() == len(b"".join(ROWS))
 
 

@@ -1,4 +1,4 @@
-"""Columns are known before the first row."""
+"""The columns of an output are known before its first row."""
 
 from __future__ import annotations
 

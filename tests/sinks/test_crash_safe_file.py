@@ -1,4 +1,5 @@
-"""Plain files stay exact: killed anywhere, cut again, shared by processes."""
+"""Plain files stay exact when a writer is killed at any point, when a tail is cut, and when processes share a
+file."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def test_killed_at_every_step_nothing_is_lost_or_twice(
                 break
         crawl(make(path), store, ROWS)
         assert urls(path) == URLS, at
-    assert died > 12  # prepare, four batches of writing, syncing and settling
+    assert died > 12  # prepare, and four batches with a write, an fsync and a settle
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
@@ -69,7 +70,7 @@ def test_a_real_kill_between_write_and_settle(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == -9
-    assert len(urls(path)) == 2  # the tail is there, and does not count
+    assert len(urls(path)) == 2  # the uncommitted tail is in the file, but does not count
     sink, length = jsonl(path), int(run.stdout)
     length = sink.append(length, [page(2), page(3)])
     assert urls(path) == [URLS[0], URLS[2], URLS[3]]
@@ -92,7 +93,7 @@ def test_two_processes_in_turn_share_one_file(tmp_path: Path) -> None:
     for n, row in enumerate(ROWS):
         length = (one, two)[n % 2].append(length, [row])
     one.close(length)
-    length = two.append(length, [page(9)])  # the other still writes
+    length = two.append(length, [page(9)])  # the other process still writes
     two.close(length)
     assert urls(tmp_path / "out") == [*URLS, "http://a.test/9"]
 
@@ -115,7 +116,7 @@ def test_overwrite_empties(tmp_path: Path) -> None:
     assert sink.prepare() == 0
     assert path.read_bytes() == b""
     sink.append(0, ROWS[:1])
-    again = JsonLines(str(path), overwrite=True)  # a resumed crawl prepares nothing
+    again = JsonLines(str(path), overwrite=True)  # a resumed crawl does not call prepare
     again.append(path.stat().st_size, ROWS[1:2])
     assert urls(path) == URLS[:2]
 

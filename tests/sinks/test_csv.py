@@ -1,4 +1,4 @@
-"""CSV: RFC 4180, one header, no formula, columns that stay."""
+"""CSV output: RFC 4180, one header, no formulas, stable columns."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_formulas_are_text(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_numbers_and_telephone_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
-    """Seen red: each had a quote before it."""
+    """Before the fix, each value got a leading quote."""
     row = written(tmp_path / "out.csv", [book(1, title=text, upc=text)])[0]
     assert (row["title"], row["upc"]) == (text, text)
     assert unguarded(text) == text
@@ -136,7 +136,7 @@ def test_one_header_in_all(tmp_path: Path) -> None:
     length = sink.append(sink.prepare(), ())
     assert length == 0
     length = sink.append(length, [book(1)])
-    sink.append(0, [book(2)])  # the first batch once more, without stale rows
+    sink.append(0, [book(2)])  # writes the first batch again, without stale rows
     length = path.stat().st_size
     sink.close(sink.append(length, [book(3)]))
     later = Csv(str(path), BOOK)
@@ -182,7 +182,7 @@ def test_untyped_items_have_the_columns_of_the_first_rows(tmp_path: Path) -> Non
         "_extra",
     ]
     assert [(row["a"], row["b"], row["_extra"]) for row in rows] == [("'=1", "[1]", ""), ("", "", '{"B":2}')]
-    later = Csv(str(path), None)  # another run: what comes later has no column
+    later = Csv(str(path), None)  # a later run cannot add columns
     later.close(later.append(later.prepare(), [loose(3, a=3, d="x")]))
     with path.open(newline="") as file:
         row = list(csv.DictReader(file))[-1]
@@ -204,7 +204,7 @@ def test_a_header_that_did_not_stay_is_not_believed(tmp_path: Path) -> None:
     path = str(tmp_path / "out.csv")
     one, other = Csv(path, None), Csv(path, None)
     one.prepare()
-    one.append(0, [loose(1, a=1)])  # not committed: another process wrote meanwhile
+    one.append(0, [loose(1, a=1)])  # not committed before another process wrote
     length = other.append(0, [loose(2, b="twenty-two")])
     one.close(one.append(length, [loose(1, a=1)]))
     with open(path, newline="") as file:
@@ -214,11 +214,11 @@ def test_a_header_that_did_not_stay_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_field_that_was_not_declared_is_not_dropped(tmp_path: Path) -> None:
     row = book(1)
-    row.data["colour"] = "red"  # as a step does
+    row.data["colour"] = "red"  # as a step may do
     (found,) = written(tmp_path / "out.csv", [row])
     assert found["_extra"] == '{"colour":"red"}'
     old = tmp_path / "old.csv"
-    # of a gossamer whose items had no such column
+    # written by a gossamer whose items had no such column
     old.write_text(",".join(column.name for column in BOOK) + "\r\n")
     assert len(written(old, [book(1)])) == 1
     with pytest.raises(SinkError, match="no column colour"):

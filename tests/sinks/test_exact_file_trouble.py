@@ -1,4 +1,5 @@
-"""Plain files in bad company: changed by somebody else, a full disk, places that cannot be written."""
+"""Plain files under bad conditions: changed by other programs, a full disk, and paths that cannot be
+written."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def test_a_file_that_somebody_changed_is_exit_20(change: Callable[[Path], None],
     assert raised.value.exit_code == 20
     assert str(path) in str(raised.value)
     assert "\n" not in str(raised.value)
-    assert (path.read_bytes() if path.exists() else None) == before  # and nothing of theirs was touched
+    assert (path.read_bytes() if path.exists() else None) == before  # the foreign file is unchanged
 
 
 @pytest.mark.parametrize("change", [shorten, shift, Path.unlink], ids=lambda change: change.__name__)
@@ -105,7 +106,7 @@ def test_what_stood_before_the_crawl_is_never_cut(tmp_path: Path) -> None:
     sink = jsonl(path)
     sink.prepare()
     with pytest.raises(SinkError, match="before this crawl"):
-        sink.append(0, ROWS[:1])  # prepared, but the length was not kept
+        sink.append(0, ROWS[:1])  # prepared, but the store lost the length
     assert path.read_bytes() == b'{"url": "old"}\n'
 
 
@@ -134,7 +135,7 @@ def test_a_full_disk_leaves_nothing_half_written(
         calls.append(offset)
         if len(calls) > 1:
             raise OSError(code, os.strerror(code))
-        return real(fd, bytes(data)[:10], offset)  # some of it still fits
+        return real(fd, bytes(data)[:10], offset)  # a part of the data still fits
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
@@ -190,7 +191,7 @@ def test_a_refused_file_is_a_sink_error(tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(os, "open", refuse)  # root may write anywhere
+    monkeypatch.setattr(os, "open", refuse)  # patched, because root may write anywhere
     with pytest.raises(SinkError, match="Permission denied"):
         jsonl(tmp_path / "out").prepare()
 

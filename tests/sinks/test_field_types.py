@@ -1,5 +1,5 @@
-"""Outputs that an earlier gossamer began continue with its types, and nothing that is the same counts as
-changed."""
+"""Outputs that an earlier gossamer started continue with their types, and an equal value never counts as a
+change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EARLIER = (
     Column("at", "time"),
     *OURS,
 )
-"""Columns whose types in Parquet are those of the commit before."""
+"""Columns with the types that the previous version used in Parquet."""
 
 
 def pot(n: int) -> Row:
@@ -76,7 +76,7 @@ def test_a_journal_that_an_earlier_gossamer_left_becomes_a_part_of_today(tmp_pat
 
 
 def test_types_of_parquet_are_those_of_the_class(tmp_path: Path) -> None:
-    """Seen red: string, string, decimal128(38, 9)."""
+    """Before the fix, the types were string, string, decimal128(38, 9)."""
     parquet(tmp_path / "a", COLUMNS, pot(1))
     schema = pyarrow.parquet.read_table(tmp_path / "a").schema
     assert [str(schema.field(name).type) for name in ("day", "sizes", "price", "at")] == [
@@ -135,7 +135,7 @@ def test_an_item_of_an_earlier_gossamer_is_not_written_anew(tmp_path: Path) -> N
 
 
 def test_a_sqlite_decimal_is_never_rounded_in_silence(tmp_path: Path) -> None:
-    """Seen red: 0.123456789012346 in the column, and nothing else."""
+    """Before the fix, the column contained 0.123456789012346 and nothing was reported."""
     price, told = Decimal("0.12345678901234567890"), []
     sink = Sqlite(
         str(tmp_path / "a.sqlite"),
@@ -161,7 +161,7 @@ def test_a_sqlite_decimal_is_never_rounded_in_silence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["parquet", "sqlite"])
 def test_export_keeps_types(form: str, tmp_path: Path) -> None:
-    """Seen red: every field was in `_extra` of Parquet."""
+    """Before the fix, `_extra` of Parquet contained every field."""
     spec = str(tmp_path / "a.parquet")
     (tmp_path / "a.pot.parquet").mkdir()
     parquet(tmp_path / "a.pot.parquet", COLUMNS, pot(1), pot(2))

@@ -1,5 +1,5 @@
-"""Files that are there already and are not ours, or hold something else: told before the first row; a row
-that they refuse is kept."""
+"""Existing files of other programs, or with other content, are reported before the first row. A row that such
+a file refuses is stored as rejected."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def test_half_a_surrogate_pair_is_the_same_in_all_stores(tmp_path: Path) -> None
         sink.upsert([row])
     sink.close()
     assert base(path, "SELECT _key, v, w FROM note") == [("k�", "�", "b")]
-    assert base(path, "SELECT _key FROM _history") in ([("k�",)], [])  # said twice at one moment: no history
+    # two rows with the same time make no history
+    assert base(path, "SELECT _key FROM _history") in ([("k�",)], [])
 
 
 def test_numbers_read_back_as_they_were() -> None:
@@ -140,7 +141,7 @@ def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
         if fine:
             sink.close(length := sink.append(sink.prepare(), [loose(1, v=1)]))
         else:
-            # a new crawl; one that goes on
+            # by a new crawl, and by a resumed one
             for again in (sink.prepare, lambda sink=sink: sink.append(length, ())):
                 with pytest.raises(SinkError, match="column v is int64, the items' is string"):
                     again()
@@ -162,6 +163,6 @@ def test_a_file_that_is_no_whole_warc_is_told_at_once(tmp_path: Path, there: byt
     sink = Warc(str(path), overwrite=True)
     sink.close(sink.append(sink.prepare(), [raw(1)]))
     again = Warc(str(path))
-    (tmp_path / "a.cdxj").unlink()  # it may have come from elsewhere
+    (tmp_path / "a.cdxj").unlink()  # the WARC file may have been copied from elsewhere
     again.close(again.append(again.prepare(), [raw(2)]))
     assert len((tmp_path / "a.cdxj").read_text().splitlines()) == 2

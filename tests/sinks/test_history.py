@@ -1,4 +1,4 @@
-"""Upsert and history: the table of `sinks.history`, and that SQLite keeps to it."""
+"""Upserts and history: the table of `sinks.history`, and SQLite's conformance to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE = ItemState("a", DAYS[1], DAYS[1], DAYS[1])
         (None, "a", 1, ONE),
         (ONE, "a", 2, ONE),
         (ONE, "b", 2, ItemState("b", DAYS[1], DAYS[2], DAYS[2])),
-        (ONE, "b", 0, ONE),  # older than what is known
+        (ONE, "b", 0, ONE),  # older than the stored state
         (ONE._replace(deleted_at=DAYS[3]), "a", 2, ONE._replace(deleted_at=DAYS[3])),
         (ONE._replace(deleted_at=DAYS[3]), "a", 4, ItemState("a", DAYS[1], DAYS[4], DAYS[1])),
         (ONE._replace(deleted_at=DAYS[3]), "b", 4, ItemState("b", DAYS[1], DAYS[4], DAYS[4])),
@@ -84,7 +84,7 @@ def test_sqlite_writes_nothing_for_what_did_not_change_and_keeps_what_did(tmp_pa
     sink.upsert([at(2, 1), at(2, 2)])
     assert sink._connect().total_changes == before
     sink.upsert([at(3, 1, title="new", price=None)])
-    sink.upsert([at(3, 1, title="new", price=None), at(2, 1)])  # said twice, and what is older
+    sink.upsert([at(3, 1, title="new", price=None), at(2, 1)])  # repeats a row and adds an older one
     assert ask(
         path, "SELECT title, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM book ORDER BY _key"
     ) == [
@@ -97,7 +97,7 @@ def test_sqlite_writes_nothing_for_what_did_not_change_and_keeps_what_did(tmp_pa
     sink.gone([("http://a.test/1", DAYS[4]), ("http://a.test/other", DAYS[4])])
     sink.gone([("http://a.test/1", DAYS[5])])
     assert ask(path, "SELECT _key, _deleted_at FROM book ORDER BY 1") == [("1", DAYS[4]), ("2", None)]
-    sink.upsert([at(6, 1, title="new", price=None)])  # it is back, as it was
+    sink.upsert([at(6, 1, title="new", price=None)])  # the item is back, unchanged
     assert ask(path, "SELECT _seen_at, _changed_at, _deleted_at FROM book WHERE _key = '1'") == [
         (DAYS[6], DAYS[3], None)
     ]

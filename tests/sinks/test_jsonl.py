@@ -1,4 +1,4 @@
-"""JSON lines: what is written reads back, and nothing odd holds up a batch."""
+"""JSON lines: rows read back as they were written, and no unusual value blocks a batch."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_pages_and_items_share_one_file(tmp_path: Path) -> None:
 
 def test_stdout_writes_at_once_and_whole() -> None:
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)  # as some shells leave it
+    os.set_blocking(writer, False)  # as some shells leave the pipe
     sink = Stdout(writer)
     sink.prepare()
     sink.upsert([page(1), page(2)])
@@ -154,7 +154,7 @@ def test_stdout_on_a_full_disk() -> None:
 
 
 class Size(Enum):
-    """A value that a user's item may have."""
+    """A value that an item of a user may contain."""
 
     SMALL = "s"
 

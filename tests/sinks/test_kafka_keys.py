@@ -1,4 +1,4 @@
-"""What `?key=` makes the key of a row's message, without brokers."""
+"""The message keys that `?key=` produces, without a broker."""
 
 from __future__ import annotations
 

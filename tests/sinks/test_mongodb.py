@@ -1,4 +1,4 @@
-"""How a document of MongoDB is written over one that is there, without a server."""
+"""The update of an existing MongoDB document, without a server."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_only_what_all_rows_write_over_is_not_asked_for() -> None:
 
 
 def test_a_document_begins_with_its_id_whatever_its_item_begins_with() -> None:
-    """The driver takes a document whose first name begins with $ for an update."""
+    """The driver treats a document whose first name begins with $ as an update."""
     assert [*to_document(to_number, loose(1, **{"$set": 1}), None)][:2] == ["_id", "$set"]
 
 
 def test_decimals_are_decimal128_and_34_digits_at_most() -> None:
-    """FerretDB 1, which the other tests run against, has no decimals: this is for servers that have them."""
+    """For servers with decimals, because FerretDB 1, which the other tests use, has none."""
     from bson import BSON, Decimal128
 
     value = Decimal("1234567890.012345678901234567890123")

@@ -1,4 +1,4 @@
-"""Whole pages in real stores of objects: all of them there, once, whatever is killed and when."""
+"""Page archives in real object stores contain each page once, even if a process is killed at any time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = [raw(n) for n in range(40)]
 
 @pytest.fixture(scope="module", params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Objects]:
-    """Each store in its turn."""
+    """Each of the object stores in turn."""
     kind = STORES[request.param]
     if not list(CACHE.glob(f"{kind.name}-*/ready")):
         if os.environ.get("CI") == "true":
@@ -46,7 +46,7 @@ def sink(url: str, path: Path, plain: bool, **options: object) -> ObjectStoreArc
 
 
 def fetched(url: str, path: Path) -> Path:
-    """All that is there, on the disk."""
+    """Downloads all objects to the disk."""
     away = ObjectFolder(url)
     for name, size in away.names():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def fetched(url: str, path: Path) -> Path:
 
 
 def answers(path: Path) -> list[str]:
-    """The URLs of all that was kept; digests are checked."""
+    """Returns the URLs of all archived answers, after a check of their digests."""
     found = []
     for file in sorted(path.glob("*.warc.gz")):
         with file.open("rb") as opened:
@@ -110,7 +110,7 @@ def test_what_hdfs_forbids_as_its_nodes_begin_may_pass(tmp_path: Path, store: Ob
     said, deadline = "", time.monotonic() + 120
     while "WebHdfsError" not in said:
         assert time.monotonic() < deadline, said
-        with pytest.raises(OSError) as raised:  # never SinkError, which ends a crawl
+        with pytest.raises(OSError) as raised:  # never SinkError, which would end the crawl
             ObjectFolder(store.url).send(str(tmp_path / "one"), "one")
         said = str(raised.value)
     assert "PermissionDenied" in said

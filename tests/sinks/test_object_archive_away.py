@@ -1,5 +1,5 @@
-"""A store of objects that is away when a crawl begins, or ends: waited for, as stores of rows are; a stop is
-obeyed meanwhile."""
+"""An object store that is unreachable when a crawl begins or ends. The crawl waits for it, as for a store of
+rows, and still reacts to a stop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = 12
 
 
 def said_so(door: subprocess.Popen[str]) -> str:
-    """Waits for the line that says what is waited for."""
+    """Waits for the log line that names the store that the crawl waits for."""
     assert door.stderr is not None
     while "waiting for it" not in (line := door.stderr.readline()):
         assert line, "it ended"

@@ -1,4 +1,4 @@
-"""The outputs of a crawl together: page records and items apart, no file twice."""
+"""The outputs of a crawl together: page records and items are separate, and no two outputs share a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROWS = [page(1), ITEM]
 
 
 def written(files: Sequence[FileOutput]) -> dict[str, list[str]]:
-    """Which kinds of rows go to which file."""
+    """Returns the kinds of the rows that go to each file."""
     found: dict[str, list[str]] = {}
     for output in files:
         for sink, rows in output.route(ROWS):
@@ -114,7 +114,7 @@ def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
         for output in files
         for sink, rows in output.route([*ROWS, other])
     }
-    assert found == {"all.jsonl": ["1", "2"], "own.book.csv": ["1"]}  # page records only with --pages
+    assert found == {"all.jsonl": ["1", "2"], "own.book.csv": ["1"]}  # page records require --pages
     table.prepare()
     table.upsert([*ROWS, other])
     table.close()

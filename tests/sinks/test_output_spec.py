@@ -1,4 +1,4 @@
-"""What stands after -o: the format, the files, and clear lines for the rest."""
+"""The value of -o: the format, the files, and a clear error line for anything else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""Sinks of the user's own: in a site file, by module, by entry point."""
+"""Sinks written by the user: in a site file, by module, by entry point."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_an_installed_sink_is_named_by_its_scheme(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_mistakes_are_named(spec: str, error: type[Exception], reason: str | None, tmp_path: Path) -> None:
-    if reason is None:  # found when the sink is opened
+    if reason is None:  # reported when the sink is opened
         sink = open_output(spec, {}, folder=str(tmp_path))
         assert isinstance(sink, OwnSink)
         with pytest.raises(SinkError, match="python://json:loads: __init__: JSONDecodeError"):

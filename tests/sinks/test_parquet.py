@@ -1,4 +1,4 @@
-"""Parquet: a folder of closed parts, exact across any kill at any step."""
+"""Parquet output: a folder of closed parts, exact after a kill at any step."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_killed_at_every_step_nothing_is_lost_or_twice(
             except Died:
                 died += 1
                 if path.exists() and any(name.endswith(".parquet") for name in names(path)):
-                    assert set(urls(path)) <= set(URLS)  # a reader sees whole parts at any time
+                    assert set(urls(path)) <= set(URLS)  # a reader sees only whole parts at any time
             else:
                 break
         crawl(folder(path, keep=keep), store, ROWS)
@@ -126,7 +126,7 @@ def test_a_killed_process_that_turned_the_part(tmp_path: Path) -> None:
     path = tmp_path / "out"
     one, two = folder(path, part_bytes=1), folder(path, part_bytes=1)
     length = two.append(one.prepare(), ROWS[:2])
-    two.append(length, ROWS[2:4])  # closes the part, writes, is killed before the commit
+    two.append(length, ROWS[2:4])  # closes the part, writes, and is killed before the commit
     length = one.append(length, ROWS[2:3])
     one.close(length)
     assert urls(path) == URLS[:3]

@@ -1,4 +1,5 @@
-"""The journal of a Parquet folder: lines and Arrow batches in turn, as few or many rows came at once."""
+"""The journal of a Parquet folder. It contains lines after small batches of rows and Arrow batches after
+large ones."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def test_a_batch_that_is_not_whole_is_left_out_by_the_next_crawl(less: int, tmp_
     out = sink(path)
     first = out.append(out.prepare(), [*pages(0, 3)])
     second = out.append(first, pages(3, MANY))
-    # -1: within the line that says its length
+    # -1: within the line that contains the batch's length
     os.truncate(journal(path), second - less if less > 0 else first + 3)
     later = sink(path, owner="crawl@2")
     later.close(later.prepare())
@@ -153,7 +154,7 @@ def test_what_was_written_before_with_other_columns_is_kept_when_a_crawl_goes_on
 
 
 def test_numpy_is_not_needed(tmp_path: Path) -> None:
-    """Users have pyarrow without it; here another package brings it."""
+    """Users may have pyarrow without numpy. In the tests another package installs numpy."""
     code = """
 import sys
 sys.modules["numpy"] = None

@@ -1,4 +1,4 @@
-"""Rows that fit typed columns."""
+"""Rows that are adapted to typed columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kept rows: a file of frames that gives back every row exactly, whatever ended the process that wrote it."""
+"""Rows in the data folder: a file of frames that returns every row exactly, even if the writing process
+died."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files that several processes of a crawl write in turns, while the store may forget the last commits, of
-whomever."""
+"""Files that several processes of a crawl write in turn, while the store may lose the last commits of any
+process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _parts(folder: Path) -> list[str]:
 
 
 def _loose(path: Path) -> list[str]:
-    """Each field in the column of its name, or in `_extra`."""
+    """Returns the keys of the rows whose field is in the column of its name or in `_extra`."""
     rows = list(csv.DictReader(path.read_text().splitlines(), strict=True))
     return [
         row["_key"]

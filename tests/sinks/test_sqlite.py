@@ -1,4 +1,4 @@
-"""SQLite: tables by kind, upserts, several writers, wider tables, full disks."""
+"""SQLite output: a table per kind, upserts, several writers, new columns, full disks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_batch_is_whole_or_not_at_all(tmp_path: Path) -> None:
             sink.upsert([book(2), book(3), loose(1)])
         ask(path, "DROP TRIGGER no")
         assert ask(path, "SELECT upc FROM book") == [("1",)]
-        sink.upsert([book(2), book(3), loose(1)])  # and the connection goes on
+        sink.upsert([book(2), book(3), loose(1)])  # the connection still works
     assert ask(path, "SELECT count(*) FROM book") == [(3,)]
 
 
@@ -105,7 +105,7 @@ def test_columns_of_untyped_items_come_as_they_come(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
     with opened(path) as sink, opened(path) as other:
         sink.upsert([loose(1, a=1, b=[1]), loose(2, A="x", **{"=y": 2})])
-        other.upsert([loose(1, c=1.5)])  # another process: what it does not say is gone
+        other.upsert([loose(1, c=1.5)])  # another process: fields that its row lacks are removed
         sink.upsert([loose(3, a=3)])
     assert ask(path, "SELECT _key, a, b, c, _extra FROM note ORDER BY 1") == [
         ("1", None, None, 1.5, None),
@@ -186,7 +186,7 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
 def test_a_new_file_is_opened_while_another_process_writes_to_it(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN IMMEDIATE")  # not yet WAL: the change of mode is refused at once, not waited for
+    other.execute("BEGIN IMMEDIATE")  # not yet WAL, so the change of mode fails at once instead of waiting
     later = threading.Timer(0.2, other.execute, ("COMMIT",))
     later.start()
     with opened(path) as sink:
@@ -275,6 +275,6 @@ def test_what_a_killed_process_left_is_folded_into_the_file(tmp_path: Path) -> N
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code, str(path)], check=False, env=env)
     assert path.with_name("out.sqlite-wal").exists()
-    Sqlite(str(path), {}).close()  # as the door does at the end
+    Sqlite(str(path), {}).close()  # as the main process does at the end
     assert [file.name for file in tmp_path.iterdir()] == ["out.sqlite"]
     assert ask(path, "SELECT _key, a FROM note") == [("1", 1)]

@@ -1,4 +1,5 @@
-"""SQLite: which columns a row that is written again has, and which are others'."""
+"""The columns that SQLite overwrites when a row is written again, and the foreign columns that it leaves
+alone."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_a_row_that_is_written_again_is_as_its_item_is_now(tmp_path: Path) -> No
     with opened(path) as sink:
         later = book(1, stock=4)
         later.data["_seen_at"] = "2024-05-02T12:00:00.000Z"
-        sink.upsert([later, book(2), book(3)])  # the second did not change
+        sink.upsert([later, book(2), book(3)])  # the second row did not change
     assert ask(path, "SELECT upc, old, mine, note, twice FROM book ORDER BY 1") == [
         ("1", None, "yes", "good", 8),
         ("2", "x", "yes", "good", 0),

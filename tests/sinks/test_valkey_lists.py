@@ -1,4 +1,4 @@
-"""Rows in lists of a Valkey, named by a field of the row, on a real server."""
+"""Rows in lists of a real Valkey, where a field of the row gives the name of the list."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_name_of_a_list_contains_fields(
     )
     assert sink.open() == 0
     assert sink.send(0, 10, rows[:3]) == 10
-    assert sink.send(0, 10, rows[:3]) == 10  # repeated after a kill: each row counts once
+    assert sink.send(0, 10, rows[:3]) == 10  # repeated after a kill, but each row counts once
     assert sink.send(10, 20, rows[3:]) == 20
     sink.drop()
     assert lists(valkey_url) == names

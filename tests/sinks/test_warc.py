@@ -1,4 +1,5 @@
-"""WARC output: readable by others, exact across any kill at any step, and read back as it was."""
+"""WARC output: other programs can read it, it is exact after a kill at any step, and it reads back
+unchanged."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def files(path: Path) -> list[Path]:
 
 
 def responses(path: Path) -> list[str]:
-    """The URLs of all answers, as warcio reads them, digests checked."""
+    """Returns the URLs of all answers, as read by warcio with a check of the digests."""
     found = []
     for file in files(path):
         with file.open("rb") as opened:
@@ -119,7 +120,7 @@ def test_killed_at_every_step_nothing_is_lost_or_twice(
 
 
 def indexed(path: Path) -> list[str]:
-    """The URLs of the indexes; each offset leads to its record."""
+    """Returns the URLs of the indexes, after a check that each offset leads to its record."""
     found = []
     for index in path.glob("*.cdxj"):
         lines = index.read_text().splitlines()
@@ -172,7 +173,8 @@ def test_what_the_journal_lost_with_the_power_is_read_out_of_the_file(lost: str,
 
 
 def told(index: Path) -> list[str]:
-    """The lines of an index but for the sizes and places: ids differ, and so does what they pack to."""
+    """Returns the lines of an index without sizes and offsets, which differ because the record ids compress
+    differently."""
     return [re.sub(r'"(length|offset)":"\d+"', "", line) for line in index.read_text().splitlines()]
 
 
@@ -197,7 +199,7 @@ def test_it_is_read_back_as_it_was(index: str, tmp_path: Path) -> None:
         raw(24, b"posted", asked=RequestContext(method="POST", body="a=1")),
     ][: -1 if index else None]
     path, beside = written(tmp_path / "o.warc.gz", rows), tmp_path / "o.cdxj"
-    if index == "wrong":  # lengths that are none
+    if index == "wrong":  # lengths that are wrong
         beside.write_bytes(re.sub(rb'"length":"\d(\d+)"', rb'"length":"\1"', beside.read_bytes()))
     elif not index:
         beside.unlink()
@@ -252,7 +254,7 @@ def test_an_answer_304_is_a_revisit_and_the_page_stays(by_index: bool, tmp_path:
 
 
 def heads(path: Path) -> list[tuple[str, str]]:
-    """Kind and URL of all answers."""
+    """Returns the type and the URL of all answers."""
     with path.open("rb") as file:
         return [
             (row.rec_type, row.rec_headers.get_header("WARC-Target-URI"))
@@ -265,7 +267,7 @@ def test_a_body_whose_record_was_cut_is_not_referred_to(tmp_path: Path) -> None:
     one = sink(tmp_path / "o.warc.gz")
     base = one.prepare()
     one.append(base, [raw(1, b"lost"), raw(2, b"kept")])
-    # the claim of 1 was somebody else's by then
+    # another process had the claim of row 1 by then
     one.close(one.append(base, [raw(2, b"kept"), raw(3, b"lost")]))
     assert [kind for kind, _ in heads(tmp_path / "o.warc.gz")] == ["response", "response"]
 

@@ -1,4 +1,4 @@
-"""WARC: what several processes write to one output, and several outputs of one process."""
+"""WARC output of several processes to one file, and of one process to several outputs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sinks.test_warc import files, heads, raw, responses, sink
 
 
 def test_a_body_that_was_cut_is_written_again_where_others_wrote_since(tmp_path: Path) -> None:
-    """No claim of the batch was ours any more, so nothing follows; then comes another process, and only then
-    we again."""
+    """The process has lost all claims of its batch, so the batch is cut. Another process writes, and then the
+    first process writes again."""
     path, rows = tmp_path / "o.warc.gz", [raw(n, b"same %d" % (n // 2) * 99) for n in range(1, 5)]
     one, other = sink(path), sink(path)
     length = one.append(one.prepare(), [])
@@ -52,7 +52,7 @@ def test_two_outputs_name_their_own_records(tmp_path: Path) -> None:
 
 
 def test_a_body_is_written_again_where_the_store_forgot_its_commit(tmp_path: Path) -> None:
-    """The commit of 2 is lost, another process writes there, and what it writes is longer."""
+    """The store loses the commit of row 2, and another process writes a longer batch at that place."""
     path, one, other = (where := tmp_path / "o.warc.gz"), sink(where, most=1 << 30), sink(where, most=1 << 30)
     length = one.append(one.prepare(), [raw(1, b"kept")])
     one.append(length, [raw(2, b"lost")])
@@ -70,7 +70,7 @@ def test_a_body_is_written_again_where_the_store_forgot_its_commit(tmp_path: Pat
 )
 @settings(max_examples=60, deadline=None)
 def test_a_revisit_names_a_record_that_is_there(turns: list[tuple[int, list[int], int]], most: int) -> None:
-    """Three processes take turns; after each the store forgets its last commits, of whomever."""
+    """Three processes take turns. After each turn the store loses its last commits, of any process."""
     with TemporaryDirectory() as folder:
         sinks, count = [sink(Path(folder, "o.warc.gz"), most=most) for _ in range(3)], 0
         lengths = [sinks[0].prepare()]

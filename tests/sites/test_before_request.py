@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`@site.before`: a function that is called with each request just before it is sent."""
+"""Tests of `@site.before`, a function that is called with each request just before it is sent."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_request_is_signed_just_before_it_is_sent(room: Path) -> None:
             seen.append((self.path, good))
             if not good:
                 return self._answer(403, b"")
-            if len(seen) == 2:  # the next try has a new nonce
+            if len(seen) == 2:  # the next try must have a new nonce
                 return self._answer(500, b"")
             page = int(self.path.partition("page=")[2].partition("&")[0])
             return self._answer(200, json.dumps({"page": page, "next": page + 1 if page < 4 else 0}).encode())

@@ -1,4 +1,4 @@
-"""`check` and `new`: saved pages and what is expected of them."""
+"""Tests of the commands `check` and `new`: saved pages and the results expected from them."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(meta.carry["n"] for meta in metas) == [0, 1, 2]
     failed.keep(
         page(b"new", url="https://a.example/../0"), Request("https://a.example/"), "again"
-    )  # the last one of a URL
+    )  # the newest page of a URL replaces the older one
     assert [read_saved_page(file)[1].why for file in kept].count("again") == 1
 
 

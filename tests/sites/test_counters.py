@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`page.count(...)`: counters of page functions and steps."""
+"""Tests of `page.count(...)`, the counters of page functions and steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/sites.md: its words are those of Site, its site files work."""
+"""The names in docs/sites.md are those of Site, and the site files in that page work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a user's code raises is kept as an error of its page, item or log-in; Ctrl-C alone is not."""
+"""Any exception of a user's code, except for Ctrl-C, is stored as an error of its page, item or log-in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mug(Item, key="name"):
 
 
 class Hostile:
-    """A value that raises whatever it is asked for."""
+    """A value whose methods raise an exception of the given kind."""
 
     def __init__(self, kind: type[BaseException]) -> None:
         self.kind = kind
@@ -95,7 +95,7 @@ def test_values_that_raise_and_errors_that_do_not_say_why(kind: type[BaseExcepti
 
     one = site()
     one.site.page(name="f")(raises)
-    assert run(one, view()).detail.endswith("Odd: it does not say why")
+    assert run(one, view()).detail.endswith("Odd: it gives no reason")
 
 
 @pytest.mark.parametrize("kind", RAISED)
@@ -119,7 +119,7 @@ async def test_the_steps_of_a_log_in(kind: type[BaseException], at: str) -> None
             yield "https://club.example/in"
             if at == "second":
                 raise kind("so")
-            yield 5  # no request: it is closed
+            yield 5  # not a request, so the generator is closed
         finally:
             if at == "end":
                 raise kind("so")

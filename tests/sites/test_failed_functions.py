@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`@site.failed`: a function for URLs that failed for good."""
+"""Tests of `@site.failed`, a function for URLs that have failed for good."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What somebody hears whose site file cannot read a page: file, line, error, and how to try again without
-fetching."""
+"""The report when a site file cannot read a page: the file, the line, the error, and the command that tries
+again without a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def listing(page):
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """A page with two links to pages without a headline."""
+    """A page with two links to pages without a heading."""
 
     def do_GET(self) -> None:
         body = b"<h1>T</h1><a href=/1>1</a><a href=/2>2</a>" if self.path == "/" else b"<p>none"
@@ -38,7 +38,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_site_keeps_its_items_itself(tmp_path: Path, web: str) -> None:
     assert json.loads(err[-1])["outputs"] == ["own.jsonl"]
     rows = [json.loads(line) for line in (tmp_path / "own.jsonl").read_text().splitlines()]
     assert sorted(row["_site"] for row in rows) == ["a", "b", "b"]
-    assert gossamer(tmp_path, "try", f"{web}/", "--site", "a.py")[0] == 0  # it keeps nothing
+    assert gossamer(tmp_path, "try", f"{web}/", "--site", "a.py")[0] == 0  # `try` saves no pages
     gossamer(tmp_path, "crawl", "a.py", "--delay", "0", "-o", "more.jsonl")
     assert [len((tmp_path / f"{name}.jsonl").read_text().splitlines()) for name in ("own", "more")] == [4, 1]
 
@@ -217,7 +217,7 @@ def test_a_site_without_seeds_says_where_they_are_written(tmp_path: Path) -> Non
     assert gossamer(tmp_path, "crawl", "a.py") == (
         2,
         "",
-        ["gossamer: a.py names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"],
+        ["gossamer: a.py names no seeds: write Site(..., seeds=[URL]), or give a URL after the file"],
     )
 
 

@@ -1,4 +1,4 @@
-"""What a host's sites want of a crawl, as values."""
+"""The settings that the sites of a host require from a crawl, as values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_treatment_of_a_host() -> None:
     )
     assert host_treatment(HostNeeds(blocks=False), settings).blocks is False
     assert host_treatment(HostNeeds(retries=()), settings).retries == ()
-    # --retries none is said for all
+    # `--retries none` applies to all hosts
     assert host_treatment(HostNeeds(retries=(1.0,)), Settings(retries=())).retries == ()
     assert not host_treatment(HostNeeds(), Settings(ignore_robots=True)).obey
 

@@ -1,5 +1,5 @@
-"""What a site says of its hosts acts on the crawl: headers, pace, retries, robots, links, and which hosts are
-in scope."""
+"""The host settings of a site take effect in a crawl: headers, pace, retries, robots.txt, links, and the
+hosts in scope."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SRC = Path(__file__).resolve().parents[2] / "src"
 
 
 class Asked(http.server.BaseHTTPRequestHandler):
-    """Answers by path, and remembers what it was asked: host, path, time, headers."""
+    """Answers by path, and records the host, path, time and headers of each request."""
 
     answers: ClassVar[dict[str, Any]] = {}
     log: ClassVar[list[tuple[str, str, float, dict[str, str]]]] = []
@@ -50,7 +50,7 @@ class Asked(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def paths(host: str = "127.0.0.1") -> list[str]:
 
 
 async def run(folder: Path, site: str, rest: str = "", **given: Any) -> Summary:
-    """Crawl with a site file of one line and what follows it."""
+    """Runs a crawl with a site file that contains the given `Site` arguments and the given rest."""
     (folder / "a.py").write_text(f"from gossamer import Item, Site\nsite = Site('a', {site})\n{rest}")
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     settings = Settings(**({"data": str(folder / "data"), "delay": (0.0, 0.0), "retries": ()} | given))
@@ -86,7 +86,7 @@ LINKS = "<h1>T</h1><a href=/a>a</a><a href=/b/c>b</a><a rel=nofollow href=/n>n</
 @pytest.mark.parametrize(
     ("site", "want"),
     [
-        ("", {"/", "/a", "/b/c"}),  # a site that says nothing of links: all of them
+        ("", {"/", "/a", "/b/c"}),  # a site without rules for links follows all of them
         ("follow=True", {"/", "/a", "/b/c"}),
         ("follow=False", {"/"}),
         ("follow=[r'/b/']", {"/", "/b/c"}),
@@ -144,7 +144,8 @@ async def test_headers_go_to_the_sites_hosts_alone(tmp_path: Path, web: tuple[st
     assert set(seen) == {("127.0.0.1", "/"), ("127.0.0.1", "/y"), ("127.0.0.2", "/x")}
     assert [seen["127.0.0.1", path].get("x-key") for path in ("/", "/y")] == ["k", "k"]
     assert seen["127.0.0.1", "/y"]["cookie"] == "c=1"
-    assert {headers["accept-language"] for headers in seen.values()} == {"fr"}  # the command line goes before
+    # the command line has precedence
+    assert {headers["accept-language"] for headers in seen.values()} == {"fr"}
     other = seen["127.0.0.2", "/x"]
     assert "x-key" not in other
     assert "cookie" not in other
@@ -172,7 +173,7 @@ async def test_pace_and_its_floor(tmp_path: Path, web: tuple[str, str]) -> None:
 
     async def kept(
         pace: float, least: float
-    ) -> bool:  # a busy machine may hold a request up, so that the next is close
+    ) -> bool:  # repeated, because on a busy machine a delayed request may arrive close to the next one
         for n in range(3):
             if min(await gaps(pace, f"{pace}-{n}")) >= least:
                 return True
@@ -237,7 +238,7 @@ def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {
         "/": "<title>T</title><h1>One</h1><p class=price>1.50 &euro;</p><a href=/2>2</a>",
         "/2": "<h1>Two</h1><p class=price>2.50 &euro;</p><a href=/about>about</a>",
-        "/about": "<h1>About us</h1>",  # no product: it yields no item
+        "/about": "<h1>About us</h1>",  # not a product, so this page gives no item
     }
     code, out, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/")
     assert (code, out.split()) == (

@@ -1,4 +1,4 @@
-"""Site files: found, imported, held against one another; what is wrong with one is said with its file and
+"""Site files are found, imported and compared with one another. An error report names the file and the
 line."""
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_what_has_no_site(tmp_path: Path) -> None:
 def test_an_unreadable_file(tmp_path: Path) -> None:
     write(tmp_path, a="site = Site('a')")
     (tmp_path / "a.py").chmod(0)
-    if os.access(tmp_path / "a.py", os.R_OK):  # root reads all
+    if os.access(tmp_path / "a.py", os.R_OK):  # root can read every file
         (tmp_path / "a.py").unlink()
         (tmp_path / "a.py").mkdir()
         with pytest.raises(ConfigError):

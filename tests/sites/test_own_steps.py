@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""Steps of a user's own: classes, entry points, `open` and `close`."""
+"""Item steps written by the user: classes, entry points, `open` and `close`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read(page):
 
 class Shop(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = b"<b>n</b>" * (20_000 if self.path == "/3" else 1)  # page 3 is read in another process
+        body = b"<b>n</b>" * (20_000 if self.path == "/3" else 1)  # page 3 is parsed in another process
         self.send_response(404 if self.path == "/robots.txt" else 200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))

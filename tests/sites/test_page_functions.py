@@ -1,4 +1,4 @@
-"""Page functions at work: what they may give, what becomes of their errors."""
+"""Page functions: their allowed results, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_generator_may_give_items_dicts_urls_and_requests() -> None:
         ("https://b.example/", None),
     ]
     assert {(one.depth, one.priority, one.referrer) for one in parsed.requests[:2]} == {(5, 2, URL)}
-    # made by hand: no way around --depth
+    # an explicit request does not bypass --depth
     assert (parsed.requests[2].depth, parsed.requests[2].referrer) == (5, URL)
     assert parsed.function == "f"
 
@@ -142,7 +142,7 @@ def test_must_have() -> None:
     assert (parsed.error, parsed.items) == ("parse", [])
     assert "'.price'" in parsed.detail
     assert "must_have of site s" in applied(lambda page: None, must_have=["p["]).detail
-    site = Site("s", must_have=[".price"])  # without any function, too
+    site = Site("s", must_have=[".price"])  # even without any page function
     assert run(LoadedSite(site, Path("s.py"), "v", {}, False), view()).error == "parse"
 
 

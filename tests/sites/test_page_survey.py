@@ -1,4 +1,4 @@
-"""What `gossamer new` sees on a page: its kind, fields, detail links and pagination."""
+"""The findings of `gossamer new` on a page: its kind, fields, detail links and pagination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts are left to others, by what is known of a site without its file."""
+"""The hosts that a worker leaves to other workers, based on the known facts of a site whose file it lacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""Files with a table of selectors by host and no page functions."""
+"""Site files with a table of selectors by host and without page functions."""
 
 from __future__ import annotations
 

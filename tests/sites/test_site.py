@@ -1,4 +1,5 @@
-"""The Site object: what it takes, what it refuses, which function reads a page."""
+"""The Site object: the arguments that it accepts and refuses, and the choice of the function that reads a
+page."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"host": ["a.example"]}, "did you mean hosts="),
     ({"must_haves": []}, "did you mean must_have="),
     ({"zzz": 1}, "it knows hosts, seeds"),
-    ({"session": ["x"]}, "it is a Login"),
+    ({"session": ["x"]}, "it must be a Login"),
     ({"region": "e u"}, "letters, digits, - and _"),
     ({"sinks": [5]}, "5 is none"),
     ({"hosts": ["https://a.example"]}, "give the host alone"),
@@ -38,17 +39,17 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"render": {"scrolls": True}}, "it knows wait, scroll, load"),
     ({"render": {"load": "sounds"}}, "not 'sounds'"),
     ({"lane": "a@b"}, "letters, digits, - and _"),
-    ({"pace": "fast"}, "it is a time"),
-    ({"pace": -1}, "it is a time"),
-    ({"pace": float("nan")}, "it is a time"),
+    ({"pace": "fast"}, "must be a time"),
+    ({"pace": -1}, "must be a time"),
+    ({"pace": float("nan")}, "must be a time"),
     ({"pace": True}, "one number or text"),
     ({"pace": Pace(1.0, 0)}, "from 1"),
     ({"host_rate": 0}, "requests a second above 0"),
     ({"host_rate": "2/x"}, "such as 30/m"),
     ({"host_rate": 2, "pace": 1}, "pace= sets the delay, too"),
     ({"retries": 3}, "the wait before each"),
-    ({"retries": ["soon"]}, "it is a time"),
-    ({"retries": [-5]}, "it is a time"),
+    ({"retries": ["soon"]}, "must be a time"),
+    ({"retries": [-5]}, "must be a time"),
     ({"robots": "perhaps"}, "true or false"),
     ({"headers": {"X": "a\r\nHost: b"}}, "a text of one line"),
     ({"headers": {"X Y": "a"}}, "not a header that a site may set"),
@@ -143,7 +144,7 @@ def test_defaults_and_short_forms() -> None:
     assert Site("a", retries=["1m", 300]).retries == (60.0, 300.0)
     assert Site("a", retries="none").retries == Site("a", retries=[]).retries == ()
     assert Site("a", robots="no").robots is False  # type: ignore[arg-type]
-    # without hosts a site is that of its seeds
+    # without hosts, a site has the hosts of its seeds
     assert Site("a", seeds=["https://u:p@A.example:8443/x#y", "https://b.example"]).hosts == (
         "a.example:8443",
         "b.example",
@@ -227,11 +228,11 @@ def test_the_first_match_in_the_file_wins_and_the_bare_one_is_last() -> None:
     assert chosen("/?q=/x") == "asked"
     assert chosen("/") == "rest"
     assert chosen("") == "rest"
-    assert chosen("/book/1", "late") == "late"  # a request names it
+    assert chosen("/book/1", "late") == "late"  # the request names the function
     assert chosen("/book/1", "none") is None
     site.functions = [one for one in site.functions if one.pattern]
     assert chosen("/") is None
-    assert chosen("/a.example/") is None  # the host is no part of what is matched
+    assert chosen("/a.example/") is None  # patterns do not match the host
 
 
 def none() -> None:
@@ -239,7 +240,7 @@ def none() -> None:
 
 
 def two(self: object, response: object) -> None:
-    """Takes two things, as a method."""
+    """Takes two arguments, like a method."""
 
 
 @pytest.mark.parametrize("call", [none, two])

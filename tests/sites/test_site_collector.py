@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""A site's own collector: functions and objects, their errors and limits, and whole crawls with them."""
+"""A collector of a site: functions and objects, their errors and limits, and whole crawls with them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""What site files log is printed with time, level, site and URL."""
+"""Log records of site files are printed with time, level, site and URL."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def web(room: Path) -> Iterator[str]:
 
 
 def lines(err: str) -> list[str]:
-    """The printed records without their time."""
+    """Returns the printed records without their time."""
     found = [
         re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ((?:debug|info|warning) .*)", line)
         for line in err.splitlines()

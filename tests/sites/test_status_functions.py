@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`@site.page(status=...)`: functions for pages with an error status."""
+"""Tests of `@site.page(status=...)`, functions for pages with an error status."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`raise gossamer.Stop("why")` ends a crawl in good order."""
+"""The exception `raise gossamer.Stop("why")` ends a crawl in good order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def article(page):
 """
 PAGES = 30
 COSTLY = 20_000
-"""Elements of a page that is read in another process."""
+"""The number of elements of a page that is parsed in another process."""
 
 
 class News(BaseHTTPRequestHandler):

@@ -1,4 +1,5 @@
-"""Credits of unlockers: bounds that hold whoever asks and whoever dies, a gate, a breaker."""
+"""Credits of unlockers: limits that hold for any number of processes, even if some die, a gate, and a
+breaker."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ async def test_the_breaker(store: Store) -> None:
     assert (await one.spent()).shut > 0
     key = f"{tag(0)}@unlocker:zenrows"
     text = (await store.client.get(key)).decode().split(",")
-    await store.client.set(key, ",".join([*text[:3], "1", *text[4:]]))  # its time is over
+    await store.client.set(key, ",".join([*text[:3], "1", *text[4:]]))  # the time of the open state is over
     assert await whys(one, 1, 1) == ["", "open"], "one probe at a time"
     (probe,) = await store.client.hkeys(f"{tag(0)}@calls:zenrows")
     assert await one.repay(probe.decode(), 1, "g") == (0, 0)

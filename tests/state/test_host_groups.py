@@ -1,4 +1,5 @@
-"""Turns of what hosts share, against a real Valkey: any number of clients, dead ones, many waiters."""
+"""Turns of hosts that share a resource, in a real Valkey: any number of clients, dead clients, many waiting
+clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learned of a host is learned once, by whoever is first, and known to all."""
+"""The first process that learns the rung of a host shares it with all other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-ins in the store: one at a time, turns, cookies of two workers, credentials that were refused."""
+"""Log-ins in the store: one at a time, in turns, with cookies of two workers and refused credentials."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The index of what says the same: groups are the same for all who ask, however often, within the memory that
-is promised."""
+"""The index of near duplicates. All processes get the same groups, however often they ask, and the memory
+stays within the documented limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def names(placed: list[Placed]) -> list[tuple[str, str | None]]:
 
 @pytest.fixture(params=[1, 64])
 async def spread(any_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """A store of one bucket, or of many, on a server and on a Cluster."""
+    """A store of one bucket or of many buckets, on a server and on a Cluster."""
     store = connect(any_url)
     await store.open(request.param, "test")
     yield store
@@ -61,7 +61,7 @@ async def test_copies_are_in_the_group_of_the_first(spread: Store) -> None:
 
 
 async def test_placed_again_it_is_who_it_was(store: Store) -> None:
-    """A page that is visited again after a kill is no copy of itself."""
+    """A page that is visited again after a kill is not a copy of itself."""
     asked = [page(n, edited(text(n % 5), 30 * (n // 5))) for n in range(20)]
     before = await NearDuplicateIndex(store, "c").place(asked)
     assert await NearDuplicateIndex(store, "c").place(asked) == before
@@ -73,7 +73,7 @@ async def test_placed_again_it_is_who_it_was(store: Store) -> None:
 async def test_a_kill_at_any_call_loses_no_page(
     store: Store, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After so many calls of the script its worker is dead; what it had placed is placed again."""
+    """The worker dies after `words` calls of the script. The pages that it placed are placed again."""
     monkeypatch.setattr("gossamer.state.near_duplicate_index.CHUNK_OPERATIONS", 4)
     monkeypatch.setattr("gossamer.state.near_duplicate_index.MAX_LOOKS", 2)
     calls, run = 0, store.run_all
@@ -102,7 +102,7 @@ async def test_a_kill_at_any_call_loses_no_page(
 
 
 async def test_who_asks_at_once_makes_one_group(spread: Store) -> None:
-    """Of copies that come at the same moment, one is the first."""
+    """Of several copies that are placed at the same time, one is the first of its group."""
     one, *others = [NearDuplicateIndex(spread, "c") for _ in range(4)]
     for seed in range(20):
         found = await asyncio.gather(
@@ -132,7 +132,7 @@ async def test_kinds_and_crawls_are_apart(store: Store) -> None:
 
 
 async def test_full_it_still_compares(store: Store) -> None:
-    """Beyond its bound nothing is kept, and that is told."""
+    """A full index stores nothing more, and reports that."""
     index = NearDuplicateIndex(store, "c", most=10)
     before = await index.place([page(n, text(n)) for n in range(10)])
     assert all(one.kept for one in before)
@@ -163,7 +163,7 @@ async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> Non
     ]
     for at in range(0, len(some), 250):
         assert all(one.copy is None for one in await index.place(some[at : at + 250]))
-    if "cluster" not in any_url:  # which has several servers, each with its own
+    if "cluster" not in any_url:  # a Cluster has several servers, each with its own memory
         assert ((await store.client.info("memory"))["used_memory"] - before) / len(some) <= 200
     sample = chance.sample(some, 500)
     again = await index.place(

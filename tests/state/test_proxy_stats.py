@@ -1,5 +1,5 @@
-"""How proxies stand, shared: the script keeps the rules of `identity.standing`, workers hear of one another,
-sessions are bound once."""
+"""The shared state of proxies. The script follows the rules of `identity.standing`, workers get the results
+of other workers, and each session is bound once."""
 
 from __future__ import annotations
 

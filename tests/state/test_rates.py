@@ -1,5 +1,5 @@
-"""Caps of a lane and of the fleet, against a real Valkey: never passed by any number of workers, used to the
-full, changed live."""
+"""Rate caps of a lane and of the fleet, in a real Valkey. Any number of workers stays within a cap and uses
+it fully, and a cap can be changed during a crawl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gossamer.store.store import Store
 async def worked(
     store: Store, seconds: float, workers: int, lanes: tuple[str, ...] = ("http",), use: float = 1.0
 ) -> list[float]:
-    """When each permit was used by workers that ask for a few at a time, and give some back."""
+    """Returns the times at which workers used permits. Each worker takes a few permits at a time and returns
+    some of them."""
     used: list[float] = []
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds

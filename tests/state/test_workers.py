@@ -1,4 +1,4 @@
-"""What workers and crawls are told, and by whom: two operators at once, a name that another worker bore
+"""Orders for workers and crawls: from two operators at once, and for a name that another worker had
 before."""
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None
 
 
 async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> None:
-    """Killed while it drained, and started again under its name."""
+    """The worker was killed while it drained, and was started again under the same name."""
     crew = WorkerRecords(store)
     name, token = await take_name(crew, NAME, fixed=True)
     await crew.beat(worker())
     await crew.order(name, "drain")
-    await crew.release_name(name, token)  # as time does
+    await crew.release_name(name, token)  # as it happens after some time
     await take_name(crew, NAME, fixed=True)
     assert await crew.beat(worker()) == ""
 

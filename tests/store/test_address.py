@@ -1,5 +1,4 @@
-"""URLs of stores: what they mean, what is said of those that mean nothing, and that no password is ever
-printed."""
+"""URLs of stores: their meaning, the errors for invalid ones, and passwords, which are never printed."""
 
 from __future__ import annotations
 
@@ -119,7 +118,7 @@ def test_no_password_is_printed(url: str) -> None:
 
 
 def told(url: str) -> str:
-    """What parsing the URL gives to see."""
+    """Returns the visible result of parsing a URL."""
     try:
         address = parse(url)
     except GossamerError as error:

@@ -1,4 +1,4 @@
-"""The embedded store's append-only files: what is whole is kept, what is broken is found and cut."""
+"""The append-only files of the embedded store. The valid part is kept, and a broken part is found and cut."""
 
 from __future__ import annotations
 

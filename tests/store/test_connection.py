@@ -1,4 +1,4 @@
-"""The client of the store's servers, against a real server and redis-py."""
+"""The client of the store's servers, compared with redis-py on a real server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def client_of(url: str, timeout: float = 5.0, *, reads_run_id: bool = False) -> 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server whose keys are nobody else's."""
+    """Yields the URL of a server that only these tests use."""
     one = Process(tmp_path_factory.mktemp("server")).ready()
     yield f"redis://127.0.0.1:{one.port}"
     one.kill()
@@ -52,7 +52,7 @@ async def client(server: str) -> AsyncIterator[ServerClient]:
 
 
 async def test_replies_are_those_of_redis_py(client: ServerClient, server: str) -> None:
-    """The two clients fill a key and read it the same way."""
+    """Both clients write and read a key in the same way."""
     assert await client.set("text", "1", px=60_000) is True
     assert await client.set("text", "2", nx=True) is None
     await client.hset("hash", mapping={"a": 1, "b": "x"})
@@ -126,7 +126,7 @@ async def test_a_silent_server_is_given_up_and_a_busy_one_is_not(server: str) ->
     with pytest.raises(LostInTime, match="Timeout reading"):
         await client.execute_command("BLPOP", "empty", 0)
     pipe = client.pipeline(transaction=False)
-    for _ in range(3):  # each reply comes in time, all of them together do not
+    for _ in range(3):  # each reply is in time, but their sum exceeds the timeout
         pipe.execute_command("BLPOP", "empty", 0.8)
     assert await pipe.execute() == [None] * 3
     await client.pool.close()

@@ -1,4 +1,5 @@
-"""The embedded store in trouble: it is adopted and ended whatever its disk says, and none is left behind."""
+"""The embedded store under bad conditions. It is adopted and stopped whatever its disk contains, and no
+server is left behind."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def servers(data: Path) -> list[int]:
-    """Processes that work in the store's folder."""
+    """Returns the processes that work in the store's folder."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -56,7 +57,7 @@ def until(what: Callable[[], bool]) -> None:
 
 
 def refuse_writes(url: str, data: Path) -> None:
-    """Make the store say MISCONF, as it does when its disk is full: its snapshot cannot be put in place."""
+    """Make the store answer MISCONF, as with a full disk, by blocking the path of its snapshot."""
     (data / "store" / "dump.rdb").mkdir()
     with redis.Redis.from_url(url, retry=None) as client:
         client.config_set("save", "3600 1")
@@ -83,7 +84,8 @@ def test_a_store_that_refuses_writes_is_adopted_and_ended(data: Path) -> None:
 
 
 def test_who_comes_while_the_last_one_leaves_has_a_server_that_stays(data: Path) -> None:
-    """As a `gossamer status` beside a crawl that ends: its calls are answered until it leaves itself."""
+    """For example `gossamer status` next to a crawl that ends. The server answers the command until the
+    command disconnects."""
 
     def comes_and_goes() -> None:
         for _ in range(10):
@@ -144,13 +146,13 @@ def test_one_that_dies_again_and_again_is_given_up(data: Path) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that does not answer is ended soon."""
+    """Shortens the time after which an unresponsive server is stopped."""
     monkeypatch.setattr(embedded, "UNANSWERED_S", 0.5)
     monkeypatch.setattr(embedded, "MESSAGE_AFTER_S", 0.1)
 
 
 def is_ours(pid: int) -> bool:
-    """Whether a process is there, also as a zombie."""
+    """Returns whether a process exists, also as a zombie."""
     return Path(f"/proc/{pid}").exists()
 
 
@@ -224,7 +226,7 @@ def test_the_lock_outlives_the_door_and_is_nobody_elses(data: Path) -> None:
             if os.path.exists(f"/proc/self/fd/{fd}")
         ]
         assert not any(os.path.samestat(one, held) for one in ours)
-        # the child that rewrites the files has the lock, too
+        # the child process that rewrites the files has the lock, too
         with redis.Redis.from_url(one.url() or "") as client:
             client.set("a", 1)
             client.bgrewriteaof()
@@ -237,8 +239,8 @@ def test_the_lock_outlives_the_door_and_is_nobody_elses(data: Path) -> None:
 
 @pytest.mark.parametrize("socket", ["{home}/s", "/dev/null", "", "{tmp}/gossamer-x/s"])
 def test_a_process_that_is_not_proven_ours_is_left_alone(data: Path, socket: str, impatient: None) -> None:
-    """run.json of another machine, or of before a reboot: the pid is somebody else's, the folder of the
-    socket too."""
+    """A run.json of another machine, or from before a reboot. Its pid and the folder of its socket belong to
+    another program."""
     other = subprocess.Popen(["sleep", "600"])
     try:
         home = data.parent / "home"
@@ -411,7 +413,7 @@ def test_a_folder_that_goes_away_leaves_no_server(
 
 
 def filled(data: Path) -> Path:
-    """A store with keys that was ended; its last append-only file."""
+    """Fills a store with keys and stops it. Returns its last append-only file."""
     one = Embedded(data)
     with redis.Redis.from_url(one.start()) as client:
         for n in range(100):
@@ -426,7 +428,8 @@ def filled(data: Path) -> Path:
 
 
 def kept(data: Path) -> tuple[int, int]:
-    """How many keys the store has, and how many fields the hash that came in one transaction."""
+    """Returns the number of keys in the store, and the number of fields in the hash that was written in one
+    transaction."""
     one = Embedded(data)
     with redis.Redis.from_url(one.start()) as client:
         found = client.dbsize(), client.hlen("all")
@@ -472,7 +475,7 @@ MANIFEST, BASE, INCR = "appendonly.aof.manifest", "appendonly.aof.1.base.rdb", "
         (INCR, None),
         (INCR, lambda raw: raw.replace(b"SET", b"SEU", 1)),
         (INCR, lambda raw: raw.replace(b"$6\r\nvalue1", b"$9\r\nvalue1", 1)),
-        # it seems to end beyond the end
+        # the length points beyond the end of the file
         (INCR, lambda raw: raw.replace(b"$6\r\nvalue1", b"$66666\r\nvalue1", 1)),
         (INCR, lambda raw: raw[:500] + bytes(300) + raw[800:]),
         ("", None),

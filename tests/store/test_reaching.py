@@ -1,5 +1,5 @@
-"""Reaching a store: real servers behind TLS, passwords and rights; and one clear line for each way in which
-it fails."""
+"""Connections to real stores behind TLS, with passwords and access rights, and one clear line for each kind
+of failure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from web import Plan, certs
 
 SECRET = "pa55w0rd"
 RIGHTS = "on >pa55w0rd ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous +info"
-"""As docs/stores.md gives them."""
+"""The access rights that docs/stores.md lists."""
 
 
 async def use(url: str) -> Store:
-    """Open a store and let it go; the store, to be looked at."""
+    """Opens a store, uses it and closes it. Returns the store for inspection."""
     store = connect(url)
     try:
         await wait_until_ready(store, 0.3)
@@ -38,7 +38,8 @@ async def use(url: str) -> Store:
 
 
 async def refused(url: str) -> str:
-    """What is said when it cannot be opened: one line, exit code 8, no password."""
+    """Returns the error for a store that cannot be opened, after a check that it is one line with exit code 8
+    and without the password."""
     with pytest.raises(StoreError) as told:
         await use(url)
     said = str(told.value)
@@ -53,7 +54,8 @@ Begin = Callable[..., Process]
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator[Begin]:
-    """`begin(*words)`: a server that ends with the test."""
+    """Yields a function that starts a server: `begin(*words)`. The server is stopped at the end of the
+    test."""
     begun: list[Process] = []
 
     def some(*words: str) -> Process:
@@ -186,7 +188,8 @@ async def test_a_cluster_is_found_by_any_of_its_nodes(whole_cluster: Cluster) ->
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Path, Callable[[str], str]]]:
-    """A server that speaks TLS alone and asks clients for a certificate; its authority; the file of a name."""
+    """Yields a server that accepts only TLS and requires a client certificate, the file of its CA, and a
+    function that returns the server's URL with further query parameters."""
     binary = shutil.which("redis-server")
     if binary is None:
         pytest.skip(

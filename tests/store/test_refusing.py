@@ -1,4 +1,5 @@
-"""Stores that answer and refuse: Sentinels with a password of their own, a server without memory."""
+"""Stores that answer but refuse requests: Sentinels with a password of their own, and a server that is out of
+memory."""
 
 from __future__ import annotations
 

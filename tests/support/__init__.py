@@ -1,2 +1,2 @@
-"""Real servers for tests, on free loopback ports: single ones, a Cluster, masters under Sentinels. No client
-program is needed."""
+"""Real servers for tests, on free loopback ports: single servers, a Cluster, and masters under Sentinels.
+They need no client program."""

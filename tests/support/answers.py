@@ -1,4 +1,4 @@
-"""An HTTP server of one handler, on a free port."""
+"""Serves a request handler as an HTTP server on a free port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 def answering(
     handler: type[BaseHTTPRequestHandler], address: str = "127.0.0.1", port: int = 0
 ) -> Iterator[int]:
-    """The port at which the handler answers for the length of a `with`."""
+    """Serves the handler for the duration of the block. Yields the port."""
     with ThreadingHTTPServer((address, port), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -1,6 +1,9 @@
-"""Stands for the browser on a web of walls where a real one would be too slow: the wire of a browser (the
-impersonated rung's), and the little that the walls' scripts do: a sum, a cookie, a page loaded anew, rows
-fetched. For measurements of many seeds."""
+"""A substitute for the browser on the web of walls, for measurements with many seeds, where a real browser
+would be too slow.
+
+It has the TLS and HTTP/2 fingerprint of a browser, from the impersonated rung. It does the few things that
+the scripts of the walls do: compute a sum, set a cookie, reload a page, and fetch rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ SUM = re.compile(rb"let x=(\d+);")
 
 
 class StandIn:
-    """A collector in the browser's place."""
+    """A collector that replaces the browser."""
 
     name = "browser"
 
@@ -34,7 +37,7 @@ class StandIn:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """A page as it is when its script ran."""
+        """Returns a page in the state after its script has run."""
         page = await self._get(request)
         if isinstance(page, Failure) or (found := SUM.search(page.body)) is None:
             return self._named(page)
@@ -49,7 +52,7 @@ class StandIn:
         return self._named(page)
 
     async def close(self) -> None:
-        """Let connections go."""
+        """Close the connections."""
         await self._http.close()
 
     def _named(self, got: Page | Failure) -> Page | Failure:

@@ -1,4 +1,4 @@
-"""Servers on loopback that say exactly the bytes a test wants, and write down what reached them."""
+"""Servers on loopback that send exactly the given bytes and record the requests that they get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOPBACK = ("127.0.0.0/8", "::1")
 
 @dataclass
 class Asked:
-    """One request as it came in. `number`: on its connection, from 1."""
+    """One received request. `number` is its position on its connection, from 1."""
 
     line: str
     headers: dict[str, str]
@@ -28,12 +28,12 @@ class Asked:
 
 
 Reply = Callable[[Asked, asyncio.StreamWriter], Awaitable[bool | None]]
-"""Answers; True ends the connection."""
+"""Writes the answer to a request. Returns True to close the connection."""
 
 
 @dataclass
 class Server:
-    """A running server: its port, connections accepted, requests that came."""
+    """A running server with its port, the number of accepted connections, and the requests."""
 
     host: str
     port: int
@@ -54,7 +54,7 @@ class Server:
 async def serving(
     reply: Reply, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Server]:
-    """Serve until the block ends; connections that still hang end with it."""
+    """Serve for the duration of the block. Connections that still hang are closed at its end."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -102,7 +102,7 @@ async def read(reader: asyncio.StreamReader) -> Asked | None:
 
 
 def answer(body: bytes = b"<p>hello", status: int = 200, *headers: str, length: bool = True) -> bytes:
-    """A whole answer."""
+    """Returns a complete HTTP answer."""
     lines = [f"HTTP/1.1 {status} Words", *headers]
     if not any(one.lower().startswith("content-type") for one in headers):
         lines.append("Content-Type: text/html")
@@ -112,7 +112,7 @@ def answer(body: bytes = b"<p>hello", status: int = 200, *headers: str, length: 
 
 
 def saying(data: bytes, end: bool = False) -> Reply:
-    """The same bytes to every request."""
+    """Returns a reply that sends the same bytes to every request."""
 
     async def reply(asked: Asked, writer: asyncio.StreamWriter) -> bool:
         writer.write(data)
@@ -123,7 +123,7 @@ def saying(data: bytes, end: bool = False) -> Reply:
 
 @contextlib.asynccontextmanager
 async def collecting(resolver: Resolver | None = None, **options: object) -> AsyncIterator[HttpCollector]:
-    """A collector that may reach loopback."""
+    """A collector that may connect to loopback addresses."""
     own = resolver or Resolver(LOOPBACK)
     collector = HttpCollector(own, user_agent="test/1", **options)  # type: ignore[arg-type] # the test's own options
     try:
@@ -134,25 +134,25 @@ async def collecting(resolver: Resolver | None = None, **options: object) -> Asy
 
 
 async def get(data: bytes, *, end: bool = False, path: str = "/", **options: object) -> Page | Failure:
-    """What the collector makes of an answer."""
+    """Returns the collector's result for an answer."""
     async with serving(saying(data, end)) as server, collecting(**options) as collector:
         return await collector.collect(Request(server.url(path)), {})
 
 
 def good(result: Page | Failure) -> Page:
-    """The page; a failure ends the test with its words."""
+    """Returns the page, or fails the test with the message of a failure."""
     assert isinstance(result, Page), result
     return result
 
 
 def bad(result: Page | Failure) -> Failure:
-    """The failure; a page ends the test."""
+    """Returns the failure, or fails the test if the result is a page."""
     assert isinstance(result, Failure), result
     return result
 
 
 def names_of(table: dict[str, list[str]]) -> Resolver:
-    """A resolver that knows these names alone, and may reach loopback."""
+    """Returns a resolver that knows only these names and allows loopback addresses."""
 
     async def lookup(host: str, port: int) -> list[str]:
         return table.get(host, [])

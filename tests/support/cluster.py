@@ -1,4 +1,4 @@
-"""A Valkey Cluster of some masters, each with or without a replica, joined by hand: up in about two seconds."""
+"""Starts a Valkey Cluster of several masters, each with or without a replica, in about two seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOTS = 16384
 
 
 class Cluster:
-    """Its nodes, masters first."""
+    """A Cluster. `nodes` contains the masters first."""
 
     def __init__(
         self, masters: int = 3, replicas: int = 0, *, node_timeout: int = 2000, words: tuple[str, ...] = ()
@@ -63,23 +63,23 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Its address, as gossamer wants it."""
+        """Returns the URL of the Cluster in gossamer's form."""
         return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:3])
 
     def master_of(self, key: str) -> Process:
-        """The node that began as master of a key's slot."""
+        """Returns the node that was the first master of a key's slot."""
         place = key_slot(key.encode())
         return next(node for n, node in enumerate(self.nodes) if self.cuts[n] <= place < self.cuts[n + 1])
 
     def whole(self) -> None:
-        """Returns when all nodes say that it is."""
+        """Waits until all nodes report the Cluster as complete."""
         clients = [node.client() for node in self.nodes]
         until(lambda: all(_fact(client, "cluster_state") == "ok" for client in clients))
         for client in clients:
             client.close()
 
     def empty(self) -> None:
-        """No key is left, no script known."""
+        """Delete all keys and all scripts."""
         for node in self.nodes:
             with node.client() as client:
                 if client.info("replication")["role"] == "master":
@@ -87,7 +87,7 @@ class Cluster:
                     client.script_flush()
 
     def close(self) -> None:
-        """End all nodes, forget their files."""
+        """Stop all nodes and delete their files."""
         for node in self.nodes:
             node.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -104,7 +104,7 @@ def _fact(client: redis.Redis, name: str) -> str:
 
 @contextmanager
 def cluster(masters: int = 3, replicas: int = 0, **more: Any) -> Iterator[Cluster]:
-    """A Cluster for the length of a `with`."""
+    """Runs a Cluster for the duration of the block."""
     one = Cluster(masters, replicas, **more)
     try:
         yield one

@@ -1,5 +1,5 @@
-"""Workers of a fleet in the test's own process: as the embedded run's, but an outage of the store is waited
-for."""
+"""Runs the workers of a fleet in the test's own process. They work like those of an embedded run, except that
+they wait during an outage of the store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from web import Web
 
 
 class Workers:
-    """`n` workers of one crawl on a shared store, each with files of its own; `stop` is their signal."""
+    """Runs `n` workers of one crawl on a shared store, each with its own files. `stop` is their stop
+    signal."""
 
     def __init__(self, job: Job, url: str, n: int = 1) -> None:
         self.job, self.url, self.n = job, url, n
@@ -30,7 +31,7 @@ class Workers:
         self.ended_after = 0.0
 
     async def run(self) -> Summary:
-        """Seed, work, end; the crawl's summary."""
+        """Add the seeds, work, and end the crawl. Returns the summary of the crawl."""
         setup, given = prepare(self.job)
         store = await open_url(self.url, embedded=False, patience=FOR_EVER)
         try:
@@ -64,7 +65,7 @@ class Workers:
 
 
 async def at(web: Web, requests: int, act: Callable[[], None]) -> float:
-    """When the web has seen so many requests, act; returns the moment (monotonic)."""
+    """Call `act` when the web has received the given number of requests. Returns the time (monotonic)."""
     while web.stats()["requests"] < requests:  # noqa: ASYNC110 - it is another process's
         await asyncio.sleep(0.01)
     await asyncio.to_thread(act)

@@ -1,4 +1,4 @@
-"""Servers and workers as processes that a test can stop, kill and start again."""
+"""Servers and workers as processes that a test can stop, kill and restart."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WAIT = 60.0
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody has."""
+    """Returns a free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def until(what: str, call: Any, seconds: float = WAIT) -> Any:
-    """Wait until `call()` gives something true; it."""
+    """Wait until `call()` returns something true. Returns that result."""
     deadline = time.monotonic() + seconds
     while not (found := call()):
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
@@ -39,7 +39,7 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
 
 
 class Server:
-    """A Valkey of its own on a loopback port, append-only file on."""
+    """A Valkey server with an append-only file, on its own loopback port."""
 
     def __init__(
         self, folder: Path, binary: str = "", host: str = "127.0.0.1", more: Sequence[str] = ()
@@ -49,11 +49,11 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def url(self, db: int) -> str:
-        """The URL of one of its databases."""
+        """Returns the URL of one of the server's databases."""
         return f"valkey://{self.host}:{self.port}/{db}"
 
     def start(self) -> None:
-        """Start it, on the data that it had."""
+        """Start the server with its existing data."""
         self.folder.mkdir(exist_ok=True)
         words = [
             "--port",
@@ -75,13 +75,13 @@ class Server:
         until("the server answers", self.answers)
 
     def answers(self) -> bool:
-        """Whether it does."""
+        """Returns whether the server answers."""
         with contextlib.suppress(redis.RedisError), redis.Redis(self.host, self.port) as client:
             return bool(client.ping())
         return False
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send SIGKILL to the process."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -95,7 +95,7 @@ class Server:
 
 
 class Worker:
-    """One `gossamer worker` (or plain Celery), its log beside it."""
+    """One `gossamer worker` process, or a plain Celery worker, with its log file."""
 
     def __init__(self, fleet: Fleet, name: str, words: Sequence[str], before: Sequence[str] = ()) -> None:
         self.name, self.log = name, fleet.folder / f"{name}.log"
@@ -110,45 +110,45 @@ class Worker:
             )
 
     def children(self) -> list[int]:
-        """Its processes that crawl."""
+        """Returns the pids of the worker's crawling processes."""
         found = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
         )
         return [int(pid) for pid in found.stdout.split()]
 
     def signal(self, number: int) -> None:
-        """To all of its processes."""
+        """Sends a signal to all processes of the worker."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
     def kill(self) -> None:
-        """kill -9 of all of it."""
+        """Sends SIGKILL to all processes of the worker."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> int:
-        """SIGTERM to its main process; its exit code."""
+        """Sends SIGTERM to the main process. Returns its exit code."""
         self.process.terminate()
         return self.process.wait(WAIT)
 
     def said(self) -> str:
-        """Its log."""
+        """Returns the worker's log."""
         return self.log.read_text()
 
 
 class Fleet:
-    """Workers on one store, in a folder that they share."""
+    """Workers on one store, with a shared folder."""
 
     def __init__(
         self, folder: Path, store: str, brokers: Sequence[str], slice_: str = "5s", src: Path = SRC
     ) -> None:
-        """`src`: whose gossamer its commands and workers are."""
+        """`src` is the source folder whose gossamer the commands and workers run."""
         self.folder, self.store, self.brokers, self.slice, self.src = folder, store, brokers, slice_, src
         self.workers: list[Worker] = []
 
     def env(self) -> dict[str, str]:
-        """The environment of all its commands."""
+        """Returns the environment of all commands of the fleet."""
         base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
         own = {
             "STORE": self.store,
@@ -161,7 +161,7 @@ class Fleet:
         )
 
     def run(self, *words: str, code: int = 0) -> str:
-        """A command; what it printed. Its exit code must be `code`."""
+        """Runs a command, which must exit with `code`. Returns its output."""
         done = subprocess.run(
             [sys.executable, "-m", "gossamer", *words],
             env=self.env(),
@@ -177,35 +177,35 @@ class Fleet:
         return done.stdout if code == 0 else done.stderr
 
     def json(self, *words: str) -> Any:
-        """What a command prints as JSON."""
+        """Returns the JSON output of a command."""
         return json.loads(self.run(*words, "--json"))
 
     def worker(self, name: str = "w", *words: str, processes: int = 1, before: Sequence[str] = ()) -> Worker:
-        """Start a worker; `before`: a command that starts it."""
+        """Start a worker. `before` is a command that wraps the worker's command."""
         own = ["-m", "gossamer", "worker", "-n", name, "--processes", str(processes), *words]
         self.workers.append(Worker(self, name, own, before))
         return self.workers[-1]
 
     def celery(self, name: str = "w", lane: str = "http") -> Worker:
-        """Start a worker as plain Celery would."""
+        """Start a worker with the plain Celery command."""
         own = ["-m", "celery", "-A", "gossamer.fleet", "worker", "-Q", lane, "-n", f"{name}@%h", "-c", "1"]
         self.workers.append(Worker(self, name, own))
         return self.workers[-1]
 
     def ready(self, count: int) -> None:
-        """Wait until so many workers live."""
+        """Wait until `count` workers are running."""
         until(
             f"{count} workers",
             lambda: len([w for w in self.json("workers", "list") if w["state"] == "running"]) >= count,
         )
 
     def submit(self, *targets: str, **options: str) -> str:
-        """Submit a crawl of the test web; its name."""
+        """Submit a crawl of the test web. Returns the crawl's name."""
         words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
         return self.run("submit", *targets, "--allow-private", "127.0.0.0/8", "--quiet", *words).strip()
 
     def ended(self, name: str, seconds: float = WAIT) -> dict[str, Any]:
-        """Wait until a crawl has ended; its summary."""
+        """Wait until a crawl has ended. Returns its summary."""
 
         def look() -> dict[str, Any] | None:
             summary: dict[str, Any] = self.json("status", name)
@@ -224,7 +224,7 @@ class Fleet:
         return found
 
     def rows(self, folder: str = "out") -> list[dict[str, Any]]:
-        """All rows of a folder of JSON lines."""
+        """Returns all rows in the JSON lines files of a folder."""
         return [
             json.loads(line)
             for part in sorted((self.folder / folder).glob("*.jsonl"))

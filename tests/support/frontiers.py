@@ -1,5 +1,5 @@
-"""A frontier on the test's own store, a server and a Cluster in turn; after each test no key is left that
-`frontier.keys` does not name."""
+"""Fixtures with a frontier on the test's own store, which is a server and a Cluster in turn. After each test,
+the store must contain no key that `frontier.keys` does not define."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def whole_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster_url(whole_cluster: Cluster) -> Iterator[str]:
-    """`redis+cluster://...` of an empty Cluster of three nodes."""
+    """The URL of an empty Cluster of three nodes, `redis+cluster://...`."""
     whole_cluster.empty()
     yield whole_cluster.url
     for node in whole_cluster.nodes:
@@ -48,7 +48,7 @@ def cluster_url(whole_cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(params=["server", "cluster"])
 def any_url(request: pytest.FixtureRequest) -> str:
-    """The URL of an empty store of each kind."""
+    """The URL of an empty store, once for each kind of store."""
     return str(request.getfixturevalue({"server": "valkey_url", "cluster": "cluster_url"}[request.param]))
 
 
@@ -61,8 +61,8 @@ async def store(any_url: str) -> AsyncIterator[Store]:
 
 
 class Bed:
-    """A frontier with short words for tests. Delays are in milliseconds, robots are not asked for unless
-    said."""
+    """A frontier with short methods for tests. Delays are in milliseconds, and robots.txt is ignored by
+    default."""
 
     def __init__(self, store: Store, crawl: str = "c", **policy: Any) -> None:
         self.store = store
@@ -101,7 +101,7 @@ class Bed:
         return {k.decode(): int(float(v)) for k, v in raw.items()}
 
     async def later(self, ms: int) -> None:
-        """As if so many milliseconds had passed: every moment that the store keeps lies so much further back."""
+        """Simulate that `ms` milliseconds pass, by moving every time in the store back."""
 
         def earlier(moment: bytes) -> bytes:
             return b"%d" % (int(moment) and int(moment) - ms)
@@ -142,7 +142,7 @@ def bed(store: Store) -> Callable[..., Bed]:
 
 @pytest.fixture(scope="session")
 def other_server() -> Iterator[str]:
-    """A second Valkey, which stands for a disk store that speaks its protocol."""
+    """A second Valkey, in place of a disk store that speaks the same protocol."""
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         path = f"{folder}/v.sock"
         words = ["--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", "--appendonly", "yes"]

@@ -1,7 +1,7 @@
-"""Kafka and Cassandra from Maven Central, and FerretDB built by Go: servers that may be killed and begun
-again with their disk.
+"""Kafka and Cassandra from Maven Central, and FerretDB built with Go, as servers that a test can kill and
+restart with their data.
 
-`deploy/needs.sh` brings them into the user's cache.
+`deploy/needs.sh` downloads them into the user's cache.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
 
 
 def brought(name: str) -> Path:
-    """The folder of a server that was brought, of whatever version."""
+    """Returns the folder of a downloaded server, in any version."""
     found = sorted(CACHE.glob(f"{name}-*/ready"))
     return found[-1].parent if found else CACHE / name
 
 
 class Server:
-    """A process in a folder of its own."""
+    """A server process in a folder of its own."""
 
     name = ""
     words: list[str]
@@ -37,7 +37,7 @@ class Server:
     folder: Path
 
     def start(self) -> None:
-        """Begin, also again; returns when it answers."""
+        """Start or restart the server. Returns when the server answers."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self.words, stdout=log, stderr=log, cwd=self.folder)
         deadline = time.monotonic() + 300
@@ -47,7 +47,7 @@ class Server:
             time.sleep(0.1)
 
     def answers(self) -> bool:
-        """Whether it can be worked with."""
+        """Returns whether the server accepts connections."""
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
         except OSError:
@@ -55,22 +55,22 @@ class Server:
         return True
 
     def kill(self) -> None:
-        """`kill -9`."""
+        """Send SIGKILL to the process."""
         self.process.kill()
         self.process.wait()
 
     def halt(self) -> None:
-        """Freeze it."""
+        """Freeze the server with SIGSTOP."""
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Resume the frozen server."""
         os.kill(self.process.pid, signal.SIGCONT)
 
 
 class Kafka(Server):
-    """One node that is broker and controller (KRaft). On `guarded` it asks for a password, and joe, who has
-    one, has no rights."""
+    """One node that is broker and controller (KRaft). The `guarded` port requires a password. The user joe
+    has a password but no rights."""
 
     name = "Kafka"
 
@@ -120,7 +120,7 @@ group.initial.rebalance.delay.ms=0
         return brought("kafka").name.partition("-")[2]
 
     def messages(self, topic: str) -> list[tuple[str, bytes, dict[str, str]]]:
-        """All that a reader of committed messages finds in a topic: key, value, headers."""
+        """Returns all committed messages of a topic: key, value, headers."""
         return asyncio.run(self._messages(topic))
 
     async def _messages(self, topic: str) -> list[tuple[str, bytes, dict[str, str]]]:
@@ -180,7 +180,7 @@ OPENS = [
 
 
 class Cassandra(Server):
-    """One node with passwords, its superuser `cassandra`, and a keyspace `ks`."""
+    """One node with passwords, the superuser `cassandra`, and a keyspace `ks`."""
 
     name = "Cassandra"
 
@@ -243,15 +243,15 @@ seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, p
         return str(self.ask("SELECT release_version FROM system.local")[0][0])
 
     def answers(self) -> bool:
-        """Whether it lets the superuser in."""
+        """Returns whether the superuser can log in."""
         try:
             self.ask("SELECT key FROM system.local")
-        except Exception:  # noqa: BLE001 - whatever it is, it is not ready
+        except Exception:  # noqa: BLE001 - any error means "not ready"
             return False
         return True
 
     def ask(self, question: str) -> list[tuple[Any, ...]]:
-        """Run a statement; its rows."""
+        """Runs a statement and returns its rows."""
         from cassandra.auth import PlainTextAuthProvider
         from cassandra.cluster import Cluster
 
@@ -268,7 +268,7 @@ seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, p
 
 
 class Ferret(Server):
-    """FerretDB v1 on SQLite: an independent server of MongoDB's wire protocol."""
+    """FerretDB v1 on SQLite, an independent server of MongoDB's wire protocol."""
 
     name = "FerretDB (MongoDB's protocol)"
 
@@ -295,11 +295,11 @@ class Ferret(Server):
         return brought("ferretdb").name.partition("-")[2]
 
     def rows(self, base: str, collection: str) -> list[dict[str, Any]]:
-        """All documents."""
+        """Returns all documents of a collection."""
         return list(self.ask(base, collection, lambda rows: list(rows.find())))
 
     def ask(self, base: str, collection: str, what: Callable[[Any], Any]) -> Any:
-        """What a call of a collection gives."""
+        """Calls a function with a collection and returns the result."""
         import pymongo
 
         with pymongo.MongoClient(f"{self.url}/") as client:

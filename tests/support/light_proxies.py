@@ -1,5 +1,5 @@
-"""Light proxies on addresses of their own (HTTP, CONNECT, SOCKS5 on one port), good and bad, and a target
-that knows who asks."""
+"""Small proxies on addresses of their own (HTTP, CONNECT and SOCKS5 on one port), good and bad, and a target
+site that records the address of each client."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Light:
-    """A proxy at `address`, from which it also asks; `users`: those that came. `manner`: good, dead (nobody
-    listens), hangs, slow, refuses (407), breaks (takes the connection and ends it), lies (answers itself).
-    `asked`: tries that reached it."""
+    """A proxy that listens on `address` and connects from it. `users` are the users that connected. `manner`
+    is one of: good, dead (not listening), hangs, slow, refuses (407), breaks (accepts the connection and
+    closes it), lies (answers itself). `asked` counts the connections."""
 
     address: str
     port: int
@@ -165,7 +165,7 @@ async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextlib.asynccontextmanager
 async def lights(*some: Light) -> AsyncIterator[list[Light]]:
-    """Within it they run."""
+    """Runs proxies for the duration of the block."""
     try:
         for one in some:
             await one.start()
@@ -175,8 +175,8 @@ async def lights(*some: Light) -> AsyncIterator[list[Light]]:
 
 
 class Target:
-    """A site of `pages` linked pages. `came`: address -> requests; `seen`: cookie -> addresses; `banned`:
-    addresses that get 403."""
+    """A site of `pages` linked pages. `came` counts requests by address, `seen` contains the addresses of
+    each cookie, and addresses in `banned` get 403."""
 
     def __init__(
         self, pages: int = 20, banned: frozenset[str] = frozenset(), address: str = "127.0.0.1"

@@ -1,4 +1,5 @@
-"""A wire between client and server that loses replies: the server has done it, the client never hears of it."""
+"""A connection between client and server that loses replies. The server has executed the call, but the client
+does not get the reply."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import AsyncIterator
 
 
 class Wire:
-    """Carries bytes from `port` to the server; `lose` names what the next lost call contains."""
+    """Forwards bytes from `port` to the server. The reply to the next call that contains `lose` is lost."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -16,7 +17,7 @@ class Wire:
         self.lost = 0
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: int) -> None:
-        """One connection."""
+        """Forwards one connection."""
         from_server, to_server = await asyncio.open_connection("127.0.0.1", to)
         hushed, done = asyncio.Event(), asyncio.Event()
         back = asyncio.create_task(_back(from_server, writer, hushed, done))
@@ -53,7 +54,7 @@ async def _back(
 
 @contextlib.asynccontextmanager
 async def wire(to: int) -> AsyncIterator[Wire]:
-    """A wire to a server's port for the length of an `async with`."""
+    """Forwards connections to a server's port for the duration of an `async with`."""
     one = Wire()
     server = await asyncio.start_server(lambda r, w: one.carry(r, w, to), "127.0.0.1", 0)
     one.port = server.sockets[0].getsockname()[1]

@@ -1,9 +1,10 @@
-"""Machines of their own: network namespaces on one wire, a process that delays, loses and cuts what passes
-between them.
+"""Simulates separate machines: network namespaces, connected by a process that delays, drops and blocks
+packets.
 
-The wire reads the packets of each namespace from a TUN device. So it needs no module of the kernel for delay
-and loss, and can cut two machines apart while each still reaches the others. Addresses: 10.200.0.N each; a
-machine may answer for a whole network, too. `refused()` says why there can be none here.
+That process reads the packets of each namespace from a TUN device. Therefore it needs no kernel module for
+delay and loss, and can cut two machines off from each other while both still reach the others. Addresses are
+10.200.0.N, and a machine may also answer for a whole network. `refused()` returns the reason if namespaces
+are not available.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Machine(NamedTuple):
-    """`delay`: seconds that a packet takes to or from it; `network`: one that it answers for, as
-    `10.0.0.0/16`."""
+    """`delay` is the time in seconds that a packet takes to or from the machine. `network` is a network that
+    the machine answers for, such as `10.0.0.0/16`."""
 
     name: str
     delay: float = 0.0
@@ -35,7 +36,7 @@ class Machine(NamedTuple):
 
 
 def refused() -> str:
-    """Why namespaces are not allowed here; empty where they are."""
+    """Returns the reason why namespaces are not allowed here, or an empty string if they are."""
     if not shutil.which("ip"):
         return "there is no ip command: Debian's iproute2 has it"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
@@ -48,14 +49,15 @@ def refused() -> str:
 
 
 def enter(fd: int) -> None:
-    """This thread goes over to a namespace; what it starts from now on lives there."""
+    """Moves this thread into a namespace. Processes that the thread starts from now on belong to that
+    namespace."""
     if _libc.setns(fd, NETWORK):
         raise OSError(ctypes.get_errno(), "setns")
 
 
 @contextmanager
 def inside(space: str) -> Iterator[None]:
-    """In a namespace for the length of a `with`."""
+    """Runs the block in a namespace."""
     with open("/proc/thread-self/ns/net") as home, open(NAMES / space) as there:
         enter(there.fileno())
         try:
@@ -65,7 +67,7 @@ def inside(space: str) -> Iterator[None]:
 
 
 class Machines:
-    """Some machines, and the wire between them."""
+    """Several simulated machines and the network between them."""
 
     def __init__(self, machines: Sequence[Machine], loss: float, seed: int) -> None:
         self.address = {one.name: f"10.200.0.{number}" for number, one in enumerate(machines, 1)}
@@ -84,20 +86,21 @@ class Machines:
         self._said()
 
     def at(self, name: str) -> Any:
-        """On a machine for the length of a `with`."""
+        """Runs the block on a machine."""
         return inside(self._spaces[name])
 
     def cut(self, one: str, other: str, seconds: float) -> None:
-        """Nothing passes between two machines for a while."""
+        """Drop all packets between two machines for a while."""
         self._say("cut", self.address[one], self.address[other], seconds)
 
     def lost(self) -> list[tuple[int, str]]:
-        """What was lost on its way to a network: when (ns, monotonic) and the address of its reader."""
+        """Returns the packets that were lost on their way to a network: the time (ns, monotonic) and the
+        address of the recipient."""
         self._say("lost")
         return [(at, to) for at, to in self._said()]
 
     def close(self) -> None:
-        """The machines are gone."""
+        """Remove the machines."""
         self._wire.communicate()
 
     def _say(self, *words: object) -> None:
@@ -111,7 +114,7 @@ class Machines:
 
 @contextmanager
 def apart(machines: Sequence[Machine], loss: float = 0.0, seed: int = 1) -> Iterator[Machines]:
-    """Machines for the length of a `with`; `loss`: the share of packets that are lost."""
+    """Runs simulated machines for the duration of the block. `loss` is the share of packets that are lost."""
     made = Machines(machines, loss, seed)
     try:
         yield made
@@ -120,11 +123,11 @@ def apart(machines: Sequence[Machine], loss: float = 0.0, seed: int = 1) -> Iter
 
 
 class Together:
-    """All on this machine: what `Machines` are where they are not allowed."""
+    """A substitute for `Machines` where namespaces are not allowed. All parts run on this machine."""
 
     address: Mapping[str, str] = defaultdict(lambda: "127.0.0.1")
 
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
-        """Here."""
+        """Runs the block on this machine."""
         yield

@@ -1,5 +1,5 @@
-"""The wire of `apart`, a process: makes the namespaces, passes packets between them, takes them away when
-stdin ends."""
+"""The network of `apart`, as a process. It creates the namespaces, forwards packets between them, and removes
+them when its stdin is closed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from support.machines_apart import inside
 
 TUNSETIFF, PLAIN = 0x400454CA, 0x1001
 MOST = 64
-"""Packets taken from one machine before the others have their turn."""
+"""The number of packets that are taken from one machine before the next machine has its turn."""
 
 
 def ip(*words: str) -> None:
-    """A command of iproute2."""
+    """Runs a command of iproute2."""
     subprocess.run(["ip", *words], check=True)
 
 
 def attach(space: str, address: str, network: str) -> int:
-    """Make a namespace; the file that its packets are read from and written to."""
+    """Creates a namespace. Returns the file through which its packets are read and written."""
     ip("netns", "add", space)
     with inside(space):
         fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -52,7 +52,7 @@ def packed(address: str) -> bytes:
 
 
 class Cable:
-    """Packets between machines: by address, or by the first two numbers of a network."""
+    """Forwards packets between machines, by address or by the first two numbers of a network."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._loss, self._random = given["loss"], random.Random(given["seed"])
@@ -72,7 +72,7 @@ class Cable:
                 self._fds[short] = fd
 
     def run(self) -> None:
-        """Pass packets until stdin ends."""
+        """Forward packets until stdin is closed."""
         poll = select.epoll()
         for fd in {0, *self._delays}:
             poll.register(fd, select.EPOLLIN)
@@ -112,7 +112,7 @@ class Cable:
         return True
 
     def _put(self, to: int, packet: bytes) -> None:
-        with contextlib.suppress(OSError):  # its queue is full: lost, as on a wire
+        with contextlib.suppress(OSError):  # the queue is full, so the packet is lost, as on a real network
             os.write(to, packet)
 
     def _hear(self) -> bool:
@@ -131,7 +131,8 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     try:
         cable = Cable(given)
-        with contextlib.suppress(OSError):  # a wire is never late because others are busy
+        # real-time priority, because busy processes must not slow the simulated network down
+        with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         print("true", flush=True)
         cable.run()

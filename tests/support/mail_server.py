@@ -1,4 +1,4 @@
-"""A real SMTP server (aiosmtpd) that keeps the letters it gets."""
+"""A real SMTP server (aiosmtpd) that keeps the mails it receives."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from aiosmtpd.controller import Controller
 
 
 class Letter(NamedTuple):
-    """One letter."""
+    """One received mail."""
 
     recipients: list[str]
     text: str
 
 
 class MailServer:
-    """What a server got."""
+    """The mails that a server received."""
 
     def __init__(self, port: int) -> None:
         self.port, self.letters = port, list[Letter]()
@@ -30,7 +30,7 @@ class MailServer:
 
 @contextlib.contextmanager
 def mail_server() -> Iterator[MailServer]:
-    """Runs a server on loopback."""
+    """Runs a mail server on loopback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A real store whose clock a test moves: a Valkey under libfaketime, which reads its time from a file."""
+"""A real store whose clock a test can move: a Valkey under libfaketime, which reads its time from a file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LIBRARY = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 
 
 class Moved:
-    """`url` of the store; `move` sets its clock on (or back), `set` to a moment."""
+    """A store at `url` with its own clock. `move` shifts the clock, and `set` sets it to a time."""
 
     def __init__(self, url: str, file: Path) -> None:
         self.url, self._file, self.offset = url, file, 0.0
 
     def move(self, seconds: float) -> None:
-        """Move the clock by so many seconds; returns when the store goes by it."""
+        """Move the clock by a number of seconds. Returns when the store uses the new time."""
         self.offset += seconds
         aside = self._file.with_suffix(".new")
         aside.write_text(f"{self.offset:+.3f}\n")
@@ -37,21 +37,21 @@ class Moved:
                 time.sleep(0.01)
 
     def set(self, moment: str) -> None:
-        """Set the clock to a moment, as `2026-03-29T00:59:58Z`."""
+        """Set the clock to a time such as `2026-03-29T00:59:58Z`."""
         self.move(datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp() - self.now())
 
     def now(self) -> float:
-        """Its time, seconds since the epoch."""
+        """Returns the time of the store, in seconds since the epoch."""
         return time.time() + self.offset
 
     def stamp(self) -> str:
-        """Its time, UTC."""
+        """Returns the time of the store, in UTC."""
         return datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="seconds")
 
 
 def faked(**more: str) -> dict[str, str]:
-    """The environment of a process with a clock of its own; only the time of day moves, never the monotonic
-    clock."""
+    """Returns the environment of a process with a clock of its own. Only its time of day moves, never the
+    monotonic clock."""
     found = glob.glob(LIBRARY)
     if not found:
         pytest.skip("no faketime here: ./test gets it where apt-get is")
@@ -60,7 +60,7 @@ def faked(**more: str) -> dict[str, str]:
 
 @contextmanager
 def moved_store() -> Iterator[Moved]:
-    """A store of this test alone."""
+    """A store for one test."""
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         path, file = f"{folder}/v.sock", Path(folder) / "clock"
         env = faked(FAKETIME_TIMESTAMP_FILE=str(file), FAKETIME_NO_CACHE="1")

@@ -1,7 +1,7 @@
-"""The command line on a machine that knows names which no name server knows: `python named.py NAMES.json
-crawl ...`.
+"""The gossamer command with its own table of host names, which no name server knows: `python named_hosts.py
+NAMES.json crawl ...`.
 
-With STAND_IN=1 the browser rung is a stand-in (`standin`).
+With STAND_IN=1, `browser_stand_in` replaces the browser rung.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ asked = socket.getaddrinfo
 
 
 def main() -> int:
-    """Run the command; names of the file (`{"names": {name: address}}`) lead where it says."""
+    """Run the command. Names in the file (`{"names": {name: address}}`) resolve to the addresses given
+    there."""
     names = json.loads(Path(sys.argv.pop(1)).read_text())["names"]
 
     def found(host: Any, *more: Any, **rest: Any) -> Any:

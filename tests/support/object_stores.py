@@ -1,7 +1,7 @@
-"""Stores of objects on loopback, real servers that may be killed and begun again with their disk: MinIO,
-fake-gcs-server, HDFS.
+"""Real object stores on loopback that a test can kill and restart with their data: MinIO, fake-gcs-server,
+HDFS.
 
-`deploy/needs.sh` brings them into the user's cache.
+`deploy/needs.sh` downloads them into the user's cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JAVA = [
 
 
 class Objects(ABC):
-    """A store of objects; `processes` are begun from `words`."""
+    """An object store. The commands in `words` start its processes."""
 
     name = ""
 
@@ -45,10 +45,10 @@ class Objects(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """What stands after `-o`."""
+        """Returns the value for `-o`."""
 
     def start(self) -> None:
-        """Begin, also again; returns when it takes objects."""
+        """Start or restart the store. Returns when the store accepts objects."""
         with (self.folder / "log").open("ab") as log:
             self.processes = [
                 subprocess.Popen(one, stdout=log, stderr=log, cwd=self.folder, env=self.env)
@@ -66,17 +66,17 @@ class Objects(ABC):
                 return
 
     def made(self) -> None:  # noqa: B027 - most need not
-        """Make the bucket, where that must be said."""
+        """Create the bucket, if the store requires that."""
 
     def kill(self) -> None:
-        """`kill -9`."""
+        """Send SIGKILL to the process."""
         for process in self.processes:
             process.kill()
             process.wait()
 
 
 class Minio(Objects):
-    """S3."""
+    """A MinIO server, which speaks the S3 protocol."""
 
     name = "minio"
 
@@ -95,7 +95,7 @@ class Minio(Objects):
 
 
 class Gcs(Objects):
-    """Google Cloud Storage."""
+    """A fake server of Google Cloud Storage."""
 
     name = "gcs"
 
@@ -130,7 +130,7 @@ class Gcs(Objects):
 
 
 class Hdfs(Objects):
-    """A NameNode and a DataNode."""
+    """An HDFS with a NameNode and a DataNode."""
 
     name = "hdfs"
 

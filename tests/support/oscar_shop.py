@@ -1,8 +1,8 @@
-"""A real django-oscar (PyPI) with products of its own, as a program: `python -m support.oscar_shop FOLDER`.
+"""A real django-oscar (PyPI) with its own products, as a program: `python -m support.oscar_shop FOLDER`.
 
-Needs the packages of `.sites/django-oscar` in PYTHONPATH (`./test` gets them). Creates `FOLDER/shop.sqlite3`, prints
-the shop's URL on stdout, and serves it until stdin ends. The shop adds 20 % tax to the prices of its database, as
-oscar's strategy for the United Kingdom does.
+The program needs the packages of `.sites/django-oscar` in PYTHONPATH (`./test` installs them). It creates
+`FOLDER/shop.sqlite3`, prints the shop's URL on stdout, and serves the shop until stdin is closed. The shop
+adds 20 % tax to the prices in its database, as oscar's strategy for the United Kingdom does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DASHBOARDS = (
     *("communications", "shipping"),
 )
 PRODUCTS = (
-    # name, price without tax, currency, stock (None: the class of the product does not track it), category
+    # name, price without tax, currency, stock (None: not tracked for the product's class), category
     ("Copper Kettle", "24.17", "GBP", 12, "Kitchen"),
     ("Cast Iron Pan", "8.32", "GBP", 3, "Kitchen"),
     ("Steel Whisk", "0.83", "GBP", 0, "Kitchen"),
@@ -88,7 +88,7 @@ TEMPLATES = [
 
 
 def configure(folder: Path) -> None:
-    """Sets up Django with oscar, as a shop on SQLite without an own look."""
+    """Sets up Django with oscar as a shop on SQLite, with oscar's default templates."""
     import django
     from django.conf import settings
     from oscar import defaults
@@ -130,7 +130,7 @@ def configure(folder: Path) -> None:
 
 
 class NoMigrations:
-    """Creates the tables as the models are, without the migrations of years."""
+    """Makes Django create the tables directly from the models, without oscar's long history of migrations."""
 
     def __contains__(self, app: str) -> bool:
         return True
@@ -140,7 +140,7 @@ class NoMigrations:
 
 
 class Thumbnails:
-    """Pictures that are not there."""
+    """A thumbnailer that creates no files."""
 
     def generate_thumbnail(self, source: Any, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(url="/static/picture.jpg", width=100, height=100)
@@ -188,7 +188,7 @@ def _stock(partner: Any, product: Any, price: str, currency: str, stock: int | N
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """One thread for each connection."""
+    """A server with one thread per connection."""
 
     daemon_threads = True
 
@@ -199,7 +199,7 @@ class Handler(WSGIRequestHandler):
 
 
 def __getattr__(name: str) -> Any:
-    """The URLs of the shop. They cannot be made before Django is set up."""
+    """The URLs of the shop. They cannot be built before Django is set up."""
     if name != "urlpatterns":
         raise AttributeError(name)
     from django.apps import apps

@@ -1,4 +1,4 @@
-"""PostgreSQL from Debian as a server that may be killed and begun again with what is on its disk."""
+"""Debian's PostgreSQL as a server that a test can kill and restart with its data."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ BIN = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))
 
 
 class Postgres:
-    """One server on loopback, with the superuser `u`. Its folder must be reachable for `nobody`."""
+    """One server on loopback, with the superuser `u`. The user `nobody` must be able to reach its folder."""
 
     name = "PostgreSQL"
 
     def __init__(self, folder: Path) -> None:
-        self._own = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []  # it does not run as root
+        # PostgreSQL refuses to run as root
+        self._own = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []
         self.folder, self.port = folder, free_port()
         if self._own:
             shutil.chown(folder, "nobody")
@@ -42,7 +43,7 @@ class Postgres:
         return str(self.ask("SHOW server_version")[0][0])
 
     def start(self) -> None:
-        """Begin, also again; returns when it answers."""
+        """Start or restart the server. Returns when the server answers."""
         words = ["-D", f"{self.folder}/d", "-k", str(self.folder), "-p", str(self.port)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -59,24 +60,24 @@ class Postgres:
         raise AssertionError("PostgreSQL does not answer")
 
     def kill(self) -> None:
-        """`kill -9` of the server and of all its processes."""
+        """Sends SIGKILL to the server and all its processes."""
         for pid in self._pids() if self.process.poll() is None else ():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def halt(self) -> None:
-        """Freeze it."""
+        """Freeze the server with SIGSTOP."""
         for pid in self._pids():
             os.kill(pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Resume the frozen server."""
         for pid in self._pids():
             os.kill(pid, signal.SIGCONT)
 
     def ask(self, question: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; its rows."""
+        """Runs a statement and returns its rows."""
         with psycopg.connect(self.url, autocommit=True) as base:
             cursor = base.execute(question, given or None)
             return cursor.fetchall() if cursor.description else []
@@ -102,7 +103,7 @@ class Postgres:
 
 @contextlib.contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """A server for the length of a `with`. Skips the test if PostgreSQL is not installed."""
+    """Runs a server for the duration of the block. Skips the test if PostgreSQL is not installed."""
     if not BIN.exists():
         pytest.skip("PostgreSQL is not here: ./test gets it where apt-get is")
     with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:

@@ -1,4 +1,4 @@
-"""One server process, and the ports that nobody else has."""
+"""A server process, and free ports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from conftest import valkey_binary
 
 
 def free_port(*, bus: bool = False) -> int:
-    """A free port of the loopback; `bus`: also the one 10,000 above it, on which nodes of a Cluster talk."""
+    """Returns a free port on loopback. With `bus`, the port 10,000 above it is free, too, because nodes of a
+    Cluster use that port to talk to each other."""
     while True:
-        port = random.randrange(20_000, 32_000)  # below those that the system gives away
+        port = random.randrange(20_000, 32_000)  # below the ephemeral ports of the system
         try:
             for one in (port, port + 10_000) if bus else (port,):
                 with socket.socket() as probe:
@@ -30,7 +31,7 @@ def free_port(*, bus: bool = False) -> int:
 
 
 class Process:
-    """A server in a folder of its own; it may be killed, stopped, and begun again with what is on its disk."""
+    """A server in a folder of its own. A test can kill it, freeze it, and restart it with its data."""
 
     def __init__(
         self,
@@ -62,16 +63,16 @@ class Process:
         self.start()
 
     def start(self) -> None:
-        """Begin, also again."""
+        """Start or restart the server."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self.words, stdout=log, stderr=subprocess.STDOUT)
 
     def client(self, **options: Any) -> redis.Redis:
-        """A plain client of this server."""
+        """Returns a plain client of this server."""
         return redis.Redis(self.host, self.port, retry=None, **options)
 
     def ready(self, seconds: float = 20, **options: Any) -> Process:
-        """Returns itself when it answers."""
+        """Waits until the server answers. Returns the process itself."""
         deadline = time.monotonic() + seconds
         with self.client(**options) as client:
             while True:
@@ -85,21 +86,21 @@ class Process:
                     return self
 
     def kill(self) -> None:
-        """`kill -9`."""
+        """Send SIGKILL to the process."""
         self.process.kill()
         self.process.wait()
 
     def halt(self) -> None:
-        """Freeze it."""
+        """Freeze the server with SIGSTOP."""
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Resume the frozen server."""
         os.kill(self.process.pid, signal.SIGCONT)
 
 
 def until(what: Any, seconds: float = 20) -> None:
-    """Wait until something is so."""
+    """Wait until `what()` is true."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -112,7 +113,7 @@ def until(what: Any, seconds: float = 20) -> None:
 
 
 def followers(client: redis.Redis) -> int:
-    """Replicas that follow a master, and have all that it has."""
+    """Returns the number of replicas that follow a master and have all of its data."""
     info = client.info("replication")
     found = [info.get(f"slave{n}") for n in range(int(info["connected_slaves"]))]
     return sum(isinstance(one, dict) and one["state"] == "online" for one in found)

@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager as processes, with the times of the rules at 1/60."""
+"""Runs Prometheus and Alertmanager as processes, with the durations of the rules scaled to 1/60."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_prometheus = pytest.mark.skipif(
 
 @contextmanager
 def running(*words: str | Path, log: Path) -> Iterator[None]:
-    """Runs a program for the length of a `with`."""
+    """Runs a program for the duration of the block."""
     with log.open("w") as file:
         process = subprocess.Popen(list(map(str, words)), stdout=file, stderr=file)
     try:
@@ -36,7 +36,7 @@ def running(*words: str | Path, log: Path) -> Iterator[None]:
 
 @contextmanager
 def prometheus_with_alerts(room: Path, exporter: int, receiver: str) -> Iterator[str]:
-    """Runs Prometheus, which scrapes the exporter's port, and Alertmanager, which tells a receiver of alerts.
+    """Runs Prometheus, which scrapes the exporter's port, and Alertmanager, which sends alerts to a receiver.
     Yields the URL of Prometheus."""
     port, manager = free_port(), free_port()
     (room / "rules.yml").write_text(rules_yaml(read_alert_settings(None), scale=SCALE))

@@ -1,4 +1,4 @@
-"""A RabbitMQ of its own, on loopback alone."""
+"""Runs a RabbitMQ server on loopback."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Self
 from support.fleet_workers import free_port, until
 
 SERVER = shutil.which("rabbitmq-server", path=f"/usr/lib/rabbitmq/bin:{os.environ.get('PATH', '')}")
-"""Debian's own, not the one in its PATH: that changes its user."""
+"""Debian's internal script, because the one in PATH switches to another user."""
 
 
 class Rabbit:
-    """One node, its data in a folder of a test."""
+    """One node whose data is in a folder of the test."""
 
     def __init__(self, folder: Path, certificates: tuple[Path, Path, Path] | None = None) -> None:
-        """`certificates`: an authority, a certificate and its key, for TLS at `secure`."""
+        """`certificates` are the files of a CA, a certificate and its key, for TLS on the port `secure`."""
         self.certificates, self.secure = certificates, free_port()
         self.folder, self.port, self._dist, self._names = folder, free_port(), free_port(), str(free_port())
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """For a broker."""
+        """Returns the URL of the broker."""
         return f"amqp://guest:guest@127.0.0.1:{self.port}//"
 
     def start(self) -> None:
-        """Start it, on the data that it had."""
+        """Start the node with its existing data."""
         assert SERVER, "no rabbitmq-server"
         self.folder.mkdir(exist_ok=True)
         config = f"listeners.tcp.1 = 127.0.0.1:{self.port}\nloopback_users.guest = true\nlog.console = true\n"
@@ -61,7 +61,7 @@ class Rabbit:
         until("RabbitMQ answers", self.answers, 90)
 
     def answers(self) -> bool:
-        """Whether it takes connections."""
+        """Returns whether the node accepts connections."""
         with (
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", self.port), 1) as connection,
@@ -71,12 +71,12 @@ class Rabbit:
         return False
 
     def kill(self) -> None:
-        """kill -9 of all of it."""
+        """Sends SIGKILL to all processes of the node."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        # a daemon of its own
+        # epmd is a separate daemon
         subprocess.run(["epmd", "-port", self._names, "-kill"], capture_output=True, check=False)
 
     def __enter__(self) -> Self:

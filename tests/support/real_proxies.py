@@ -19,7 +19,7 @@ SQUID, TINY, SOCKS = (
 
 @contextlib.contextmanager
 def squid(addresses: Sequence[str], port: int, secret: str = "") -> Iterator[None]:
-    """One squid that listens on many addresses and asks from the same."""
+    """Runs one squid that listens on many addresses and connects from the address that a request came to."""
     with (
         tempfile.TemporaryDirectory(prefix="squid-") as folder,
         running(_squid(Path(folder), addresses, port, secret), addresses[-1], port),
@@ -64,7 +64,7 @@ def _squid(folder: Path, addresses: Sequence[str], port: int, secret: str) -> li
             f"tcp_outgoing_address {address} at{number}",
         ]
     for path in (folder, *folder.glob("*")):
-        path.chmod(0o777)  # it works as another user
+        path.chmod(0o777)  # squid runs as another user
     config = folder / "squid.conf"
     config.write_text("\n".join(lines) + "\n")
     return [str(SQUID), "-N", "-f", str(config)]
@@ -83,7 +83,7 @@ def tinyproxy(folder: Path, address: str, port: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def microsocks(address: str, port: int, secret: str = "") -> Iterator[None]:
-    """One SOCKS5 server."""
+    """Runs one SOCKS5 server."""
     user, _, password = secret.partition(":")
     more = ["-u", user, "-P", password] if secret else []
     with running([str(SOCKS), "-i", address, "-p", str(port), "-b", address, *more], address, port):
@@ -92,7 +92,7 @@ def microsocks(address: str, port: int, secret: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def running(words: list[str], address: str, port: int) -> Iterator[None]:
-    """A program, from when it takes connections until the end."""
+    """Runs a program. The block starts when the program accepts connections."""
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         ends = time.monotonic() + 30
@@ -115,7 +115,7 @@ def running(words: list[str], address: str, port: int) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port that nobody has at any address, below those that the system gives to connections."""
+    """Returns a port that is free on every address and below the ephemeral ports of the system."""
     while True:
         port = random.randint(20_000, 32_000)
         with socket.socket() as one, contextlib.suppress(OSError):

@@ -1,5 +1,6 @@
-"""A terminal's screen: the part of VT100 and xterm that a command of gossamer uses, with colours, scrolling,
-scrollback, and lines that are wrapped anew when the width changes, as most terminals do. Other sequences raise."""
+"""A terminal's screen. It supports the part of VT100 and xterm that gossamer's commands use: colours,
+scrolling, scrollback, and lines that are wrapped again when the width changes, as in most terminals. Any
+other sequence raises an error."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ IGNORED = {"?2026h", "?2026l", "?25h", "?25l", "?7h", "?7l", "?1049h", "?1049l"}
 
 
 class Cell(NamedTuple):
-    """A character with its style, the numbers of the SGR sequence."""
+    """A character with its style, which consists of the numbers of the SGR sequence."""
 
     text: str = " "
     style: tuple[int, ...] = ()
@@ -35,14 +36,14 @@ class Row:
     def __init__(self) -> None:
         self.cells: list[Cell] = []
         self.continues = False
-        """Whether the text goes on in the next row because it was too long."""
+        """Whether the text continues in the next row because it was too long."""
 
     def text(self) -> str:
         return "".join(cell.text for cell in self.cells).rstrip()
 
 
 class Screen:
-    """What a terminal of this size shows after what it was fed."""
+    """The screen of a terminal of the given size, after the text that was fed to it."""
 
     def __init__(self, columns: int = 80, rows: int = 24) -> None:
         self.columns, self.rows = columns, rows
@@ -51,7 +52,7 @@ class Screen:
         self.y, self.x = 0, 0
         self.style: tuple[int, ...] = ()
         self.frames: list[list[str]] = []
-        """The texts of the screen after each synchronized update."""
+        """The text of the screen after each synchronized update."""
         self._rest = ""
 
     def feed(self, text: str) -> None:
@@ -71,18 +72,18 @@ class Screen:
                 at += 1
 
     def visible(self) -> list[str]:
-        """The texts of the rows on the screen, without empty ones at the end."""
+        """Returns the text of the rows on the screen, without empty rows at the end."""
         shown = [row.text() for row in self.lines[self._top :]]
         while shown and not shown[-1]:
             shown.pop()
         return shown
 
     def everything(self) -> list[str]:
-        """The texts of all rows, with the scrollback."""
+        """Returns the text of all rows, including the scrollback."""
         return [row.text() for row in self.lines]
 
     def resize(self, columns: int) -> None:
-        """Changes the width and wraps the lines anew."""
+        """Changes the width and wraps the lines again."""
         logical: list[list[Cell]] = [[]]
         at = (0, 0)
         for number, row in enumerate(self.lines):
@@ -154,7 +155,7 @@ class TerminalProcess:
     """A gossamer command whose standard streams are a terminal."""
 
     running: ClassVar[list[subprocess.Popen[bytes]]] = []
-    """The processes that have not ended, so that a test that fails leaves none."""
+    """The processes that are still running, to be killed after a failed test."""
 
     def __init__(
         self,
@@ -188,7 +189,7 @@ class TerminalProcess:
 
     @classmethod
     def kill_all(cls) -> None:
-        """Kills the processes that a failed test left."""
+        """Kills the processes that a failed test has left behind."""
         for process in cls.running:
             if process.poll() is None:
                 process.kill()
@@ -196,7 +197,7 @@ class TerminalProcess:
         cls.running.clear()
 
     def until(self, holds: Callable[[Screen], bool], seconds: float = 60) -> list[str]:
-        """Reads until the screen shows what is wanted. Returns its rows."""
+        """Reads output until `holds` is true of the screen. Returns the rows of the screen."""
         deadline = time.monotonic() + seconds
         while not holds(self.screen):
             assert time.monotonic() < deadline, "\n".join(self.screen.visible())
@@ -212,13 +213,13 @@ class TerminalProcess:
         os.write(self._ours, keys.encode())
 
     def resize(self, columns: int) -> None:
-        """Changes the width, as a user who drags the window's border does."""
+        """Changes the width, like a user who resizes the window."""
         self.screen.resize(columns)
         self._tell_size(self._ours)
         os.killpg(self.process.pid, signal.SIGWINCH)
 
     def end(self, number: int | None = None) -> int:
-        """Reads the rest, after this signal. Returns the exit code."""
+        """Sends a signal, if given, and reads the remaining output. Returns the exit code."""
         if number is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process.pid, number)
@@ -233,7 +234,7 @@ class TerminalProcess:
         fcntl.ioctl(fd, termios.TIOCSWINSZ, size)
 
     def _read(self, seconds: float) -> bool:
-        """Feeds the screen with what comes. Returns whether more may come."""
+        """Feeds the screen with available output. Returns whether more output may come."""
         if not select.select([self._ours], [], [], seconds)[0]:
             return True
         try:

@@ -1,5 +1,5 @@
-"""Local servers that answer as the documentation of the search providers says: an invented web with its result
-pages, keys, bills, and errors in turn."""
+"""Local servers that answer as the documentation of each search provider describes: invented result pages,
+API keys, billing, and a series of errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reply = tuple[int, dict[str, Any] | bytes]
 
 
 def invented_results(words: str, total: int = 60) -> list[dict[str, str]]:
-    """The organic results of a keyword: a site of its own on each place."""
+    """Returns the organic results of a keyword, each from a different site."""
     name = "".join(one for one in words.lower() if one.isalnum()) or "x"
     return [
         {"title": f"{words} {n}", "url": f"https://site-{n}.example/{name}", "text": f"about {words}"}
@@ -28,8 +28,8 @@ def invented_results(words: str, total: int = 60) -> list[dict[str, str]]:
 
 
 class SearchProvider:
-    """A search provider on loopback. `results`: returns the organic results of a keyword on an engine. `errors`:
-    answers that come first, in turn. `features`: fields that are added to the JSON of page 1."""
+    """A search provider on loopback. `results` returns the organic results of a keyword on an engine.
+    `errors` are the first answers, in order. `features` are fields that are added to the JSON of page 1."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class SearchProvider:
         self.name, self.results, self.errors = name, results, list(errors)
         self.features = features or {}
         self.calls: list[tuple[str, int]] = []
-        """The keyword and page of each call that was billed."""
+        """The keyword and page of each billed call."""
         self.refused = 0
         self.asked: list[dict[str, Any]] = []
         self.url = ""
@@ -179,11 +179,11 @@ def serving(provider: SearchProvider) -> Iterator[SearchProvider]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
-            with contextlib.suppress(ConnectionError):  # whoever asked was killed
+            with contextlib.suppress(ConnectionError):  # the client was killed
                 self.wfile.write(raw)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""A master with replicas under Sentinels: up in about a second."""
+"""Starts a master with replicas under Sentinels, in about a second."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Watched:
 
     @property
     def url(self) -> str:
-        """Its address, as gossamer wants it."""
+        """Returns the URL of the Sentinels in gossamer's form."""
         user = f":{self.password['password']}@" if self.password else ""
         return (
             f"redis+sentinel://{user}"
@@ -66,7 +66,7 @@ class Watched:
         )
 
     def close(self) -> None:
-        """End all, forget their files."""
+        """Stop all processes and delete their files."""
         for process in (*self.sentinels, *self.servers):
             process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -74,7 +74,7 @@ class Watched:
 
 @contextmanager
 def watched(replicas: int = 1, sentinels: int = 3, **more: int | str) -> Iterator[Watched]:
-    """A master under Sentinels for the length of a `with`."""
+    """Runs a master under Sentinels for the duration of the block."""
     one = Watched(replicas, sentinels, **more)  # type: ignore[arg-type] # milliseconds, a password
     try:
         yield one

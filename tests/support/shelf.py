@@ -1,4 +1,4 @@
-"""A small web on loopback that notes what it is asked for."""
+"""A small web on loopback that records the requested paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.answers import answering
 
 
 class Shelf(BaseHTTPRequestHandler):
-    """A front page with LINKS links; pages; redirects; a page that is gone and one that fails."""
+    """A front page with `links` links, pages, redirects, a page that is gone, and a page that fails."""
 
     asked: ClassVar[list[str]] = []
     links: ClassVar[int] = 2
@@ -33,12 +33,12 @@ class Shelf(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
 def serving_shelf(links: int = 2) -> Iterator[str]:
-    """Serve it; its URL without a slash at the end."""
+    """Serves the web. Yields its URL without a slash at the end."""
     Shelf.asked, Shelf.links = [], links
     with answering(Shelf) as port:
         yield f"http://127.0.0.1:{port}"

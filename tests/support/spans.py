@@ -29,5 +29,5 @@ def values(span: Any) -> dict[str, Any]:
 
 
 def visits(found: Iterable[Any]) -> dict[str, Any]:
-    """Returns the spans of visits by their URL."""
+    """Returns the spans of visits, keyed by URL."""
     return {values(one)["url.full"]: one for one in found if one.name == "crawl.visit"}

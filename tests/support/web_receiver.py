@@ -1,4 +1,4 @@
-"""A web server that notes what is posted to it, answers as it is told, or hangs."""
+"""A web server that records POST requests, and answers with given statuses or hangs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Call(NamedTuple):
 
 
 class Receiver:
-    """What a server got. `statuses`: its answers, the last one repeats."""
+    """The requests that a server received. `statuses` are its answers in order, and the last one repeats."""
 
     def __init__(self, statuses: Sequence[int], hang: bool) -> None:
         self.calls: list[Call] = []
@@ -28,11 +28,11 @@ class Receiver:
             self._free.set()
 
     def release(self) -> None:
-        """Ends the hanging."""
+        """Lets hanging requests continue."""
         self._free.set()
 
     def answer(self, call: Call) -> int:
-        """Notes a request and returns its status."""
+        """Records a request and returns the status of its answer."""
         self.calls.append(call)
         self._free.wait(30)
         return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
@@ -40,7 +40,7 @@ class Receiver:
 
 @contextlib.contextmanager
 def receiving(statuses: Sequence[int] = (200,), *, hang: bool = False) -> Iterator[Receiver]:
-    """Runs a server on loopback."""
+    """Runs a receiver on loopback."""
     got = Receiver(statuses, hang)
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,7 @@ def receiving(statuses: Sequence[int] = (200,), *, hang: bool = False) -> Iterat
                 self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,5 +1,5 @@
-"""Shops on loopback, in the markup of eight systems, each with its own data and a wall that blocks whoever is
-faster than it allows. For tests and for benchmarks/price_run.py."""
+"""Shops on loopback, in the markup of eight shop systems. Each shop has its own data, and a wall that blocks
+clients that are too fast. The tests and benchmarks/price_run.py use them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ THINGS = ["Kettle", "Lamp", "Backpack", "Drill", "Chair", "Speaker", "Bottle", "
 
 @dataclass
 class Product:
-    """A product as the shop's own data has it."""
+    """A product according to the shop's own data."""
 
     number: int
     name: str
@@ -52,7 +52,8 @@ class Product:
 
 @dataclass
 class Shop:
-    """A shop. `wall`: the shortest time between two requests, in seconds. `requests`, `violations`: counts."""
+    """A shop. `wall` is the minimum time between two requests, in seconds. `requests` and `violations` are
+    counts."""
 
     system: str
     currency: str
@@ -64,21 +65,21 @@ class Shop:
     violations: int = 0
     url: str = ""
     menu: int = 0
-    """Links in the menu of each page: a hundred are about 10 KB."""
+    """The number of links in the menu of each page. A hundred links are about 10 KB."""
     surroundings: tuple[str, str, str] = ("", "", "")
     """Further markup of each page: in its head, before the product, and after the product."""
     last: float = -1e9
     paths: list[str] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)
-    """Further pages by path."""
+    """Further pages, keyed by path."""
     redirects: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Redirects by path: the status, and where to."""
+    """Redirects, keyed by path: the status and the target."""
 
     def address(self, path: str) -> str:
         return self.url + path
 
     def answer(self, path: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
-        """Returns status, further headers, and body."""
+        """Returns the status, further headers, and the body."""
         now = time.monotonic()
         self.requests += 1
         self.paths.append(path)
@@ -106,7 +107,7 @@ class Shop:
 
 
 def money(amount: Decimal, currency: str) -> str:
-    """Writes an amount as shops of the currency do."""
+    """Formats an amount as shops of that currency do."""
     if currency == "JPY":
         return f"¥{amount:,.0f}"
     if currency in ("USD", "GBP", "CAD"):
@@ -239,7 +240,7 @@ SYSTEMS: dict[str, Callable[[Shop, Product], str]] = {
 
 
 def page_of(shop: Shop, one: Product) -> str:
-    """Returns a page with what surrounds a product: navigation, related products, and ads in any order."""
+    """Returns a page that contains a product among navigation, related products, and ads in random order."""
     ads = [
         f'<li class="related-product"><a href="/p/{n}">{random.choice(WORDS)}</a> <b>{n}.50</b></li>'
         for n in random.sample(range(900, 1000), 4)
@@ -259,7 +260,7 @@ def page_of(shop: Shop, one: Product) -> str:
 
 
 def make_shop(number: int, products: int, wall: float = 0.0) -> Shop:
-    """Returns the shop of a number: its system, currency and products follow from the number."""
+    """Returns the shop with a given number, which determines its system, currency and products."""
     rng = random.Random(number)
     system = list(SYSTEMS)[number % len(SYSTEMS)]
     currency = CURRENCIES[(number * 5 + number // 8) % len(CURRENCIES)]
@@ -280,7 +281,7 @@ def make_shop(number: int, products: int, wall: float = 0.0) -> Shop:
 
 @contextlib.contextmanager
 def serving(shops: list[Shop]) -> Iterator[list[Shop]]:
-    """Serves shops, each at a port of its own, from a thread with a loop of its own."""
+    """Serves the shops, each on a port of its own, from a thread with its own event loop."""
     ready, loop, end = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
 
     async def serve() -> None:

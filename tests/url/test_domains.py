@@ -1,4 +1,5 @@
-"""Registered domains: the vectors of publicsuffix.org, addresses, ports, and the size of what is loaded."""
+"""Registered domains: the test vectors of publicsuffix.org, IP addresses, ports, and the memory for the
+loaded list."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 from gossamer import url
 from gossamer.url import domains
 
-# after https://github.com/publicsuffix/list/blob/main/tests/test_psl.txt (public domain): host, registered
-# domain
+# host, registered domain; derived from https://github.com/publicsuffix/list/blob/main/tests/test_psl.txt
+# (public domain)
 VECTORS = [
     ("example.com", "example.com"),
     ("b.example.com", "example.com"),

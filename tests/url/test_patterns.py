@@ -1,4 +1,4 @@
-"""A pattern finds what `re` would, and no text holds it for long."""
+"""A pattern finds the same as `re`, and no text makes a search take long."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ TEXTS = st.text(alphabet=LETTERS, max_size=8) | st.text(alphabet="ab1/.k", max_s
 
 
 def _forced(pattern: str) -> tuple[re.Pattern[str], Pattern] | None:
-    """The pattern in `re`, and the same that leaves nothing to `re`."""
+    """Returns the pattern compiled by `re`, and a Pattern that leaves no part of the search to `re`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -118,7 +118,7 @@ def test_it_finds_what_re_finds(pattern: str, text: str) -> None:
         return
     if "i" in pattern and set("\u017f\u212a") & set(
         text + pattern
-    ):  # letters that are k and s in another case: regex differs
+    ):  # `regex` treats these case variants of k and s differently
         return
     plain, other = pair
     assert other.search(text) == (plain.search(text) is not None), (pattern, text, other._engines.__dict__)
@@ -135,7 +135,7 @@ def test_no_text_holds_it(pattern: str) -> None:
             found(made, text, on_timeout=True)
         else:
             made.search(text)
-        assert time.process_time() - start < 5  # backtracking takes years
+        assert time.process_time() - start < 5  # backtracking would take years
 
 
 def test_patterns_that_re2_lacks_are_named() -> None:

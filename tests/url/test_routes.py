@@ -1,4 +1,4 @@
-"""Routes in fragments: which fragments are routes, and which form their URLs have."""
+"""Routes in URL fragments: which fragments are routes, and the form of their URLs."""
 
 from __future__ import annotations
 

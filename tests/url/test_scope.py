@@ -1,4 +1,4 @@
-"""The pure filters: each reason with what decides it, and `explain` says what `refuse` does."""
+"""The scope filters. A table tests each reason, and `explain` always agrees with `refuse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traps as a table: endless spaces are refused by the rule named, real pages never."""
+"""A table of crawler traps. Endless spaces are refused by the named rule, and real pages never are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""URLs: conformance over the shared data, properties over any text, and the differences of parsers that
-attacks live on."""
+"""URLs: conformance with the shared test data, properties for arbitrary texts, and parser differences that
+attacks exploit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_parse_agrees_with_the_web_platform_tests(name: str) -> None:
 def test_resolver_agrees_with_parse_on_all_rows() -> None:
     for row in rows("url-wpt"):
         if row["base"] and url.parse(row["base"]) is None:
-            continue  # a page has a URL; the resolver then takes absolute links alone
+            continue  # without a base URL, the resolver would accept only absolute links
         whole = url.parse(row["input"], row["base"])
         wanted = whole.partition("#")[0] if whole and whole.startswith(url.WEB) else None
         assert url.HrefResolver(row["base"] or "").resolve(row["input"]) == wanted, row["id"]
@@ -281,8 +281,8 @@ def test_resolver_keeps_the_order_and_each_link_once() -> None:
     assert url.HrefResolver("no base").links(["/a", "http://e.com/a"]) == ["http://e.com/a"]
 
 
-# What the parsers of servers, proxies and clients read differently (security row 4): text, the one host that
-# all must see.
+# Texts that servers, proxies and clients parse differently (security row 4), each with the one host that all
+# of them must find.
 DIFFERENTIAL = [
     ("http://127.0.0.1:8888\\@example.com/", "127.0.0.1:8888"),
     ("http://example.com\\.evil.org/", "example.com"),
@@ -330,7 +330,7 @@ def test_after_our_parser_no_other_can_see_another_host(text: str, host: str | N
 
 
 def safe(parsed: str) -> None:
-    """Nothing is left in a serialized URL that two parsers could read in two ways."""
+    """Checks that a serialized URL contains nothing that two parsers could interpret differently."""
     bare, _ = url.split_credentials(parsed)
     assert urlsplit(bare).netloc == url.host(bare) == url.host(parsed)
     assert url.parse(bare) == bare

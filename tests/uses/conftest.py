@@ -1,4 +1,4 @@
-"""What the tests of all histories share: a clock, and an empty database of each kind."""
+"""Fixtures for the tests of all histories: a clock, and an empty database of each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.postgres import Postgres, running_postgres
 
 
 class Clock:
-    """A clock that tests set."""
+    """A clock that tests can set."""
 
     def __init__(self, now: float = 1_790_000_000.0) -> None:
         self.now = now
@@ -22,7 +22,7 @@ class Clock:
 
 @pytest.fixture
 def start() -> float:
-    """The time at which the clock begins, in seconds since the epoch."""
+    """The start time of the clock, in seconds since the epoch."""
     return Clock().now
 
 

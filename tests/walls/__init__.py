@@ -1,2 +1,2 @@
-"""A made web of walls: hosts that let in whom they like, by what arrives on the wire. It shares no code with
-gossamer, and runs apart."""
+"""A simulated web of walls: hosts that decide by the bytes on the wire which clients they serve. The web
+shares no code with gossamer and runs in its own process."""

@@ -1,8 +1,8 @@
-"""A web of walls as a process: `python -m walls FOLDER --seed N [--hosts 60]`.
+"""Runs a web of walls as a process: `python -m walls FOLDER --seed N [--hosts 60]`.
 
-It writes into the folder: `ca.pem`, `web.json` (the port, names and addresses, the unlocker's address, the
-key's hash for Chromium), and `log.jsonl`, a line a request. It says `ready` on stdout when it listens, and
-ends with its stdin.
+The process writes three files into the folder: `ca.pem`, `web.json` (the port, names and addresses, the
+unlocker's address, and the key's hash for Chromium), and `log.jsonl` with one line per request. It prints
+`ready` on stdout when it listens, and exits when its stdin is closed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from walls.wall import PROVIDER, Client, Wall
 
 API = "127.1.1.1"
 PRICE = 1
-"""Credits that the unlocker takes for a page."""
+"""The credits that the unlocker charges per page."""
 
 
 async def sell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, walls: dict[str, Wall]) -> None:
-    """The unlocker: `GET /get?u=URL`, the page past any wall, in one call a connection."""
+    """Serves the unlocker: `GET /get?u=URL` returns the page behind any wall, one request per connection."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         asked = urlsplit(parse_qs(urlsplit(head.split(" ")[1]).query)["u"][0])
@@ -47,13 +47,13 @@ async def sell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, walls
 
 
 def note(log: TextIO, line: dict[str, Any]) -> None:
-    """A line of the log, there at once."""
+    """Writes a line of the log and flushes it."""
     log.write(json.dumps(line) + "\n")
     log.flush()
 
 
 async def serve(folder: Path, seed: int, hosts: int, pages: tuple[int, int], phase: float) -> None:
-    """Serve until stdin ends."""
+    """Serve until stdin is closed."""
     made = web(seed, hosts, pages, phase)
     certificate = certs.make(folder, [one.name for one in made])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -81,7 +81,7 @@ async def serve(folder: Path, seed: int, hosts: int, pages: tuple[int, int], pha
 
 
 def main() -> None:
-    """Serve."""
+    """Parses the arguments and serves the web."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -92,7 +92,7 @@ def main() -> None:
     options.add_argument("--phase", type=float, default=10.0)
     given = options.parse_args()
     with contextlib.suppress(OSError):
-        os.nice(-15)  # what comes is to be seen when it comes
+        os.nice(-15)  # high priority, so that arriving requests get accurate times
     asyncio.run(serve(given.folder, given.seed, given.hosts, tuple(given.pages), given.phase))
 
 

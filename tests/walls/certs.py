@@ -1,4 +1,4 @@
-"""A certificate authority of a day, and a certificate for some names."""
+"""Creates a certificate authority that is valid for a day, and a certificate for given names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from cryptography.x509.oid import NameOID
 
 
 class Certificate(NamedTuple):
-    """Files; `spki`: the hash by which a Chromium may be told to trust it."""
+    """The files of a certificate and its key. `spki` is the hash by which Chromium can be made to trust the
+    certificate."""
 
     file: Path
     key: Path
@@ -23,7 +24,7 @@ class Certificate(NamedTuple):
 
 
 def make(folder: Path, names: list[str]) -> Certificate:
-    """The authority is `ca.pem` in the folder."""
+    """Creates the certificate. The certificate of the authority is `ca.pem` in the folder."""
     authority, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "walls")])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""A crawl of a web of walls by the whole command line, and what the judge says of it."""
+"""Crawls a web of walls through the full command line, and returns the judge's figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPE = '["status=header x-target", "credits=header x-credits", "cost=1", "at_on
 
 
 class Ran(NamedTuple):
-    """A crawl: its exit code, seconds, what it said, and its figures."""
+    """A finished crawl: its exit code, duration in seconds, output on stderr, and figures."""
 
     code: int
     seconds: float
@@ -38,7 +38,8 @@ class Ran(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Of a web: hosts, pages of each (from, to), seconds that a wall that comes and goes stands."""
+    """The size of a web: hosts, pages per host (from, to), and the seconds for which an intermittent wall
+    stands."""
 
     hosts: int = 60
     pages: tuple[int, int] = (28, 40)
@@ -47,7 +48,7 @@ class Size(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def walls(folder: Path, seed: int, size: Size) -> AsyncIterator[dict[str, Any]]:
-    """A web that serves until the block ends; what it says of itself."""
+    """Serves a web for the duration of the block. Yields the content of its `web.json`."""
     hosts, pages, phase = size
     words = ["--seed", f"{seed}", "--hosts", f"{hosts}", "--pages", *map(str, pages), "--phase", f"{phase:g}"]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
@@ -78,7 +79,7 @@ async def crawl(
     stand_in: bool = False,
     more: tuple[str, ...] = (),
 ) -> Ran:
-    """Crawl the web of a seed into a folder. `stand_in`: without a real browser."""
+    """Crawl the web of a seed into a folder. With `stand_in`, a substitute replaces the real browser."""
     (folder / "site.py").write_text(SITE)
     (folder / "gossamer.toml").write_text(f"unlocker_shape = {SHAPE}\n")
     made = web(seed, *size)
@@ -131,7 +132,7 @@ async def crawl(
 
 
 def ran(folder: Path, seed: int, costs: Mapping[str, float]) -> Ran:
-    """What a crawl left in its folder, judged."""
+    """Judges the files that a crawl left in its folder."""
     said = json.loads((folder / "ran.json").read_text())
     log, attempts, items = (
         lines(path) if path.exists() else []

@@ -1,5 +1,5 @@
-"""What a crawl of a web of walls was: pages got, what they cost beside an oracle's choice, whether it was
-polite. By what the hosts saw."""
+"""Judges a crawl of a web of walls by the records of the hosts: the pages fetched, their cost compared with
+an oracle's choice, and politeness."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Line = dict[str, Any]
 
 @dataclass
 class Judged:
-    """A crawl's figures. `ours` and `oracle` are costs; `curve`: (ours, oracle) after each page that was got,
-    in order."""
+    """The figures of a crawl. `ours` and `oracle` are costs. `curve` contains (ours, oracle) after each
+    fetched page, in order."""
 
     due: int
     got: int = 0
@@ -29,39 +29,39 @@ class Judged:
     browser: float = 0.0
     tries: Counter[str] = field(default_factory=Counter)
     kinds: dict[str, list[float]] = field(default_factory=dict)
-    """Of each kind of host: pages due, got, our cost, the oracle's."""
+    """For each kind of host: pages due, pages fetched, our cost, the oracle's cost."""
     curve: list[tuple[float, float]] = field(default_factory=list)
     private: int = 0
-    """Requests that robots.txt forbids."""
+    """The number of requests that robots.txt forbids."""
     hasty: list[str] = field(default_factory=list)
-    """Requests that came sooner than the host's delay."""
+    """Requests that came earlier than the host's delay allows."""
     requests: int = 0
     odd: list[str] = field(default_factory=list)
-    """Where the crawl's own log and the hosts' disagree."""
+    """Disagreements between the crawl's own log and the hosts' log."""
 
     @property
     def share(self) -> float:
-        """Of the pages that were due."""
+        """The share of the due pages that were fetched."""
         return self.got / max(1, self.due)
 
     @property
     def ratio(self) -> float:
-        """Of our cost to the oracle's."""
+        """The ratio of our cost to the oracle's cost."""
         return self.ours / self.oracle
 
     @property
     def part(self) -> float:
-        """Of our cost in that of a browser for each page."""
+        """Our cost as a share of the cost of a browser visit per page."""
         return self.ours / self.browser
 
 
 def lines(path: Path) -> list[Line]:
-    """A file of JSON lines."""
+    """Reads a file of JSON lines."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def place(url: str) -> tuple[str, str]:
-    """Host name without port, and path."""
+    """Returns the host name without port, and the path."""
     host, _, path = url.partition("://")[2].partition("/")
     return host.partition(":")[0], "/" + path.partition("?")[0]
 
@@ -75,8 +75,8 @@ def judge(
     costs: Mapping[str, float],
     delay: float,
 ) -> Judged:
-    """Judge. `log`: what the hosts wrote; `attempts`: the crawl's own log; `items`: `url` and `token` of each
-    page; `costs` of the rungs."""
+    """Judges a crawl. `log` contains the hosts' records, `attempts` is the crawl's own log, `items` contains
+    the `url` and `token` of each page, and `costs` are the costs of the rungs."""
     asked = [one for one in log if one["kind"] == "page"]
     first: dict[tuple[str, str], Line] = {}
     for one in asked:
@@ -119,8 +119,8 @@ def _curve(
 
 
 def _polite(out: Judged, web: list[Host], asked: list[Line], delay: float) -> None:
-    """No page that robots.txt forbids, and from one page to the next no less than the delay. A page may load
-    itself anew: that is one."""
+    """Records pages that robots.txt forbids, and pages that follow the previous page sooner than the delay. A
+    page that reloads itself counts as one page."""
     slow = {host.name: max(delay, host.crawl_delay) for host in web}
     by_host: dict[str, list[Line]] = defaultdict(list)
     for one in asked:
@@ -134,7 +134,7 @@ def _polite(out: Judged, web: list[Host], asked: list[Line], delay: float) -> No
 
 
 def _agree(out: Judged, made: list[Line], asked: list[Line]) -> None:
-    """What the crawl says of itself is what the hosts saw."""
+    """Compares the rungs in the crawl's own log with the clients that the hosts saw."""
     said = Counter(one["rung"] for one in made if one["status"] is not None)
     seen = Counter(
         "unlocker" if one["by"] == "provider" else "browserlike" if one["browserlike"] else "plain"

@@ -1,5 +1,5 @@
-"""What the hosts say: pages, and the pages in their place. Written after those of vendors, with none of their
-code."""
+"""The pages of the hosts, and the block pages that replace them. The block pages imitate those of vendors,
+without any of their code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ WORDS = (
     " without a drop beside the cup. It comes in four colours and is mended for ten years by those who made it."
 )
 WORK = "let x=%d;for(let i=0;i<20000;i++)x=(x*16807)%%2147483647;"
-"""A sum that takes a script a moment."""
+"""JavaScript code for a computation that takes a moment."""
 
 
 def worked(nonce: int) -> int:
-    """The sum's result."""
+    """Returns the result of that computation."""
     x = nonce
     for _ in range(20000):
         x = x * 16807 % 2147483647
@@ -22,20 +22,20 @@ def worked(nonce: int) -> int:
 
 
 def goods(token: str, links: list[str]) -> str:
-    """What a page is about."""
+    """Returns the main content of a page."""
     rows = "".join(f"<p>{WORDS}</p>" for _ in range(8))
     listed = "".join(f'<li><a href="{link}">Kettle {link}</a></li>' for link in links)
     return f'<main class="goods" data-token="{token}"><h1>Kettles of many kinds</h1>{rows}<ul>{listed}</ul></main>'
 
 
 def page(inner: str, title: str = "A shop of many kettles") -> Answer:
-    """A page of the host."""
+    """Returns a page of the host."""
     head = f"<!doctype html><html><head><title>{title}</title></head>"
     return 200, HTML, f"{head}<body>{inner}</body></html>"
 
 
 def shell(path: str, nonce: int) -> Answer:
-    """A page that scripts fill."""
+    """Returns a page whose content a script loads."""
     script = (
         f"{WORK % nonce}fetch('/rows?p='+encodeURIComponent('{path}')+'&n={nonce}&x='+x).then(r=>r.text())"
     )
@@ -55,12 +55,13 @@ def _pass(nonce: int) -> str:
 
 
 def cookie(nonce: int) -> Answer:
-    """A script that sets a cookie, and nothing else."""
+    """Returns a page that contains only a script that sets a cookie."""
     return 200, HTML, f"<html><head><script>{_pass(nonce)}</script></head><body></body></html>"
 
 
 def lure(nonce: int) -> Answer:
-    """A page that looks like one: who runs its script sees another."""
+    """Returns a page that looks like a normal page. A client that runs its script gets the true page
+    instead."""
     poor = "".join(f"<p>All about tea, part {n}. {WORDS}</p>" for n in range(6))
     return page(
         f"<div class=text>{poor}</div><script>{_pass(nonce)}</script>", "Tea and how it is made at home"
@@ -68,13 +69,13 @@ def lure(nonce: int) -> Answer:
 
 
 def decoy() -> Answer:
-    """A page without what it should have."""
+    """Returns a page without the content that the true page has."""
     poor = "".join(f"<p>All about tea, part {n}. {WORDS}</p>" for n in range(6))
     return page(f"<div class=text>{poor}</div>", "Tea and how it is made at home")
 
 
 def challenge(nonce: int, manner: int) -> Answer:
-    """An interstitial whose script proves a browser."""
+    """Returns an interstitial page whose script proves that a browser runs it."""
     if manner % 3 == 0:
         head = HTML | {"server": "cloudflare", "cf-mitigated": "challenge"}
         body = f"<script>window._cf_chl_opt={{}};{_pass(nonce)}</script><noscript>Enable JavaScript and cookies to continue</noscript>"
@@ -95,7 +96,7 @@ def challenge(nonce: int, manner: int) -> Answer:
 
 
 def refused(manner: int) -> Answer:
-    """No to a client that is no browser, or does not come from the right place."""
+    """Returns the refusal for a client that is not a browser or does not come from an accepted address."""
     if manner % 3 == 0:
         where = "You don't have permission to access this on this server.<p>Reference #18.2f1e1202.1700000000.1a2b3c"
         return (
@@ -118,7 +119,7 @@ def refused(manner: int) -> Answer:
 
 
 def captcha() -> Answer:
-    """A captcha for those who come from the wrong place."""
+    """Returns a captcha for a client that does not come from an accepted address."""
     script = (
         "<script>var dd={'rt':'c','cid':'x','hsh':'y','t':'fe','host':'geo.captcha-delivery.com'}</script>"
     )
@@ -127,7 +128,7 @@ def captcha() -> Answer:
 
 
 def too_many(status: int, after: float | None) -> Answer:
-    """Too many pages from one address."""
+    """Returns the answer for too many pages from one address."""
     if status == 403:
         return (
             403,

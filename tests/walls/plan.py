@@ -1,8 +1,9 @@
-"""The hosts of a web of walls, drawn from a seed: their pages, what each defends itself with and when, and
-how it says no.
+"""The hosts of a web of walls, generated from a seed: their pages, their defences with the times of these,
+and their block pages.
 
-A defence lets in from a rung on: `open` 0; `tls`, `h2`, `decoy` 1 (who shakes hands as a browser does);
-`challenge`, `cookie`, `shell`, `lure` 2 (who runs scripts); `address` 3 (who does not come from here).
+Each defence lets clients pass from a rung on: `open` from 0. `tls`, `h2` and `decoy` from 1 (the handshake of
+a browser). `challenge`, `cookie`, `shell` and `lure` from 2 (a client that runs scripts). `address` from 3 (a
+client from another address).
 """
 
 from __future__ import annotations
@@ -37,25 +38,26 @@ USUAL = {
     "classes": 3,
     "forbidden": 1,
 }
-"""Hosts of each kind among sixty."""
+"""The number of hosts of each kind, of sixty hosts."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """At most `most` pages in `window` seconds for an address; else `status`, and nothing for `ban` seconds."""
+    """Allows an address at most `most` pages in `window` seconds. Further requests get `status`, and nothing
+    is served for `ban` seconds."""
 
     most: int
     window: float
     ban: float
     status: int
     says: bool
-    """Whether it says Retry-After."""
+    """Whether the answer contains Retry-After."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host. `phases`: (seconds since its first page, defence); `classes`: defence of a folder, whatever
-    the time."""
+    """One host. `phases` contains (seconds since the first page, defence). `classes` contains the defence of
+    a folder, which is independent of time."""
 
     name: str
     address: str
@@ -65,28 +67,29 @@ class Host:
     classes: tuple[tuple[str, str], ...] = ()
     rate: Rate | None = None
     manner: int = 0
-    """Which of its kind's pages it refuses with."""
+    """Selects one of the block pages of a defence."""
     crawl_delay: float = 0.0
     guards_robots: bool = False
-    """Its robots.txt stands behind its wall, too."""
+    """Whether the wall also protects robots.txt."""
 
     def defence(self, path: str, age: float) -> str:
-        """What guards a path so many seconds after the first page."""
+        """Returns the defence of a path, `age` seconds after the first page."""
         folder = path.split("/")[1] if path.count("/") > 1 else ""
         if folder in (known := dict(self.classes)):
             return known[folder]
         return next((defence for since, defence in reversed(self.phases) if age >= since), "open")
 
     def due(self) -> list[str]:
-        """The paths that a crawl should bring."""
+        """Returns the paths that a crawl should fetch."""
         return [path for path in self.paths if self.defence(path, 0.0) != "forbidden"]
 
 
 def web(seed: int, hosts: int = 60, pages: tuple[int, int] = (28, 40), phase: float = 10.0) -> list[Host]:
-    """A web. `phase`: seconds that a wall that comes and goes stands, about."""
+    """Returns the hosts of a web. `phase` is the approximate time, in seconds, for which an intermittent wall
+    stands."""
     draw = random.Random(f"walls {seed}")
     kinds = [kind for kind, n in USUAL.items() for _ in range(n)]
-    if hosts < len(kinds):  # one of each first
+    if hosts < len(kinds):  # one of each kind first
         kinds = [*USUAL, *(kinds[n] for n in range(0, len(kinds), 5))][:hosts]
     scripts, later = draw.sample(SCRIPTED, 4), ["tls", "challenge", "h2", "tls", "cookie", "decoy"]
     made = []
@@ -130,5 +133,5 @@ def web(seed: int, hosts: int = 60, pages: tuple[int, int] = (28, 40), phase: fl
 
 
 def token(seed: int, host: str, path: str) -> str:
-    """What only the true page has."""
+    """Returns the token that only the true page contains."""
     return hashlib.sha256(f"{seed} {host} {path}".encode()).hexdigest()[:16]

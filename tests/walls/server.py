@@ -1,5 +1,5 @@
-"""TLS at each host's own address, HTTP/1.1 and HTTP/2: reads how a client introduces itself, asks the wall,
-answers."""
+"""Serves TLS at each host's own address, with HTTP/1.1 and HTTP/2. The server reads the client's fingerprint,
+gets the wall's answer, and sends it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ REASONS = {
 
 
 def browserlike(hello: Hello) -> bool:
-    """Chrome's and Safari's kin send GREASE, Firefox's delegated credentials; no library does by itself."""
+    """Returns whether a ClientHello looks like a browser's. Chrome and Safari send GREASE, Firefox sends
+    delegated credentials, and no library sends either of them by default."""
     return any(map(grease, hello.raw)) or 34 in hello.raw
 
 
 async def talk(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext, wall: Wall
 ) -> None:
-    """One connection until its end."""
+    """Serves one connection until it is closed."""
     seen, pipe = Seen(), Pipe(reader, writer, context)
     try:
         await pipe.shake(seen)
@@ -70,7 +71,7 @@ async def _two(pipe: Pipe, client: Client, wall: Wall) -> None:
                 client.settings |= {int(code): one.new_value for code, one in event.changed_settings.items()}
             elif isinstance(event, h2.events.RequestReceived):
                 asked: dict[str, str] = {}
-                for name, value in event.headers:  # cookies may come in crumbs
+                for name, value in event.headers:  # a client may split its cookies over several headers
                     asked[name] = f"{asked[name]}; {value}" if name == "cookie" and name in asked else value
                 status, headers, text = wall.answer(client, asked[":path"], asked)
                 body = text.encode()

@@ -1,5 +1,5 @@
-"""The wall of one host: who comes (by address, ClientHello, HTTP/2 settings, cookies), what is answered, what
-is written down."""
+"""The wall of one host. It identifies clients by address, ClientHello, HTTP/2 settings and cookies, answers
+their requests, and logs them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from walls.pages import HTML, Answer
 from walls.plan import NEEDS, Host, token
 
 WINDOWS = (6291456, 131072, 2097152, 4194304)
-"""Windows that browsers ask for in their HTTP/2 settings."""
+"""The window sizes that browsers send in their HTTP/2 settings."""
 PROVIDER = "provider"
 
 
 @dataclass
 class Client:
-    """A connection: its address, whether it shook hands as browsers do, its HTTP/2 settings (None: HTTP/1.1)."""
+    """A connection: its address, whether its handshake looks like a browser's, and its HTTP/2 settings (None:
+    HTTP/1.1)."""
 
     address: str
     browserlike: bool = False
@@ -29,13 +30,13 @@ class Client:
 
     @property
     def two(self) -> bool:
-        """Whether its HTTP/2 settings are a browser's."""
+        """Returns whether the HTTP/2 settings are those of a browser."""
         return self.settings is not None and self.settings.get(4) in WINDOWS
 
 
 @dataclass
 class Wall:
-    """Answers for a host. `note` writes a line of the log."""
+    """The wall of a host. `note` writes a line of the log."""
 
     host: Host
     seed: int
@@ -44,10 +45,10 @@ class Wall:
     came: deque[float] = field(default_factory=deque)
     banned: float = 0.0
     nonces: dict[int, str] = field(default_factory=dict)
-    """Nonces given out, and the user agent that each was given to."""
+    """The nonces issued so far, each with the user agent that received it."""
 
     def answer(self, client: Client, path: str, headers: dict[str, str]) -> Answer:
-        """An answer, and a line of the log."""
+        """Returns the answer to a request, and logs the request."""
         now, bare = time.monotonic(), urlsplit(path).path
         kind = (
             "robots"
@@ -102,7 +103,7 @@ class Wall:
         return True, self._page(bare)
 
     def _no(self, client: Client, headers: dict[str, str], defence: str) -> Answer | None:
-        """Why not, by the defence."""
+        """Returns the block page of the defence, or None if the client may pass."""
         manner = self.host.manner
         if defence in ("challenge", "cookie", "lure"):
             if client.browserlike and self._proved(headers):
@@ -122,7 +123,7 @@ class Wall:
         return pages.refused(1) if defence == "forbidden" else None
 
     def _over(self, now: float) -> Answer | None:
-        """Whether the address asked for too many pages."""
+        """Returns the answer for too many pages, or None if the address is within its limit."""
         rate = self.host.rate
         if rate is None:
             return None
@@ -141,7 +142,8 @@ class Wall:
         return nonce
 
     def _proved(self, headers: dict[str, str]) -> bool:
-        """Whether a script of ours ran there, in the browser that got it."""
+        """Returns whether the cookies prove that a browser ran our script, with the user agent that received
+        the script."""
         for one in headers.get("cookie", "").split("; "):
             name, _, value = one.partition("=")
             nonce, _, x = value.partition(".")
@@ -154,7 +156,7 @@ class Wall:
         return False
 
     def _rows(self, path: str) -> tuple[bool, Answer]:
-        """What the script of a shell asks for, with what it worked out."""
+        """Answers the request of a shell's script, which must contain the computed result."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(path).query).items()}
         nonce = int(asked.get("n", "0"))
         if (

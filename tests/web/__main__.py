@@ -1,5 +1,5 @@
-"""`python -m web --plan small --port 0`: serve a web until stdin ends; one JSON line on stdout when it is
-ready."""
+"""Serves a web until stdin is closed: `python -m web --plan small --port 0`. Prints one JSON line on stdout
+when the web is ready."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
 
 
 def planned(args: argparse.Namespace) -> Plan:
-    """The plan of the arguments."""
+    """Returns the plan that the arguments describe."""
     text = args.plan
     plan = preset(text) if text in PRESETS else load(text if text.startswith("{") else Path(text).read_text())
     changes = {name: value for name in (*NUMBERS, "folder") if (value := getattr(args, name)) is not None}
@@ -48,7 +48,7 @@ def planned(args: argparse.Namespace) -> Plan:
 
 
 def context(plan: Plan, folder: Path) -> tuple[object, str]:
-    """The TLS context of a plan and the file of its CA."""
+    """Returns the TLS context of a plan and the file of its CA."""
     import ssl
 
     ca, cert, key = certs.make(plan, folder)
@@ -68,7 +68,8 @@ async def main(args: argparse.Namespace, folder: Path, file: IO[str] | None) -> 
     if plan.warm:
         warm(hosts)
     gc.freeze()
-    gc.set_threshold(100_000, 50, 1_000)  # a log of many hits is no garbage: do not walk it again and again
+    # a large log is not garbage, so the collector should not traverse it again and again
+    gc.set_threshold(100_000, 50, 1_000)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     if not args.stay:

@@ -1,5 +1,5 @@
-"""The odd answers: one function an act. It sends at once, or returns a coroutine that the connection runs and
-cancels."""
+"""The answers of odd URLs, one function per act. A function either sends its answer at once, or returns a
+coroutine that the connection runs and cancels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from web.server import Trip
 
 Act = Callable[["Trip"], Coroutine[Any, Any, None] | None]
-LONG = 600.0  # s until the server lets go of a hanging request
+LONG = 600.0  # seconds until the server closes a hanging request
 BLOCK = b"<p>" + b"and so on, " * 1488 + b"</p>\n"
 
 
@@ -79,7 +79,7 @@ def encoding(trip: Trip) -> None:
 
 
 def _original(shown: str) -> str:
-    """The text before a browser misread its UTF-8 as windows-1252."""
+    """Returns the text before a browser decoded its UTF-8 as windows-1252."""
     try:
         return shown.encode("cp1252").decode()
     except UnicodeError:
@@ -99,7 +99,7 @@ def x_robots(trip: Trip) -> None:
 
 
 def lie(trip: Trip) -> None:
-    """A body that is not what its headers say; then the connection ends."""
+    """Sends a body that contradicts its headers, and closes the connection."""
     body = html.odd_page(trip.plan, trip.host, trip.odd)
     kind = f"HTTP/1.1 200 OK\r\nContent-Type: {wire.HTML}\r\n".encode()
     chunked = kind + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -151,7 +151,7 @@ async def hang(trip: Trip) -> None:
 
 
 async def drip(trip: Trip) -> None:
-    """A byte every fifth of a second, of the body or of an endless head."""
+    """Sends one byte every fifth of a second, as a body or as an endless header."""
     head = wire.head(200, (("Content-Type", wire.HTML),), 100_000)
     trip.write(head[:-2] if trip.odd.act == "drip-head" else head)
     for _ in range(int(LONG * 5)):
@@ -161,7 +161,7 @@ async def drip(trip: Trip) -> None:
 
 
 async def endless(trip: Trip) -> None:
-    """As much as the reader takes, up to 10 GB."""
+    """Sends up to 10 GB, as much as the client reads."""
     act, headers = trip.odd.act, (("Content-Type", wire.HTML),)
     if act in ("endless-chunks", "tiny-chunks"):
         trip.write(wire.head(200, (*headers, ("Transfer-Encoding", "chunked"))))
@@ -186,7 +186,7 @@ def deep(trip: Trip) -> None:
 
 
 def many_links(trip: Trip) -> None:
-    """20,000 links that leave the web: no crawler has to visit them, each has to survive them."""
+    """Sends 20,000 links to other sites. No crawler has to visit them, but each has to survive them."""
     rows = "".join(f'<a href="http://elsewhere.example/many-{n}.html">{n}</a>\n' for n in range(20_000))
     trip.send(200, f"<title>links</title>{rows}".encode())
 

@@ -1,4 +1,4 @@
-"""A throw-away certificate authority, made with the openssl command at test time."""
+"""Creates a temporary certificate authority with the openssl command."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ commonName=supplied
 
 
 def make(plan: Plan, folder: Path) -> tuple[Path, Path, Path]:
-    """Files of a CA, a certificate for all hosts of the plan with the fault that `plan.tls` names, and its
-    key."""
+    """Creates the files of a CA, of a certificate for all hosts of the plan with the fault that `plan.tls`
+    names, and of its key."""
     wrong = plan.tls == "wrong-host"
     kind = "DNS" if plan.names else "IP"
     own = ",".join(f"{kind}:{plan.name_of(number)}" for number in plan.all_hosts()[:500])

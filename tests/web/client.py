@@ -1,4 +1,4 @@
-"""The web as a test uses it: a process started, asked and ended."""
+"""The client of the test web, which starts its process, queries it and stops it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _opener = urllib.request.ProxyHandler({})
 
 @dataclass(frozen=True)
 class Web:
-    """A running web. `plan` has the real port, so that its URLs are right; `ca` is the file of its CA when it
-    speaks TLS."""
+    """A running web. `plan` contains the actual port, so that its URLs are correct. `ca` is the file of the
+    CA if the web uses TLS."""
 
     plan: Plan
     control: str
@@ -33,20 +33,21 @@ class Web:
         return self.plan.url(host, path)
 
     def log(self) -> list[Hit]:
-        """All requests since the last reset, by their start; those still open have `end` 0."""
+        """Returns all requests since the last reset, by start time. Requests in flight have `end` 0."""
         return read(self._ask("log").decode().splitlines(keepends=True))
 
     def reset(self) -> None:
-        """Forget all requests, also how often each URL was asked: flaky ones are bad again."""
+        """Delete all recorded requests and the request counts of the URLs, so that flaky URLs fail again."""
         self._ask("reset")
 
     def stats(self) -> dict[str, float]:
-        """`requests`, `open`, `sent` bytes, `cpu` seconds of the process, `rss` MiB, `lag` the worst in s."""
+        """Returns `requests`, `open` requests, `sent` bytes, `cpu` seconds of the process, `rss` in MiB, and
+        `lag`, the largest one in s."""
         found: dict[str, float] = json.loads(self._ask("stats"))
         return found
 
     def _ask(self, what: str) -> bytes:
-        opener = urllib.request.build_opener(_opener)  # no proxy of the environment
+        opener = urllib.request.build_opener(_opener)  # without the proxies of the environment
         with opener.open(f"{self.control}/__control/{what}", timeout=60) as reply:
             body: bytes = reply.read()
         return body
@@ -54,7 +55,8 @@ class Web:
 
 @contextlib.contextmanager
 def serve(plan: Plan, log: Path | str | None = None) -> Iterator[Web]:
-    """Start the web of a plan in its own process; it ends with the block, or with this process.
+    """Start the web of a plan in its own process. The web stops at the end of the block, or with this
+    process.
 
     >>> with serve(Plan(pages=30)) as web:  # doctest: +SKIP
     ...     crawl(web.url()); hits = web.log()

@@ -1,5 +1,5 @@
-"""The control server: `/__control/log`, `/stats`, `/reset`, on a port of its own so that it never shows in
-the log."""
+"""The control server: `/__control/log`, `/stats` and `/reset`, on a port of its own, so that these requests
+do not appear in the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from web.record import Record
 
 
 class Control:
-    """Answers about the record; one object for all its connections."""
+    """Answers queries about the record. One object serves all connections."""
 
     def __init__(self, plan: Plan, hosts: dict[str, Host], record: Record) -> None:
         self.plan, self.hosts, self.record = plan, hosts, record
@@ -38,7 +38,8 @@ class Control:
         return wire.answer(200, json.dumps(self.stats()).encode(), (("Content-Type", "application/json"),))
 
     def stats(self) -> dict[str, float]:
-        """Requests and bytes since the reset; CPU seconds and peak RSS (MiB) of the process since its start."""
+        """Returns requests and bytes since the reset, and CPU seconds and peak RSS (MiB) of the process since
+        its start."""
         done = self.record.done
         return {
             "requests": len(done),

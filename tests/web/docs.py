@@ -1,4 +1,5 @@
-"""A folder of real documentation as one host, and an independent reading of what is reachable in it."""
+"""Serves a folder of real documentation as one host, and independently determines which of its pages are
+reachable."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def answer(folder: str, path: str) -> tuple[int, bytes, Headers, str] | None:
-    """The file at a URL path: (status, body, headers, kind); a folder without slash redirects; None where
-    nothing is."""
+    """Returns the file at a URL path as (status, body, headers, kind). A folder without a slash redirects.
+    Returns None if nothing exists there."""
     where = urlsplit(path).path
     root = Path(folder).resolve()
     file = (root / unquote(where).lstrip("/")).resolve()
@@ -31,7 +32,7 @@ def answer(folder: str, path: str) -> tuple[int, bytes, Headers, str] | None:
 
 
 class Reach(NamedTuple):
-    """URL paths (with query) by what is there: HTML pages, other files, folders without slash, nothing."""
+    """URL paths (with query) by type: HTML pages, other files, folders without a slash, and missing files."""
 
     pages: set[str]
     files: set[str]
@@ -40,10 +41,11 @@ class Reach(NamedTuple):
 
 
 def reachable(folder: str, start: str = "/") -> Reach:
-    """Walk the folder from `start` by the links of its pages (`a` and `area`, base obeyed, nofollow left
-    out).
+    """Walk the folder from `start` along the links of its pages (`a` and `area`, with `base`, without
+    nofollow).
 
-    Shares no code with the crawler: lxml reads the pages, urllib joins the links, the file system answers.
+    This function shares no code with the crawler: lxml reads the pages, urllib joins the links, and the file
+    system answers.
     """
     from lxml import etree, html
 
@@ -83,7 +85,7 @@ def _links(tree: object) -> list[str]:
 
 
 def _local(path: str, link: str) -> str | None:
-    """The path and query of a link that stays on the host, else None."""
+    """Returns the path and query of a link within the host, or None."""
     try:
         parts = urlsplit(urljoin(urljoin("http://docs.test/", path), link.strip()))
     except ValueError:

@@ -1,8 +1,8 @@
-"""The link tree of a host: page i, its path, its depth and its links, each computed from the plan alone.
+"""The link tree of a host: page i, its path, its depth and its links. The plan alone determines each of them.
 
-Page 0 is `/`. Page i links for the first time to pages i*fanout+1 .. i*fanout+fanout, so every page is
-reachable; all its other links go to pages up to there, so the tree's depth is the true depth. Nothing is
-stored: 200,000 pages cost no memory.
+Page 0 is `/`. Page i has the first links to the pages i*fanout+1 .. i*fanout+fanout, so every page is
+reachable. All other links of page i go to pages up to these, so the depth in the tree is the true depth.
+Nothing is stored, so 200,000 pages take no memory.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ WORDS = (
     "bridge",
     "summer",
 )
-CARRIERS = 25  # odd URLs and traps are linked from the first pages of a host, one after the other
+CARRIERS = 25  # the first pages of a host, in turn, contain the links to odd URLs and traps
 WAYS = 6
 
 
 def path(i: int) -> str:
-    """The path of page i.
+    """Returns the path of page i.
 
     >>> path(0), path(5)
     ('/', '/library/winter-orchard-5.html')
@@ -78,7 +78,7 @@ def path(i: int) -> str:
 
 
 def index(plan: Plan, where: str) -> int | None:
-    """The number of the page at a path without query, or None."""
+    """Returns the number of the page at a path without a query, or None."""
     if where == "/":
         return 0
     tail = where.rpartition("-")[2]
@@ -96,7 +96,7 @@ def title(host: int, i: int) -> str:
 
 
 def depth(plan: Plan, i: int) -> int:
-    """Fewest links from page 0."""
+    """Returns the smallest number of links from page 0."""
     steps = 0
     while i > 0:
         i = (i - 1) // plan.fanout
@@ -105,12 +105,13 @@ def depth(plan: Plan, i: int) -> int:
 
 
 def dice(plan: Plan, host: int, i: int) -> random.Random:
-    """The page's own random numbers, the same in every process."""
+    """Returns the page's own random generator, which is the same in every process."""
     return random.Random((plan.seed * 10_007 + host) * 1_000_000_007 + i)
 
 
 def targets(plan: Plan, host: int, i: int, rng: random.Random) -> list[int]:
-    """Distinct pages that page i links to, children first; as many as `plan.links` where there are enough."""
+    """Returns the different pages that page i links to, with its children first. There are `plan.links` of
+    them if there are enough pages."""
     child, last = i * plan.fanout + 1, min(plan.pages - 1, i * plan.fanout + plan.fanout)
     found = dict.fromkeys(range(child, last + 1))
     near = (*range(min(8, last + 1)), (i - 1) // plan.fanout, i - 1, i + 1)
@@ -128,7 +129,8 @@ def targets(plan: Plan, host: int, i: int, rng: random.Random) -> list[int]:
 
 
 def links(plan: Plan, host: int, i: int) -> list[Link]:
-    """Every href of page i in document order: children, others, repeats, then the odd ones it carries."""
+    """Returns the hrefs of page i in document order: children, other pages, links to odd URLs and traps,
+    repetitions."""
     rng = dice(plan, host, i)
     origin, own = plan.origin(host), path(i)
     draw = rng.random
@@ -153,13 +155,13 @@ def links(plan: Plan, host: int, i: int) -> list[Link]:
 
 
 def _part(origin: str, link: Link) -> Link:
-    """The same target once more, written with a fragment."""
+    """Returns another link to the same target, written with a fragment."""
     return Link(link.url, link.url.removeprefix(origin) + "#part-4")
 
 
 def write(origin: str, to: str, own: str, way: int) -> str:
-    """One of the ways to write a link: absolute, without scheme, from the root, from the page, with a
-    fragment or spaces."""
+    """Writes a link in one of several forms: absolute, without a scheme, relative to the root or to the page,
+    with a fragment or with spaces."""
     if way == 0:
         return origin + to
     if way == 1:
@@ -179,7 +181,7 @@ def _tracking(n: int) -> str:
 
 
 def carrier(plan: Plan, k: int) -> int:
-    """The page that links to the k-th linked odd URL of a host."""
+    """Returns the page that links to the k-th linked odd URL of a host."""
     return k % min(plan.pages, CARRIERS)
 
 
@@ -197,7 +199,8 @@ def _carried(plan: Plan, host: int, i: int) -> list[Link]:
 
 
 def _elsewhere(plan: Plan, host: int, i: int) -> list[Link]:
-    """Links that leave the host: the next host's first page, and places that are no part of this web."""
+    """Returns the links that leave the host: to the first page of another host, and to sites outside of this
+    web."""
     out = []
     if plan.hosts > 1 and i < 3:
         url = plan.url((host + 1 + i) % plan.hosts)

@@ -1,4 +1,4 @@
-"""What a host answers by itself: pages, traps, sitemaps and files, rendered once and kept."""
+"""The constant answers of a host: pages, traps, sitemaps and files, each rendered once and cached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MISSING: Ready = (404, "", wire.answer(404, b"<title>404</title>nothing here"), 
 
 
 class Host:
-    """What one host can answer: ready answers by path and coding, and how often each path was asked."""
+    """The answers of one host: rendered answers by path and coding, and the number of requests for each
+    path."""
 
     def __init__(self, plan: Plan, number: int, record: Record) -> None:
         self.plan, self.number, self.record = plan, number, record
@@ -23,8 +24,8 @@ class Host:
         self.tries: dict[str, int] = {}
 
     def plain(self, path: str, gz: bool) -> Ready | None:
-        """The answer to a path that is always the same: pages, traps, sitemaps, files; kept while there is
-        room."""
+        """Returns the answer to a path that always has the same answer: pages, traps, sitemaps, files. The
+        answer is cached while there is room."""
         found = self.ready.get((path, gz))
         if found is None and (made := self._make(path)) is not None:
             status, pieces, headers, kind = made
@@ -60,14 +61,14 @@ class Host:
         return None
 
     def odd(self, path: str) -> Odd | None:
-        """The odd URL at a path with any query order and trackers."""
+        """Returns the odd URL at a path, ignoring the order of the query and tracking parameters."""
         if self.plan.folder or not 0 <= self.number < self.plan.hosts:
             return None
         return odd.table(self.plan, self.number).get(page_of("http://x" + path)[8:])
 
 
 def warm(hosts: dict[str, Host]) -> None:
-    """Render the pages of the tree ahead, so that a measurement does not pay for them."""
+    """Render the pages of the tree in advance, so that a measurement does not include this work."""
     for host in hosts.values():
         if 0 <= host.number < host.plan.hosts and not host.plan.folder:
             for i in range(min(host.plan.pages, host.plan.cache)):

@@ -1,4 +1,4 @@
-"""Page bodies: realistic HTML of the planned size, made from the page's own numbers."""
+"""Page bodies: realistic HTML of the planned size, generated from the page's own random numbers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,13 @@ _SHORT = (
     "from",
     "that",
 )
-_MEAN = 318  # bytes of a paragraph with its end
+_MEAN = 318  # average bytes of a paragraph, including its end tag
 
 
 @lru_cache(maxsize=4)
 def paragraphs(seed: int) -> tuple[bytes, ...]:
-    """The stock of text: 400 open paragraphs of about 330 bytes, every ninth with a heading before it."""
+    """Returns the supply of text: 400 open paragraphs of about 330 bytes, with a heading before every
+    ninth."""
     rng = Random(seed)
     syllables = [a + b for a in _ONSETS for b in _RHYMES]
     words = [*graph.WORDS, *graph.SECTIONS, *(_SHORT * 5), "café", "Größe", "naïve", "R&amp;D"]
@@ -71,13 +72,15 @@ def anchor(link: Link, text: str) -> str:
 
 @lru_cache(maxsize=4)
 def blocks(seed: int) -> tuple[bytes, ...]:
-    """The stock of text without links: 100 blocks of 8 paragraphs, which never change and so are packed once."""
+    """Returns the supply of text without links: 100 blocks of 8 paragraphs, which never change and are
+    therefore compressed once."""
     rng, end = Random(seed + 1), b"</p>\n"
     return tuple(b"".join(text + end for text in rng.sample(paragraphs(seed), 8)) for _ in range(100))
 
 
 def page(plan: Plan, host: int, i: int) -> list[bytes]:
-    """The body of page i of the tree in pieces: head, nav, text with links; then stock text; then the footer."""
+    """Returns the body of page i of the tree in pieces: head, navigation and text with links first, then
+    blocks of constant text, then the footer."""
     title, url = escape(graph.title(host, i)), plan.url(host, graph.path(i))
     links = graph.links(plan, host, i)
     cut = len(links) // 8
@@ -103,20 +106,20 @@ def _items(links: list[Link]) -> str:
 
 
 def small(title: str, links: list[Link], meta: str = "", text: str = "") -> bytes:
-    """A short page: title, links, a text."""
+    """Returns a short page: title, links, a text."""
     robots = f'<meta name="ROBOTS" content="{meta}">' if meta else ""
     head = _SMALL.format(title=escape(title), meta=robots)
     return f"{head}<ul>\n{_items(links)}</ul>\n{text}</p>\n</body>\n</html>\n".encode()
 
 
 def odd_page(plan: Plan, host: int, one: Odd) -> bytes:
-    """The page of an odd URL."""
+    """Returns the page of an odd URL."""
     text = paragraphs(plan.seed)[sum(one.path.encode()) % 400].decode()
     return small(truth.odd_title(host, one) or one.path, truth.odd_links(plan, host, one), one.meta, text)
 
 
 def trap_page(plan: Plan, host: int, path: str) -> bytes | None:
-    """The page at a path of an endless space, None for other paths."""
+    """Returns the page at a path of an endless space, or None for other paths."""
     links = traps.links(plan, host, path)
     if links is None:
         return None

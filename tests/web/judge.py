@@ -1,4 +1,4 @@
-"""The judge: pure functions from a log to what was wrong. An empty answer means that all was right."""
+"""Pure functions that find faults in a log of requests. An empty result means that the crawl was correct."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ OPEN = 1 << 62
 
 
 class Violation(NamedTuple):
-    """What was wrong: `kind` is gap or at-once; for a gap seconds found and asked, else requests found and
-    allowed."""
+    """A violation of politeness. `kind` is "gap" or "at-once". `found` and `asked` are seconds for a gap,
+    otherwise the number of concurrent requests and its limit."""
 
     kind: str
     host: str
@@ -27,7 +27,7 @@ class Violation(NamedTuple):
 
 
 def by_host(log: Iterable[Hit]) -> dict[str, list[Hit]]:
-    """The hits of each host in the order in which the server saw them."""
+    """Returns the hits of each host in the order in which the server saw them."""
     hosts: dict[str, list[Hit]] = defaultdict(list)
     for hit in sorted(log, key=lambda hit: hit.seen):
         hosts[hit.host].append(hit)
@@ -35,14 +35,14 @@ def by_host(log: Iterable[Hit]) -> dict[str, list[Hit]]:
 
 
 class Stall(NamedTuple):
-    """A time in which the crawler's process did nothing, ns of the machine's monotonic clock."""
+    """A period in which the crawler's process was suspended, in ns of the machine's monotonic clock."""
 
     begin: int
     end: int
 
 
 def held_up(hit: Hit, by: float, stalls: Iterable[Stall]) -> bool:
-    """Whether a request may have been on its way for so many seconds because its process stood still."""
+    """Returns whether a request may have been delayed by `by` seconds because its process was suspended."""
     return any(
         s.end - s.begin >= by * 1e9 and s.begin <= hit.seen and s.end >= hit.start - 50_000_000
         for s in stalls
@@ -50,18 +50,18 @@ def held_up(hit: Hit, by: float, stalls: Iterable[Stall]) -> bool:
 
 
 def gaps(log: Iterable[Hit], host: str) -> list[float]:
-    """Seconds between the starts of the host's requests, one after the other.
+    """Returns the seconds between consecutive starts of the host's requests.
 
-    The kernel's stamp is coarse and the server's is late when the machine is busy: the larger gap of the two
-    counts, so that what is too short is short by both clocks.
+    The kernel's timestamp is coarse, and the server's timestamp is late when the machine is busy. The larger
+    of the two gaps counts, so a gap is too short only if it is too short by both clocks.
     """
     hits = sorted((hit for hit in log if hit.host == host), key=lambda hit: hit.seen)
     return [max(b.start - a.start, b.seen - a.seen) / 1e9 for a, b in pairwise(hits)]
 
 
 def at_once(log: Iterable[Hit], host: str) -> int:
-    """Most requests of a host that were open at the same time, as the server saw it; an end within 20 ms is
-    an end."""
+    """Returns the largest number of concurrent requests of a host, as the server saw them. A request that
+    ends within 20 ms after the start of another does not overlap it."""
     events: list[tuple[int, int]] = []
     for hit in log:
         if hit.host == host:
@@ -81,12 +81,12 @@ def violations(
     closed: bool = True,
     stalls: Sequence[Stall] = (),
 ) -> list[Violation]:
-    """Starts that came too soon and hosts with too many requests at once.
+    """Returns requests that started too soon, and hosts with too many concurrent requests.
 
-    `delay_by_host` gives seconds by authority; hosts not in it are judged by `per_host` alone. Without
-    `closed`, requests that got no answer because the server closed a kept connection are left out (the GET
-    sent again is their second half). A start is not too soon where a stall of the crawler (`e2e.runs.stalls`)
-    held the one before it up for what is missing.
+    `delay_by_host` contains seconds by authority. Hosts not in it are judged only by `per_host`. Without
+    `closed`, requests that got no answer because the server closed a kept connection are left out, because
+    the crawler sends these GET requests again. A start is not too soon if a stall of the crawler
+    (`e2e.runs.stalls`) delayed the request before it by the missing time.
     """
     found = []
     kept = [hit for hit in log if closed or hit.kind != "close-kept" or hit.status]
@@ -102,7 +102,8 @@ def violations(
 
 
 def delays(plan: Plan, own: float = 0.0) -> dict[str, float]:
-    """The least gap of each host: the crawler's own delay, or what robots.txt asks for when that is more."""
+    """Returns the minimum gap of each host: the crawler's own delay, or the delay in robots.txt if that is
+    longer."""
     return {plan.authority(host): max(own, robots.delay(plan, host)) for host in plan.all_hosts()}
 
 
@@ -111,13 +112,15 @@ def url_of(hit: Hit, scheme: str = "http") -> str:
 
 
 def fetched(log: Iterable[Hit], scheme: str = "http") -> Counter[str]:
-    """Requests by page: tracking variants count for their page, robots.txt and sitemaps are left out."""
+    """Returns the requests per page. Tracking variants count for their page, and robots.txt and sitemaps are
+    left out."""
     aid = ("/robots.txt", "/robots-hop-", *sitemaps.PATHS)
     return Counter(truth.home(url_of(hit, scheme)) for hit in log if not hit.path.startswith(aid))
 
 
 def robots_first(log: Iterable[Hit], plan: Plan, crawls: int = 1) -> list[str]:
-    """Hosts whose robots.txt was not read before all else, or not as often as it should be in so many crawls."""
+    """Returns the hosts whose robots.txt was not read before all other URLs, or was not read as often as
+    expected for that number of crawls."""
     wrong = []
     numbers = {plan.authority(host): host for host in plan.all_hosts()}
     for host, hits in by_host(log).items():
@@ -141,7 +144,8 @@ def robots_first(log: Iterable[Hit], plan: Plan, crawls: int = 1) -> list[str]:
 
 
 def wasted(log: Iterable[Hit], plan: Plan) -> float:
-    """Share of the requests that went into traps; the robots.txt of a spam host counts as waste."""
+    """Returns the share of the requests that went into traps. The robots.txt of a spam host counts as a
+    trap."""
     numbers = {plan.authority(host): host for host in plan.all_hosts()}
     hits = list(log)
     return sum(traps.is_trap(plan, numbers[hit.host], hit.path) for hit in hits) / max(1, len(hits))
@@ -150,11 +154,11 @@ def wasted(log: Iterable[Hit], plan: Plan) -> float:
 def faults(
     log: Iterable[Hit], plan: Plan, hosts: Iterable[int] | None = None, orphans: bool = True
 ) -> list[str]:
-    """Every URL of the web that was not requested as often as it must be; one line each.
+    """Returns one line for every URL of the web that was not requested as often as expected.
 
-    `hosts` are those the crawl was to visit (default: all); `orphans`: sitemaps were read. `failing` URLs may
-    be tried any number of times, traps are judged by `wasted`, and a page that is linked under trap writings,
-    too, is right under any of them.
+    `hosts` are the hosts that the crawl visited (default: all). `orphans` means that sitemaps were read.
+    `failing` URLs may be tried any number of times, and `wasted` judges traps. A page that is also linked by
+    trap URLs may be fetched under any of these URLs.
     """
     hits = list(log)
     scheme = "https" if plan.tls else "http"

@@ -1,5 +1,5 @@
-"""The odd URLs of a host: what each feature of the plan adds, as data. `acts` serves them, `truth` judges
-them."""
+"""The odd URLs of a host: the URLs that each feature of the plan adds, as data. `acts` serves them, and
+`truth` judges them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from web.plan import Plan, page_of
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """One odd URL of a host. `act` names what the server does, `fate` what the crawler must do (see
-    `Expected`)."""
+    """One odd URL of a host. `act` names the behaviour of the server, and `fate` the expected behaviour of
+    the crawler (see `Expected`)."""
 
     path: str
     act: str = "page"
     fate: str = "once"
     status: int | None = 200
     arg: str = ""
-    """What the act needs: where a redirect leads, seconds, a charset."""
+    """The argument of the act: the target of a redirect, seconds, or a charset."""
     links: tuple[str, ...] = ()
     """Paths or URLs that its page links to."""
     rel: str = ""
     linked: bool = True
-    """Carried by one of the first pages of the tree; else found through `via`."""
+    """Whether one of the first pages of the tree links to this URL. Otherwise the URL is found through
+    `via`."""
     via: str = ""
     also: str = ""
-    """A second redirect to it."""
+    """A second redirect to this URL."""
     errors: tuple[str, ...] = ()
     most: int = 1
     meta: str = ""
-    """Content of its meta robots."""
+    """The content of the page's meta robots element."""
     variants: tuple[str, ...] = ()
-    """Other ways to write its URL that lead to the same page; the tree links to them."""
+    """Other forms of the URL that lead to the same page. The tree links to them, too."""
     title: str = "-"
-    """`-`: the usual one; empty: nobody can say."""
+    """The title: `-` for the usual title, empty if no browser behaviour is defined."""
 
 
 def private(plan: Plan, host: int) -> list[Odd]:
-    """A section that robots.txt closes where its variant closes one (`truth` decides), with an open page
-    inside."""
+    """A section that robots.txt forbids in some variants (`truth` decides), with an allowed page inside."""
     rows = [Odd(f"/private/page-{k}.html", links=("/private/deep.html",)) for k in range(4)]
     return [
         *rows,
@@ -52,12 +52,12 @@ def private(plan: Plan, host: int) -> list[Odd]:
 
 
 def sitemaps(plan: Plan, host: int) -> list[Odd]:
-    """Pages that only a sitemap names."""
+    """Pages that are listed only in a sitemap."""
     return [Odd(f"/orphan/page-{k}.html", fate="orphan", linked=False) for k in range(6)]
 
 
 def tracking(plan: Plan, host: int) -> list[Odd]:
-    """A page with a query of its own that is linked in many writings; its neighbours must stay apart from it."""
+    """A page with a query, linked in many equivalent forms. Similar URLs must count as other pages."""
     variants = (
         "/list.html?b=2&a=1",
         "/list.html?a=1&b=2&utm_source=x",
@@ -73,12 +73,12 @@ def tracking(plan: Plan, host: int) -> list[Odd]:
 
 
 def duplicates(plan: Plan, host: int) -> list[Odd]:
-    """The same body under several URLs: each is fetched."""
+    """The same body under several URLs, each of which is fetched."""
     return [Odd(f"/copy/{name}.html", act="copy", title="One text, many places") for name in ("a", "b", "c")]
 
 
 def redirects(plan: Plan, host: int) -> list[Odd]:
-    """Chains, loops, ways out of the web, a cookie bounce."""
+    """Redirect chains, loops, redirects out of the web, and a redirect that sets a cookie."""
     chain = [*_row("chain", 5), Odd("/r/chain-5", linked=False, via="/r/chain-4")]
     long = [*_row("long", 14, fate="may"), Odd("/r/long-14", fate="never", linked=False, via="/r/long-13")]
     codes = [_hop(f"/r/code-{code}", f"/r/end-{code}", status=code) for code in (301, 303, 307, 308)]
@@ -106,7 +106,7 @@ def redirects(plan: Plan, host: int) -> list[Odd]:
 
 
 def _row(name: str, count: int, **more: object) -> list[Odd]:
-    """Redirects from /r/name-0 on, each to the next; only the first is linked."""
+    """Returns a chain of redirects from /r/name-0 on. Only the first one is linked."""
     before = ["", *(f"/r/{name}-{k}" for k in range(count))]
     return [
         _hop(f"/r/{name}-{k}", f"/r/{name}-{k + 1}", linked=k == 0, via=before[k], **more)
@@ -119,7 +119,7 @@ def _hop(path: str, to: str, status: int = 302, fate: str = "once", **more: obje
 
 
 def nofollow(plan: Plan, host: int) -> list[Odd]:
-    """Links that are not to be followed, by rel, by meta robots and by header."""
+    """Links that must not be followed, because of rel, meta robots or a header."""
     return [
         Odd("/nf/rel-0.html", fate="never", rel="nofollow"),
         Odd("/nf/rel-1.html", fate="never", rel="external  NoFollow ugc"),
@@ -135,7 +135,7 @@ def nofollow(plan: Plan, host: int) -> list[Odd]:
 
 
 def statuses(plan: Plan, host: int) -> list[Odd]:
-    """Answers that are final the first time, and one that never gets better."""
+    """Answers that are final at the first request, and one that always fails."""
     final = [
         Odd(f"/s/{code}.html", act="status", status=code, errors=("http-4xx",))
         for code in (401, 403, 404, 410, 451)
@@ -148,7 +148,7 @@ def statuses(plan: Plan, host: int) -> list[Odd]:
 
 
 def flaky(plan: Plan, host: int) -> list[Odd]:
-    """Bad the first time (twice for one of them), then fine."""
+    """URLs that fail at the first request (one of them twice) and then succeed."""
     rows = ("500", "502", "503", "429", "reset")
     once = [Odd(f"/f/{what}-once.html", act="flaky", fate="again", arg=f"{what} 1", most=2) for what in rows]
     return [*once, Odd("/f/500-twice.html", act="flaky", fate="again", arg="500 2", most=3)]
@@ -159,7 +159,7 @@ def slow(plan: Plan, host: int) -> list[Odd]:
 
 
 def types(plan: Plan, host: int) -> list[Odd]:
-    """Bodies that are no HTML: at most one request each."""
+    """Non-HTML bodies, which get at most one request each."""
     kinds = (
         ("report.pdf", "application/pdf"),
         ("photo.png", "image/png"),
@@ -173,8 +173,8 @@ def types(plan: Plan, host: int) -> list[Odd]:
 
 
 def encodings(plan: Plan, host: int) -> list[Odd]:
-    """Pages whose bytes and declarations differ; the title is what a browser shows, or empty where browsers
-    guess."""
+    """Pages whose bytes contradict their declared encoding. The title is the one that a browser shows, or
+    empty if browsers guess."""
     rows = (
         ("latin1-header", "header iso-8859-1 cp1252", "Größe café"),
         ("sjis-meta", "meta shift_jis shift_jis", "日本語のページ"),
@@ -193,13 +193,13 @@ def encodings(plan: Plan, host: int) -> list[Odd]:
 
 
 def keepalive(plan: Plan, host: int) -> list[Odd]:
-    """A kept connection is closed when its next request arrives: the request has to be sent again on a new
-    one."""
+    """URLs whose server closes a kept connection when the next request arrives. The crawler has to send the
+    request again on a new connection."""
     return [Odd(f"/ka/{k}.html", act="close-kept", fate="again", most=2) for k in range(3)]
 
 
 def lies(plan: Plan, host: int) -> list[Odd]:
-    """Bodies that are not what the headers say."""
+    """Bodies that contradict their headers."""
     broken = ("reset", "parse", "timeout", "too-large")
     bad = ("truncated", "bad-chunk", "chunk-cut", "bad-status")
     rows = [Odd(f"/l/{act}.html", act=act, fate="failing", errors=broken, most=99, title="") for act in bad]
@@ -209,7 +209,7 @@ def lies(plan: Plan, host: int) -> list[Odd]:
 
 
 def hang(plan: Plan, host: int) -> list[Odd]:
-    """Answers that never end by themselves (the server lets go after ten minutes)."""
+    """Answers that never end. The server closes them after ten minutes."""
     acts = ("hang", "hang-head", "hang-body", "drip", "drip-head")
     return [
         Odd(f"/h/{act}.html", act=act, fate="failing", errors=("timeout",), most=99, title="") for act in acts
@@ -217,7 +217,7 @@ def hang(plan: Plan, host: int) -> list[Odd]:
 
 
 def endless(plan: Plan, host: int) -> list[Odd]:
-    """Bodies without end, and one that announces 10 GB."""
+    """Bodies without an end, and one that announces 10 GB."""
     too = ("too-large", "timeout")
     acts = ("endless", "endless-chunks", "tiny-chunks", "huge-length")
     return [
@@ -226,7 +226,7 @@ def endless(plan: Plan, host: int) -> list[Odd]:
 
 
 def bombs(plan: Plan, host: int) -> list[Odd]:
-    """Small bodies that decode to 64 MiB or more, and deep HTML."""
+    """Small bodies that decode to 64 MiB or more, deeply nested HTML, and a page with very many links."""
     kinds = ("gzip", "gzip2", "br", "zstd", "deflate")
     wrong = ("too-large", "parse", "reset")
     rows = [
@@ -262,23 +262,23 @@ GROUPS: dict[str, Callable[[Plan, int], list[Odd]]] = {
 
 @lru_cache(maxsize=512)
 def odds(plan: Plan, host: int) -> tuple[Odd, ...]:
-    """All odd URLs of a plain host."""
+    """Returns all odd URLs of a plain host."""
     return tuple(one for name in plan.features if name in GROUPS for one in GROUPS[name](plan, host))
 
 
 def kind(plan: Plan, host: int, path: str) -> str:
-    """The feature that an odd path belongs to."""
+    """Returns the feature that an odd path belongs to."""
     return next(
         (n for n in plan.features if n in GROUPS for one in GROUPS[n](plan, host) if one.path == path), "page"
     )
 
 
 def writings(plan: Plan, host: int, one: Odd) -> list[tuple[str, str]]:
-    """How the tree links to an odd URL: (rel, URL) of each of its writings."""
+    """Returns the links of the tree to an odd URL, as (rel, URL) of each of its forms."""
     return [(one.rel, plan.url(host, where)) for where in (one.path, *one.variants)]
 
 
 @lru_cache(maxsize=512)
 def table(plan: Plan, host: int) -> dict[str, Odd]:
-    """The odd URLs of a host by path with sorted query."""
+    """Returns the odd URLs of a host, keyed by path with sorted query."""
     return {page_of("http://x" + one.path)[8:]: one for one in odds(plan, host)}

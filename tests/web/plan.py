@@ -1,4 +1,5 @@
-"""The plan of a web: a frozen value from which server and test compute the same pages, links and fates."""
+"""The plan of a web: a frozen value from which the server and the test compute the same pages, links and
+expectations."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ TRACKERS = ("utm_source", "utm_medium", "utm_campaign", "fbclid", "gclid")
 
 
 class Link(NamedTuple):
-    """One link of a page: the URL it means, how it is written in the page, and its rel."""
+    """One link of a page: the URL that it resolves to, its form in the page, and its rel."""
 
     url: str
     written: str
@@ -43,11 +44,11 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is true of one URL of the web.
+    """The expected results for one URL of the web.
 
-    `fate`: `once` (exactly one request), `again` (good in the end, at most `most` requests), `failing` (ends
-    in one of `errors`), `may` (free, at most `most` requests), `never`, `trap`, `aid` (robots.txt and
-    sitemaps).
+    `fate` is one of: `once` (exactly one request), `again` (succeeds in the end, after at most `most`
+    requests), `failing` (ends in one of `errors`), `may` (optional, at most `most` requests), `never`,
+    `trap`, `aid` (robots.txt and sitemaps).
     """
 
     url: str
@@ -55,11 +56,12 @@ class Expected:
     status: int | None
     title: str | None = None
     links: tuple[str, ...] = ()
-    """Distinct http(s) targets in document order, fragments off, the page itself left out."""
+    """The different http(s) targets in document order, without fragments and without the page itself."""
     nofollow: tuple[str, ...] = ()
-    """Those of `links` that only ever carry rel=nofollow."""
+    """The targets in `links` that only occur with rel=nofollow."""
     depth: int | None = None
-    """Fewest links from a seed; a redirect costs nothing. None: found by a sitemap only."""
+    """The smallest number of links from a seed, where redirects do not count. None if only a sitemap contains
+    the URL."""
     errors: tuple[str, ...] = ()
     most: int = 1
     kind: str = "page"
@@ -67,24 +69,24 @@ class Expected:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about a web. Times in seconds, sizes in bytes; `robots` and `crawl_delay` are dealt out to
-    hosts in turn."""
+    """The definition of a web. Times are in seconds and sizes in bytes. The hosts get the values of `robots`
+    and `crawl_delay` in turn."""
 
     name: str = "plan"
     seed: int = 1
     hosts: int = 1
     pages: int = 30
-    """Pages of the link tree, per host; the odd URLs of the features come on top."""
+    """The number of pages of the link tree per host, without the odd URLs of the features."""
     links: int = 41
     hrefs: int = 119
     fanout: int = 10
-    """Links of a page to pages that nobody above it links to: a page's share of new links is about fanout /
-    links."""
+    """The number of links of a page to pages that no earlier page links to. The share of new links of a page
+    is about fanout / links."""
     size: int = 46_000
     gzip: bool = True
     latency: float = 0.0
     spread: float = 0.0
-    """Each URL's own share of up to this much is added to the latency."""
+    """The latency of each URL is increased by its own constant value between 0 and this one."""
     robots: tuple[str, ...] = ("missing",)
     crawl_delay: tuple[float, ...] = (1.0,)
     """For hosts whose robots variant is `delay` or `rate`."""
@@ -92,19 +94,20 @@ class Plan:
     slow: float = 0.3
     retry_after: int = 1
     spam: int = 1000
-    """Spam hosts when the feature `traps` is on."""
+    """The number of spam hosts if the feature `traps` is on."""
     names: bool = False
-    """Hosts are told apart by the Host header (`www.web1.test`) on 127.0.0.1, for a stub resolver."""
+    """Hosts are distinguished by the Host header (`www.web1.test`) on 127.0.0.1, for a stub resolver."""
     tls: str = ""
-    """`good`, or the fault of the certificate: `expired`, `wrong-host`, `self-signed`. Empty: plain HTTP."""
+    """`good`, or the fault of the certificate: `expired`, `wrong-host`, `self-signed`. Empty means plain
+    HTTP."""
     folder: str = ""
-    """Serve this directory as the only host instead."""
+    """A directory to serve as the only host instead."""
     warm: bool = True
     cache: int = 20_000
-    """Rendered answers kept in memory."""
+    """The number of rendered answers kept in memory."""
     port: int = 0
     first: int = 127
-    """First number of the hosts' addresses; 10 for a web on a machine of its own."""
+    """The first number of the hosts' addresses: 127, or 10 for a web on a machine of its own."""
 
     def __post_init__(self) -> None:
         unknown = set(self.features) - set(FEATURES)
@@ -122,8 +125,8 @@ class Plan:
         return feature in self.features
 
     def authority(self, host: int) -> str:
-        """`127.0.1.1:8000` of host 0; spam hosts have negative numbers, -1 is the first; `hosts` is the
-        seed's front door."""
+        """Returns the authority of a host, such as `127.0.1.1:8000` for host 0. Spam hosts have negative
+        numbers, starting at -1. The number `hosts` is the front door of the seed."""
         return f"{self.name_of(host)}:{self.port}"
 
     def name_of(self, host: int) -> str:
@@ -138,37 +141,40 @@ class Plan:
         return self.origin(host) + path
 
     def all_hosts(self) -> list[int]:
-        """Every host that answers: the plain ones, the front door of `seed-redirect`, the spam hosts."""
+        """Returns every host that answers: the plain hosts, the front door of `seed-redirect`, and the spam
+        hosts."""
         front = [self.hosts] if self.has("seed-redirect") else []
         return [*range(self.hosts), *front, *(range(-1, -self.spam - 1, -1) if self.has("traps") else ())]
 
     def seeds(self) -> list[str]:
-        """One seed a plain host; with `seed-redirect` the first is a front door that leads to host 0."""
+        """Returns one seed per plain host. With `seed-redirect`, the first seed is a front door that
+        redirects to host 0."""
         first = self.hosts if self.has("seed-redirect") else 0
         return [self.url(first), *(self.url(host) for host in range(1, self.hosts))]
 
     def expected(self, url: str) -> Expected | None:
-        """What is true of a URL of this web, None for a URL that it does not have."""
+        """Returns the expected results for a URL, or None for a URL outside of this web."""
         from web import truth
 
         return truth.expected(self, url)
 
     def must_fetch(self, sitemaps: bool = True, hosts: Iterable[int] | None = None) -> set[str]:
-        """URLs that a whole crawl requests exactly once. Without `sitemaps`: not those that only a sitemap
-        names."""
+        """Returns the URLs that a complete crawl requests exactly once. Without `sitemaps`, URLs that only a
+        sitemap contains are left out."""
         from web import truth
 
         return truth.with_fate(self, ("once", "orphan") if sitemaps else ("once",), hosts)
 
     def must_not_fetch(self, hosts: Iterable[int] | None = None) -> set[str]:
-        """URLs that no crawl requests: closed by robots.txt, behind nofollow, refused addresses."""
+        """Returns the URLs that no crawl requests: forbidden by robots.txt, only reachable through nofollow,
+        or with refused addresses."""
         from web import truth
 
         return truth.with_fate(self, ("never",), hosts) | truth.outside(self)
 
 
 def address(host: int) -> str:
-    """The IP of a host: 127.0.1.1, 127.0.1.2, ... and from 127.1.1.1 on for spam.
+    """Returns the IP address of a host: 127.0.1.1, 127.0.1.2 and so on, and from 127.1.1.1 on for spam hosts.
 
     >>> address(0), address(250), address(-1)
     ('127.0.1.1', '127.0.2.1', '127.1.1.1')
@@ -178,7 +184,7 @@ def address(host: int) -> str:
 
 
 def load(text: str) -> Plan:
-    """The plan of a JSON object as `Plan.to_json` writes it; missing fields have their defaults."""
+    """Returns the plan in a JSON object, as `Plan.to_json` writes it. Missing fields get their defaults."""
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()
     }
@@ -186,7 +192,7 @@ def load(text: str) -> Plan:
 
 
 def page_of(url: str) -> str:
-    """The one page that a URL leads to: tracking parameters and fragment off, query sorted.
+    """Returns the canonical URL of a page: without tracking parameters and fragment, and with a sorted query.
 
     >>> page_of("http://127.0.1.1:80/a?b=2&utm_source=x&a=1#top")
     'http://127.0.1.1:80/a?a=1&b=2'
@@ -199,5 +205,5 @@ def page_of(url: str) -> str:
 
 
 def query(path: str) -> dict[str, str]:
-    """The parameters of a path."""
+    """Returns the query parameters of a path."""
     return dict(parse_qsl(urlsplit(path).query))

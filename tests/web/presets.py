@@ -122,8 +122,8 @@ PRESETS: dict[str, Plan] = {
 
 
 def preset(name: str, **changes: Any) -> Plan:
-    """A ready plan, with some fields changed: `preset("small", hosts=2)`. Raises KeyError with the names
-    there are."""
+    """Returns a ready plan with some fields changed: `preset("small", hosts=2)`. Raises KeyError with the
+    available names for an unknown name."""
     if name not in PRESETS:
         raise KeyError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
     return dataclasses.replace(PRESETS[name], **changes)

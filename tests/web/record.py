@@ -1,4 +1,4 @@
-"""What the server writes down of each request, in memory and as JSON lines."""
+"""The server's record of each request, in memory and as JSON lines."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from typing import IO, NamedTuple
 
 
 class Hit(NamedTuple):
-    """One request. Times in ns of the server's monotonic clock; `wall` in seconds since the epoch."""
+    """One request. Times are in ns of the server's monotonic clock, and `wall` is in seconds since the
+    epoch."""
 
     n: int
     conn: int
-    """Number of the connection."""
+    """The number of the connection."""
     host: str
-    """The authority that was asked, as in its URLs."""
+    """The requested authority, as in the URLs of the web."""
     method: str
     path: str
-    """With query, as on the wire."""
+    """The path with its query, as on the wire."""
     status: int
-    """As sent; 0: the connection ended without an answer."""
+    """The status as sent. 0 means that the connection ended without an answer."""
     start: int
-    """When the kernel had the request's last bytes (it counts in ticks of some ms), however late the server
-    saw them."""
+    """The time at which the kernel got the last bytes of the request, even if the server saw them later. The
+    kernel counts in ticks of a few ms."""
     end: int
-    """Just before the last bytes went to the kernel, or when the connection was lost; 0: still open."""
+    """The time just before the last bytes were passed to the kernel, or at which the connection was lost. 0
+    means that the request is in flight."""
     wall: float
     lag: int
-    """How much later than `start` the server looked, ns."""
+    """The time between `start` and the moment when the server read the request, in ns."""
     sent: int
-    """Bytes of the answer, head and all."""
+    """The bytes of the answer, including its head."""
     kind: str
-    """What was served: page, an act of an odd URL, robots, sitemap, trap, missing."""
+    """The kind of answer: page, an act of an odd URL, robots, sitemap, trap, missing."""
     headers: dict[str, str]
-    """Those of the request that matter, names in lower case."""
+    """The relevant request headers, with lower-case names."""
     peer: str = ""
-    """The address that asked."""
+    """The address of the client."""
 
     @property
     def seen(self) -> int:
-        """When the server looked at it, ns: never before the answers that the crawler had by then."""
+        """Returns when the server read the request, in ns. This is never before the answers that the crawler
+        had when it sent the request."""
         return self.start + self.lag
 
 
@@ -59,7 +62,7 @@ KEPT = (
 
 
 class Record:
-    """All hits since the last reset; each finished one also goes to the file, if there is one."""
+    """All hits since the last reset. Each finished hit is also written to the file, if there is one."""
 
     def __init__(self, file: IO[str] | None = None) -> None:
         self.file = file
@@ -70,7 +73,8 @@ class Record:
     def begin(
         self, conn: tuple[int, str], host: str, request: tuple[str, str, dict[str, str]], lag: int
     ) -> int:
-        """Note that a request came on a connection (its number, the reader's address); its number."""
+        """Record that a request has arrived on a connection, given by its number and the client's address.
+        Returns the number of the request."""
         method, path, headers = request
         self.count += 1
         kept = {name: headers[name] for name in KEPT if name in headers}
@@ -95,7 +99,8 @@ class Record:
         return self.count
 
     def end(self, number: int, status: int, sent: int, kind: str, at: int = 0) -> None:
-        """Note that a request is over since `at` (ns, default now); a number from before a reset is nobody's."""
+        """Record that a request has ended at `at` (ns, default now). The number of a request from before a
+        reset is ignored."""
         hit = self.open.pop(number, None)
         if hit is None:
             return
@@ -109,7 +114,7 @@ class Record:
         self.open.clear()
 
     def lines(self) -> Iterator[str]:
-        """All hits as JSON lines, the open ones last."""
+        """Returns all hits as JSON lines, with the requests in flight at the end."""
         yield from map(line, [*self.done, *self.open.values()])
 
 
@@ -118,7 +123,7 @@ def line(hit: Hit) -> str:
 
 
 def read(lines: Iterable[str]) -> list[Hit]:
-    """Hits of JSON lines, in the order in which the server saw them; a torn last line of a killed server is
-    left out."""
+    """Reads hits from JSON lines and returns them in the order in which the server saw them. The incomplete
+    last line of a killed server is left out."""
     hits = [Hit(**json.loads(text)) for text in lines if text.endswith("\n")]
     return sorted(hits, key=lambda hit: hit.seen)

@@ -1,5 +1,5 @@
-"""A slow, straightforward crawler to check the web's ground truth with: urllib, lxml and Protego, one request
-at a time."""
+"""A slow and simple crawler that verifies the web's ground truth: urllib, lxml and Protego, one request at a
+time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Answer = tuple[int, http.client.HTTPMessage, bytes]
 
 
 def get(url: str, headers: dict[str, str] | None = None) -> Answer | None:
-    """One request on a connection of its own, nothing followed; None when no whole answer came within a
-    second."""
+    """Makes one request on its own connection, without following redirects. Returns None if no complete
+    answer arrives within a second."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=1)
     try:
@@ -37,8 +37,7 @@ def get(url: str, headers: dict[str, str] | None = None) -> Answer | None:
 
 @dataclass
 class Seen:
-    """A URL that the reference crawler asked for: its last answer, the links that it offers, how it was
-    reached."""
+    """A URL that the reference crawler has requested: its last answer, its links, and its depth."""
 
     url: str
     depth: int
@@ -50,7 +49,8 @@ class Seen:
 
 
 class Reference:
-    """Crawls the given hosts from the seeds; `stay_out` says which URLs (traps) are left alone."""
+    """Crawls the given hosts from the seeds. `stay_out` returns whether a URL, such as a trap, is left
+    alone."""
 
     def __init__(self, hosts: Iterable[str], stay_out: Callable[[str], bool] = lambda url: False) -> None:
         self.hosts, self.stay_out = set(hosts), stay_out
@@ -60,7 +60,7 @@ class Reference:
         self.cookies: dict[str, str] = {}
 
     def crawl(self, seeds: Iterable[str], sitemaps: bool = True) -> dict[str, Seen]:
-        """All URLs asked for. Sitemaps are read last, so that depths are those of links."""
+        """Returns all requested URLs. Sitemaps are read last, so that depths are those of links."""
         for url in seeds:
             self.offer(url, 0)
         self.drain()
@@ -94,7 +94,7 @@ class Reference:
         return bool(rules and rules.can_fetch(url, "gossamer"))  # type: ignore[attr-defined]  # Protego ships no types
 
     def read_robots(self, origin: str) -> object:
-        """The host's rules; None when it is closed."""
+        """Returns the host's rules, or None if the host is closed."""
         from protego import Protego
 
         url, text = f"{origin}/robots.txt", ""
@@ -112,7 +112,7 @@ class Reference:
         return Protego.parse(text)
 
     def get(self, url: str) -> Answer | None:
-        """One request with the host's cookie."""
+        """Makes one request with the host's cookie."""
         host = urlsplit(url).netloc
         answer = get(url, {"Accept-Encoding": "gzip", "Cookie": self.cookies.get(host, "")})
         if answer and (cookie := answer[1].get("Set-Cookie")):
@@ -120,7 +120,7 @@ class Reference:
         return answer
 
     def visit(self, seen: Seen) -> None:
-        """Ask, up to four times where the answer is bad; then take the links."""
+        """Request a URL, up to four times if the answer is bad, and then take its links."""
         for _ in range(4):
             seen.requests += 1
             answer = self.get(seen.url)

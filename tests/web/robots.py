@@ -1,4 +1,4 @@
-"""robots.txt of a host: the variants, what they answer and what they close."""
+"""The robots.txt of a host: its variants, their answers, and the paths that they forbid."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from web.plan import Plan
 
 RULES = "User-agent: *\nDisallow: /private/\nDisallow: /*?mode=print\nAllow: /private/open/\n"
 FOREIGN = "User-agent: otherbot\nDisallow: /\n\n"
-HOPS = 5  # RFC 9309, 2.3.1.2: at least five redirects in a row are to be followed
+HOPS = 5  # RFC 9309, 2.3.1.2: a crawler should follow at least five consecutive redirects
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer to /robots.txt; `act` as in `acts`."""
+    """One answer to /robots.txt. `act` is a name from `acts`."""
 
     status: int
     body: bytes = b""
@@ -42,12 +42,12 @@ VARIANTS = (
 
 
 def variant(plan: Plan, host: int) -> str:
-    """The variant of a host; spam hosts and the front door have none."""
+    """Returns the variant of a host. For spam hosts and the front door, robots.txt is missing."""
     return plan.robots[host % len(plan.robots)] if 0 <= host < plan.hosts else "missing"
 
 
 def delay(plan: Plan, host: int) -> float:
-    """Seconds between starts that the host's robots.txt asks for, 0 when it asks for none."""
+    """Returns the delay between requests in the host's robots.txt, in seconds, or 0 if there is none."""
     what = variant(plan, host)
     asked = plan.crawl_delay[host % len(plan.crawl_delay)]
     if what == "rate":
@@ -56,7 +56,7 @@ def delay(plan: Plan, host: int) -> float:
 
 
 def closed(plan: Plan, host: int, path: str) -> bool:
-    """Whether the host's robots.txt forbids a path to a crawler named gossamer."""
+    """Returns whether the host's robots.txt forbids a path to a crawler named gossamer."""
     what = variant(plan, host)
     if what in ("none", "500", "hang"):
         return True
@@ -66,7 +66,7 @@ def closed(plan: Plan, host: int, path: str) -> bool:
 
 
 def names_sitemaps(plan: Plan, host: int) -> bool:
-    """Whether the host's robots.txt says where its sitemaps are."""
+    """Returns whether the host's robots.txt lists its sitemaps."""
     return plan.has("sitemaps") and variant(plan, host) not in (
         "missing",
         "403",
@@ -78,13 +78,15 @@ def names_sitemaps(plan: Plan, host: int) -> bool:
 
 
 def requests(plan: Plan, host: int) -> tuple[int, int]:
-    """Least and most requests of /robots.txt that one crawl of one age makes on a host."""
+    """Returns the minimum and maximum number of requests for /robots.txt that one crawl makes on a host
+    within the lifetime of the file."""
     what = variant(plan, host)
     return (1, 99) if what in ("500", "hang") else (2, 2) if what == "500-once" else (1, 1)
 
 
 def answer(plan: Plan, host: int, path: str, tries: int) -> Answer | None:
-    """The answer to /robots.txt or a hop of its redirect chain, None for other paths; `tries` counts from 1."""
+    """Returns the answer to /robots.txt or to a hop of its redirect chain, or None for other paths. `tries`
+    counts from 1."""
     what = variant(plan, host)
     if path == "/robots.txt":
         if what == "chain":

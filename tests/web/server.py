@@ -1,4 +1,4 @@
-"""The server: one protocol object a connection, ready answers for plain pages, acts for the odd ones."""
+"""The server: one protocol object per connection, rendered answers for plain pages, and acts for odd URLs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from web.odd import Odd
 from web.plan import Plan
 from web.record import Record
 
-TICK = 8_000_000  # ns: the kernel counts in jiffies of up to 4 ms, a smaller lag is no lag
+TICK = 8_000_000  # ns: the kernel counts in jiffies of up to 4 ms, so a smaller lag is ignored
 
 
 class Trip:
-    """One request on its way: what was asked, and how an act answers it."""
+    """One request in progress, with the methods that an act uses to answer it."""
 
     def __init__(self, conn: Conn, host: Host, found: Odd, headers: dict[str, str], number: int) -> None:
         self.conn, self.odd, self.headers, self.number = conn, found, headers, number
@@ -36,7 +36,7 @@ class Trip:
         self.conn.transport.write(data)
 
     def send(self, status: int, body: bytes, headers: wire.Headers = ()) -> None:
-        """A whole true answer, gzip where the reader takes it and no coding is set."""
+        """Sends a complete and correct answer, with gzip if the client accepts it and no coding is set."""
         names = {name for name, _ in headers}
         if "Content-Type" not in names:
             headers = (*headers, ("Content-Type", wire.HTML))
@@ -59,7 +59,7 @@ def takes_gzip(headers: dict[str, str]) -> bool:
 
 
 class Conn(asyncio.Protocol):
-    """One connection; requests are answered one after the other."""
+    """One connection, whose requests are answered one after the other."""
 
     count = 0
 
@@ -70,7 +70,8 @@ class Conn(asyncio.Protocol):
         self.timer: asyncio.TimerHandle | None = None
         self.free = asyncio.Event()
         self.closing = False
-        self.since = time.monotonic_ns()  # nothing can have come before this: the last answer was not out yet
+        # no later request can have arrived before this time, because the last answer was not sent yet
+        self.since = time.monotonic_ns()
         Conn.count += 1
         self.number = Conn.count
 
@@ -105,7 +106,8 @@ class Conn(asyncio.Protocol):
             pass
 
     def _one(self) -> bool:
-        """Take one request from the buffer and serve it; False when there is none whole."""
+        """Take one complete request from the buffer and serve it. Returns False if the buffer contains no
+        complete request."""
         at = self.buffer.find(b"\r\n\r\n")
         if at < 0:
             return False
@@ -156,7 +158,8 @@ class Conn(asyncio.Protocol):
             self._send(status, data, found[3], close)
 
     def _find(self, host: Host, path: str, gz: bool) -> Ready | Odd:
-        """What answers a path that is not ready: robots.txt, an odd URL, a page made now, or nothing."""
+        """Returns the answer to a path without a rendered answer: robots.txt, an odd URL, a page rendered
+        now, or a 404 page."""
         tries = host.tries[path] = host.tries.get(path, 0) + 1
         if (said := robots.answer(host.plan, host.number, path, tries)) is not None:
             if said.act:
@@ -168,7 +171,8 @@ class Conn(asyncio.Protocol):
         return host.plain(path, gz) or MISSING
 
     def _send(self, status: int, data: bytes, kind: str, close: bool) -> None:
-        at = time.monotonic_ns()  # before the write: the reader may be back before this process goes on
+        # before the write, because the client may react before this process continues
+        at = time.monotonic_ns()
         self.transport.write(data)
         self.over(self.current, (status, len(data), kind), at, close)
 
@@ -178,7 +182,8 @@ class Conn(asyncio.Protocol):
             self.task = asyncio.get_running_loop().create_task(running)
 
     def over(self, number: int, what: tuple[int, int, str], at: int, close: bool) -> None:
-        """The answer is out: write it down, close, or continue with what has come in the meantime."""
+        """Record the end of an answer. Then close the connection, or continue with data that has arrived in
+        the meantime."""
         assert self.host is not None
         self.host.record.end(number, *what, at)
         self.current, self.busy, self.since = 0, False, at
@@ -199,7 +204,8 @@ class Conn(asyncio.Protocol):
 
 
 def shaped(ready: Ready, method: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    """Status and bytes for this request: 304 where the reader has the page, no body for HEAD."""
+    """Returns the status and bytes for this request: 304 if the client has the current page, and no body for
+    HEAD."""
     status, etag, data, _kind = ready
     if etag and headers.get("if-none-match") == etag:
         return 304, wire.head(304, (("ETag", etag),))
@@ -207,7 +213,8 @@ def shaped(ready: Ready, method: str, headers: dict[str, str]) -> tuple[int, byt
 
 
 def lag_of(sock: socket.socket | None) -> int:
-    """ns since the kernel got the request: what this process was late is not the crawler's doing."""
+    """Returns the ns since the kernel got the request, so that a delay of this process is not attributed to
+    the crawler."""
     if sock is None or sys.platform != "linux":
         return 0
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 56)
@@ -216,7 +223,7 @@ def lag_of(sock: socket.socket | None) -> int:
 
 
 def bind(plan: Plan) -> tuple[Plan, list[tuple[socket.socket, int | None]]]:
-    """One socket a host, all on the same port; a free one is looked for when the plan has none."""
+    """Binds one socket per host, all on the same port. If the plan has no port, a free one is chosen."""
     wanted = (
         [("127.0.0.1", None)]
         if plan.names
@@ -245,7 +252,7 @@ def bind(plan: Plan) -> tuple[Plan, list[tuple[socket.socket, int | None]]]:
 async def start(
     plan: Plan, record: Record, tls: Any = None
 ) -> tuple[Plan, dict[str, Host], list[asyncio.Server]]:
-    """Listen on all hosts; the plan with its port, the hosts by authority, the servers."""
+    """Listens on all hosts. Returns the plan with its port, the hosts by authority, and the servers."""
     plan, socks = bind(plan)
     hosts = {plan.authority(number): Host(plan, number, record) for number in plan.all_hosts()}
     loop, servers = asyncio.get_running_loop(), []

@@ -1,4 +1,5 @@
-"""Sitemaps of a host: an index, a plain one, a gzipped one with the orphans, one that is missing."""
+"""The sitemaps of a host: an index, a plain sitemap, a gzipped sitemap with the orphans, and a missing
+sitemap."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ PATHS = ("/sitemap.xml", "/sitemap-pages.xml", "/sitemap-orphans.xml.gz", "/site
 
 
 def body(plan: Plan, host: int, path: str) -> tuple[bytes, str] | None:
-    """The bytes and the type of a sitemap, None where there is none."""
+    """Returns the bytes and the type of a sitemap, or None for any other path."""
     if not plan.has("sitemaps"):
         return None
     if path == "/sitemap.xml":

@@ -1,4 +1,4 @@
-"""The judge: what it calls a violation, and that the record it reads is right."""
+"""Tests of the judge: the violations that it reports, and the accuracy of the record that it reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOST = "127.0.1.1:80"
 
 
 def hit(start: float, end: float, path: str = "/", host: str = HOST, lag: float = 0.0, **more: object) -> Hit:
-    """A hit with times in seconds."""
+    """Returns a hit whose times are given in seconds."""
     made = Hit(
         1, 1, host, "GET", path, 200, int(start * 1e9), int(end * 1e9), 0.0, int(lag * 1e9), 100, "page", {}
     )
@@ -71,7 +71,8 @@ def test_what_the_server_was_late_is_nobodys_fault() -> None:
 
 
 def test_a_stall_excuses_what_it_held_up_and_no_more() -> None:
-    log = [hit(1.06, 1.07), hit(1.25, 1.26)]  # 0.25 s were asked: the first was sent 60 ms late
+    # with a delay of 0.25 s, where the first request arrived 60 ms late
+    log = [hit(1.06, 1.07), hit(1.25, 1.26)]
 
     def judged(begin: float, end: float) -> list[judge.Violation]:
         return judge.violations(log, {HOST: 0.25}, stalls=[judge.Stall(int(begin * 1e9), int(end * 1e9))])

@@ -1,4 +1,4 @@
-"""The odd URLs: each misbehaves on the wire as its name says."""
+"""Tests of the odd URLs. Each of them misbehaves on the wire as its name describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def web() -> Iterator[Web]:
 
 
 def talk(web: Web, path: str, limit: int = 1 << 21, wait: float = 0.6) -> tuple[bytes, str]:
-    """What comes over the wire for a path, and how it ended: close, reset, silence, or limit."""
+    """Returns the bytes on the wire for a path, and the kind of ending: close, reset, silence, or limit."""
     got = b""
     with socket.create_connection((web.plan.name_of(0), web.plan.port), timeout=wait) as sock:
         sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {web.plan.authority(0)}\r\n\r\n".encode())

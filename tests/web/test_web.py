@@ -1,5 +1,5 @@
-"""The test web: the same plan is the same web, and a straightforward crawler finds what the ground truth
-says."""
+"""Tests of the test web. The same plan gives the same web, and the results of a simple crawler agree with the
+ground truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK = tuple(name for name in FEATURES if name not in ("hang", "endless", "bomb
 
 
 def body(url: str) -> bytes:
-    """The decoded body of a URL that answers."""
+    """Returns the decoded body of a URL, which must answer."""
     answer = get(url)
     assert answer is not None
     return answer[2]
@@ -31,7 +31,7 @@ def body(url: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def crawled() -> Iterator[tuple[Web, Reference]]:
-    """A web with all features that end by themselves, crawled by the reference."""
+    """A web with all features whose answers end, already crawled by the reference crawler."""
     with serve(
         preset("all", features=QUICK, slow=0.05, hosts=4, robots=("part", "delay", "missing", "agent"))
     ) as web:

@@ -13,19 +13,19 @@ SPAM_LINKS = 25
 
 
 def is_trap(plan: Plan, host: int, path: str) -> bool:
-    """Whether a URL belongs to an endless space. The clean pages of the shop do not."""
+    """Returns whether a URL belongs to an endless space. The clean pages of the shop do not."""
     if host < 0:
         return True
     return plan.has("traps") and path.startswith(PREFIXES) and path not in goods(plan)
 
 
 def goods(plan: Plan) -> tuple[str, ...]:
-    """The real pages of the shop, linked without a session id from the first pages of the tree."""
+    """Returns the real pages of the shop. The first pages of the tree link to them without a session id."""
     return tuple(f"/shop/item-{k}.html" for k in range(GOODS)) if plan.has("traps") else ()
 
 
 def doors(plan: Plan, host: int, i: int) -> list[Link]:
-    """Links into the traps that page i of the tree carries."""
+    """Returns the links into the traps on page i of the tree."""
     if not plan.has("traps") or host < 0:
         return []
     found = [f"/shop/item-{k}.html" for k in range(GOODS) if k % min(4, plan.pages) == i]
@@ -41,7 +41,8 @@ def doors(plan: Plan, host: int, i: int) -> list[Link]:
 
 
 def links(plan: Plan, host: int, path: str) -> list[Link] | None:
-    """The links of a page in a trap (the clean pages of the shop are its doors), None for other paths."""
+    """Returns the links of a page in a trap, or None for other paths. The clean pages of the shop link into a
+    trap, too."""
     if host < 0:
         return _spam(plan, host, path)
     if not plan.has("traps"):
@@ -90,13 +91,14 @@ def _events(path: str) -> list[str]:
 
 
 def _growing(plan: Plan, host: int, path: str) -> list[Link]:
-    """Links without a leading slash on pages that answer anywhere: the path grows with each step."""
+    """Returns links without a leading slash, on pages that answer at any path, so that the path grows with
+    each link."""
     written = ("a/", "b/", "x/y/", "index/help.html")
     return [Link(plan.url(host, path.rpartition("/")[0] + "/" + part), part) for part in written]
 
 
 def _spam(plan: Plan, host: int, path: str) -> list[Link]:
-    """A spam page: more pages of its own, and many other spam hosts."""
+    """Returns the links of a spam page: to other pages of the same host, and to many other spam hosts."""
     here = zlib.crc32(path.encode(), plan.seed - host)
     own = [f"/offer-{(here + k * 7919) % 1_000_000}.html" for k in range(15)]
     others = {-1 - (here // 3 + k * 611_953) % plan.spam for k in range(SPAM_LINKS)} - {host}

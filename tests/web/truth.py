@@ -1,4 +1,5 @@
-"""The ground truth of a plan: which URLs a right crawl requests, how often, and what each answers."""
+"""The ground truth of a plan: the URLs that a correct crawl requests, the number of requests, and the
+answers."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from web.plan import Expected, Link, Plan, page_of
 
 
 def with_fate(plan: Plan, fates: tuple[str, ...], hosts: Iterable[int] | None = None) -> set[str]:
-    """All URLs of the plain hosts (or of some of them) that have one of these fates; traps are not listed."""
+    """Returns all URLs of the plain hosts (or of the given hosts) that have one of these fates, without
+    traps."""
     front = (
         {plan.url(plan.hosts)} if plan.has("seed-redirect") and "once" in fates and hosts is None else set()
     )
@@ -21,7 +23,8 @@ def with_fate(plan: Plan, fates: tuple[str, ...], hosts: Iterable[int] | None = 
 
 
 def fates_of(plan: Plan, host: int) -> Iterator[tuple[str, str]]:
-    """Every path of a plain host that is no trap, with its fate; `orphan` is `once` for who reads sitemaps."""
+    """Yields every path of a plain host except traps, with its fate. The fate `orphan` means `once` for a
+    crawler that reads sitemaps."""
     shut = robots.closed(plan, host, "/")
     for i in range(plan.pages):
         yield graph.path(i), "never" if shut else "once"
@@ -32,8 +35,8 @@ def fates_of(plan: Plan, host: int) -> Iterator[tuple[str, str]]:
 
 
 def fate(plan: Plan, host: int, one: Odd) -> str:
-    """The fate of an odd URL on this host: its own, unless robots.txt or a refused page before it stands in
-    the way."""
+    """Returns the fate of an odd URL on this host. It is the URL's own fate, unless robots.txt forbids the
+    URL or the page that leads to it is never fetched."""
     if robots.closed(plan, host, one.path):
         return "never"
     before = odd.table(plan, host).get(one.via)
@@ -43,7 +46,7 @@ def fate(plan: Plan, host: int, one: Odd) -> str:
 
 
 def outside(plan: Plan) -> set[str]:
-    """The refused addresses and foreign schemes that redirects of this web lead to."""
+    """Returns the refused addresses and foreign schemes that redirects of this web point to."""
     if not plan.has("redirects"):
         return set()
     targets = (one.arg for one in odd.redirects(plan, 0) if one.act == "redirect" and ":" in one.arg)
@@ -51,21 +54,21 @@ def outside(plan: Plan) -> set[str]:
 
 
 def canonical_pairs(plan: Plan, host: int = 0) -> list[tuple[str, str]]:
-    """(variant, page): writings that the web links to and that lead to one page, which is fetched once."""
+    """Returns (variant, page) of the links in other forms, which lead to a page that is fetched once."""
     found = {link.url for i in range(min(plan.pages, 300)) for link in graph.links(plan, host, i)}
     local = (url for url in found if url.startswith(plan.origin(host) + "/"))
     return sorted((url, home(url)) for url in local if home(url) != url)
 
 
 def home(url: str) -> str:
-    """`page_of` with dot segments folded: the one URL under which the truth knows a page."""
+    """Returns `page_of` of a URL with dot segments resolved, which is the one URL of a page in the truth."""
     return page_of(
         urljoin(url, urlsplit(url)._replace(scheme="", netloc="").geturl()) if "/." in url else url
     )
 
 
 def host_of(plan: Plan, url: str) -> int | None:
-    """The number of a URL's host, None for what is no host of this web."""
+    """Returns the number of a URL's host, or None if the host is not part of this web."""
     return _hosts(plan).get(urlsplit(url).netloc)
 
 
@@ -75,7 +78,7 @@ def _hosts(plan: Plan) -> dict[str, int]:
 
 
 def expected(plan: Plan, url: str) -> Expected | None:
-    """What is true of a URL (tracking variants stand for their page)."""
+    """Returns the expected results for a URL. Tracking variants have the results of their page."""
     url = home(url)
     host = host_of(plan, url)
     if host is None:
@@ -145,7 +148,7 @@ def _trap(plan: Plan, host: int, path: str, url: str) -> Expected | None:
 
 
 def targets(links: list[Link], own: str) -> tuple[str, ...]:
-    """Distinct targets in document order, without fragments and without the page itself."""
+    """Returns the different targets in document order, without fragments and without the page itself."""
     return tuple(dict.fromkeys(url for link in links if (url := link.url.partition("#")[0]) != own))
 
 
@@ -155,14 +158,14 @@ def _nofollow(links: list[Link]) -> tuple[str, ...]:
 
 
 def odd_links(plan: Plan, host: int, one: Odd) -> list[Link]:
-    """The links of an odd page: home, and its own."""
+    """Returns the links of an odd page: to the first page, and its own."""
     if one.status != 200 or one.act in ("type", "encoding", "bomb", "deep", "many-links"):
         return []
     return [Link(plan.url(host), "/"), *(Link(plan.url(host, path), path) for path in one.links)]
 
 
 def odd_title(host: int, one: Odd) -> str | None:
-    """The title of an odd page as a browser shows it, None where nobody can say."""
+    """Returns the title of an odd page as a browser shows it, or None if that is undefined."""
     return f"Odd {one.path} of web {host}" if one.title == "-" else one.title or None
 
 
@@ -171,7 +174,7 @@ def trap_title(host: int, path: str) -> str:
 
 
 def odd_depth(plan: Plan, host: int, one: Odd) -> int | None:
-    """Links from the seed to an odd URL; None for one that only a sitemap names."""
+    """Returns the number of links from the seed to an odd URL, or None if only a sitemap contains the URL."""
     if one.linked:
         order = [row.path for row in odd.odds(plan, host) if row.linked]
         return graph.depth(plan, graph.carrier(plan, order.index(one.path))) + 1

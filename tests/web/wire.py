@@ -1,4 +1,4 @@
-"""Bytes of answers: heads, content codings, the bombs."""
+"""Bytes of answers: heads, content codings, and compression bombs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIB64 = 64 * 2**20
 
 
 def head(status: int, headers: Headers = (), length: int | None = None) -> bytes:
-    """Status line and headers; Content-Length when a length is given."""
+    """Returns the status line and headers, with Content-Length if a length is given."""
     try:
         phrase = HTTPStatus(status).phrase
     except ValueError:
@@ -26,12 +26,13 @@ def head(status: int, headers: Headers = (), length: int | None = None) -> bytes
 
 
 def answer(status: int, body: bytes, headers: Headers = (("Content-Type", HTML),)) -> bytes:
-    """A whole answer with a true Content-Length."""
+    """Returns a complete answer with a correct Content-Length."""
     return head(status, headers, len(body)) + body
 
 
 def zipped(*pieces: bytes) -> bytes:
-    """One gzip member of the pieces, as fast as the machine can; inner pieces are stock and deflated once.
+    """Returns one gzip member of the pieces, compressed as fast as possible. The inner pieces are constant
+    text, so each of them is compressed only once.
 
     >>> zlib.decompress(zipped(b"head", b"stock", b"foot"), 31)
     b'headstockfoot'
@@ -53,7 +54,8 @@ _LAST = b"\x03\0"  # an empty last block
 
 
 def _deflated(piece: bytes) -> bytes:
-    """Deflate that ends on a byte and looks back no further than its own start, so that pieces can be joined."""
+    """Returns deflated data that ends at a byte boundary and refers to nothing before its own start, so that
+    pieces can be joined."""
     lib = _zlib()
     made = lib.compressobj(1, zlib.DEFLATED, -15)
     return bytes(made.compress(piece) + made.flush(lib.Z_FULL_FLUSH))
@@ -64,7 +66,7 @@ _stock = lru_cache(maxsize=256)(_deflated)
 
 @lru_cache(maxsize=1)
 def _zlib() -> Any:
-    """isal where it is there (three times as fast), else zlib."""
+    """Returns isal if it is installed, because it is three times as fast, otherwise zlib."""
     try:
         from isal import isal_zlib
     except ImportError:
@@ -74,7 +76,8 @@ def _zlib() -> Any:
 
 @lru_cache(maxsize=8)
 def bomb(kind: str) -> tuple[str, bytes]:
-    """Content-Encoding and body of a bomb: 64 MiB of zeros in few bytes; `gzip2` is packed twice."""
+    """Returns the Content-Encoding and the body of a compression bomb: 64 MiB of zeros in few bytes. `gzip2`
+    is compressed twice."""
     if kind == "br":
         import brotli
 

@@ -1,4 +1,4 @@
-"""A road over the test's own store."""
+"""Fixtures: the parts of a worker over the test's own store."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ async def store(valkey_url: str) -> AsyncIterator[Store]:
 
 @pytest.fixture
 def road(store: Store, tmp_path: Path) -> Make:
-    """`road(net, ...)`: a worker's parts."""
+    """A function that creates a worker's parts: `road(net, ...)`."""
     return partial(Road, store, tmp_path)

@@ -1,5 +1,5 @@
-"""A web of members: a log-in form with a token, cookies that expire, an account that is locked when it logs
-in twice."""
+"""A site for members: a log-in form with a token, cookies that expire, and an account that is locked when it
+logs in twice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 from support.byte_servers import Asked, Server, answer, serving
 
 PASSWORD = "CANARY-password-"
-"""Before the user's name: nowhere but in the environment and at the club."""
+"""A password is this text plus the user's name. Only the environment and the club contain it."""
 
 
 @dataclass
 class Club:
-    """`pages`: how many there are; `life`: pages after which a log-in is over; `forbidden`: pages that nobody
-    is shown; `turning`: the cookie is another one after each page; `slow`: seconds that a log-in takes."""
+    """A club site. `pages` is the number of pages. A log-in expires after `life` pages. No user sees the
+    `forbidden` pages. With `turning`, the cookie changes after each page. A log-in takes `slow` seconds."""
 
     pages: int = 20
     life: int = 1_000_000
@@ -35,9 +35,9 @@ class Club:
     wrong: Counter[str] = field(default_factory=Counter)
     locked: set[str] = field(default_factory=set)
     shown: Counter[str] = field(default_factory=Counter)
-    """Pages shown, by user."""
+    """The number of pages shown, by user."""
     seen: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    """User -> the addresses and browsers that came as it."""
+    """The addresses and browsers of the requests, by user."""
     asked: list[tuple[float, str]] = field(default_factory=list)
     posts: list[Asked] = field(default_factory=list)
 

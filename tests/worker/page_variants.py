@@ -1,5 +1,5 @@
-"""Variants of real pages: what a site changes about a page that stays the same (`benchmarks/alike.py`,
-`test_likening.py`)."""
+"""Variants of real pages: changes that a site makes to a page that stays the same (`benchmarks/alike.py`,
+`test_near_duplicates.py`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CODE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL | r
 
 
 def text_of(body: bytes) -> str:
-    """A saved page as text, by what it declares."""
+    """Returns a saved page as text, decoded with its declared encoding."""
     declared = re.search(rb"charset=[\"']?([\w-]+)", body[:3000])
     try:
         return body.decode(declared[1].decode() if declared else "utf-8", "replace")
@@ -44,12 +44,12 @@ def text_of(body: bytes) -> str:
 
 
 def some(words: str, chance: random.Random, least: int, most: int) -> str:
-    """So many words."""
+    """Returns between `least` and `most` random words."""
     return " ".join(chance.choice(words.split()) for _ in range(chance.randint(least, most)))
 
 
 def wrapped(page: str, chance: random.Random, language: str) -> str:
-    """Within a header, a footer and a notice in a language."""
+    """Adds a header, a footer and a notice in a language."""
     words = LANGUAGES[language]
 
     def links(n: int) -> str:
@@ -69,12 +69,12 @@ def wrapped(page: str, chance: random.Random, language: str) -> str:
 
 
 def translated(page: str, chance: random.Random) -> str:
-    """In a site of another language."""
+    """Adds the frame of a site in another language."""
     return wrapped(page, chance, chance.choice(["de", "fr"]))
 
 
 def tracking(page: str, chance: random.Random) -> str:
-    """Its links carry a session."""
+    """Adds a session parameter to the links of the page."""
     session = f"{chance.randrange(1 << 40):x}"
     return _LINK.sub(
         lambda a: f"{a[1]}{a[2]}{'&amp;' if '?' in a[2] else '?'}utm_source=x&amp;sid={session}{a[3]}", page
@@ -82,7 +82,7 @@ def tracking(page: str, chance: random.Random) -> str:
 
 
 def dates(page: str, chance: random.Random) -> str:
-    """Read another day."""
+    """Changes the dates of the page, as on another day."""
 
     def day() -> str:
         return f"{chance.randint(1, 28)} {chance.choice(MONTHS.split())} {chance.randint(2001, 2025)}"
@@ -101,7 +101,7 @@ def dates(page: str, chance: random.Random) -> str:
 
 
 def ads(page: str, chance: random.Random) -> str:
-    """With one to four advertisements, half of them not called so."""
+    """Adds one to four advertisements, half of them without a name that marks them as such."""
 
     def one() -> str:
         text, n = some(ADS, chance, 8, 25), chance.randrange(99)
@@ -118,7 +118,7 @@ def ads(page: str, chance: random.Random) -> str:
 
 
 def related(page: str, chance: random.Random) -> str:
-    """With other links to read on."""
+    """Adds a list of related links."""
     links = "".join(
         f'<li><a href="/r{chance.randrange(9999)}">{some(WORDS, chance, 4, 9)}</a></li>' for _ in range(8)
     )
@@ -132,7 +132,7 @@ def related(page: str, chance: random.Random) -> str:
 
 
 def edits(page: str, chance: random.Random, share: float = 0.01) -> str:
-    """One word of a hundred is gone, another, or has a new neighbour."""
+    """Removes, replaces or extends one word of a hundred."""
 
     def edited(found: re.Match[str]) -> str:
         words = found[1].split(" ")
@@ -149,7 +149,7 @@ def edits(page: str, chance: random.Random, share: float = 0.01) -> str:
 
 
 def several(page: str, chance: random.Random) -> str:
-    """Much of it at once."""
+    """Makes several of these changes at once."""
     return edits(dates(ads(wrapped(page, chance, "fr"), chance), chance), chance, 0.005)
 
 
@@ -164,7 +164,8 @@ KINDS: dict[str, Callable[[str, random.Random], str]] = {
 
 
 def sibling(page: str, chance: random.Random) -> str | None:
-    """Another thing in the same words: other name, other prices. None where the page names nothing."""
+    """Returns the page of another product in the same words, with another name and other prices. Returns None
+    if the page has no name in a heading."""
     found = re.findall(r"<h1\b[^>]*>(.*?)</h1>", page, re.DOTALL | re.IGNORECASE)
     name = " ".join(re.sub(r"<[^>]+>", " ", found[0]).split()) if len(found) == 1 else ""
     if len(name) < 5 or name not in page:
@@ -184,7 +185,7 @@ def sibling(page: str, chance: random.Random) -> str | None:
 
 
 def put(page: str, bits: Iterable[str], chance: random.Random, first: bool = False) -> str:
-    """Behind ends of paragraphs in the body, or behind the first of them."""
+    """Inserts texts after random paragraphs of the body, or after the first paragraph."""
     at = max(page.lower().find("<body"), 0)
     ends = [found.end() for found in re.finditer(r"</(?:p|h1|h2|ul|table)>", page[at:], re.IGNORECASE)] or [
         page[at:].find(">") + 1

@@ -1,4 +1,5 @@
-"""How much a process takes on: less at once when it runs short of something of its own, more again slowly."""
+"""The capacity of a process. It is reduced at once when the process runs short of a resource, and raised
+again slowly."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def test_its_room_is_a_quarter_more() -> None:
 
 
 class Machine(Clock):
-    """A thread that is busy for a share of the time, and memory that is free or not."""
+    """A simulated process. Its thread is busy for a share of the time, and it has enough memory or not."""
 
     share, roomy = 0.1, True
     used = 0.0

@@ -1,5 +1,5 @@
-"""Which buckets are asked, and for how much: the heaps that a worker serves, the caps that it is under;
-against a real Valkey."""
+"""The buckets that a worker asks for claims, and the number of claims, in a real Valkey. They depend on the
+heaps that the worker serves and on the caps."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_what_was_not_claimed_goes_back_to_the_cap(wide: Store) -> None:
 
 
 class Wide:
-    """Hosts of one bucket each, with URLs of a level."""
+    """Adds URLs of given levels to new hosts in a given bucket."""
 
     def __init__(self, one: Frontier, buckets: int) -> None:
         self.one, self.number = one, 0
@@ -105,7 +105,7 @@ class Wide:
             self.hosts[bucket_of(host, buckets)].append(host)
 
     async def add(self, bucket: int, level: int, n: int) -> None:
-        """Adds a URL to each of `n` hosts that had none so far."""
+        """Adds a URL to each of `n` new hosts."""
         adds: Adds = {}
         for _ in range(n):
             host = self.hosts[bucket].pop()
@@ -142,7 +142,7 @@ async def test_urgent_hosts_of_one_bucket_come_before_ordinary_ones_of_all(sprea
 
 
 async def test_a_few_urgent_hosts_in_each_of_many_buckets_come_first(spread: Store) -> None:
-    """A small round asks few buckets at once, and then the others of the highest rank."""
+    """A small round asks a few buckets at first, and then the other buckets with the highest rank."""
     one = frontier(spread, "http")
     web = Wide(one, BUCKETS)
     for bucket in range(BUCKETS - 1):
@@ -168,7 +168,8 @@ async def test_levels_of_all_buckets_come_in_their_order(spread: Store) -> None:
 
 
 async def test_no_bucket_starves_beside_urgent_ones(spread: Store) -> None:
-    """Urgent hosts keep coming in one bucket. The ordinary one of another bucket still gets its turn."""
+    """Urgent hosts are added to one bucket again and again. The ordinary host of another bucket still gets
+    its turn."""
     one = frontier(spread, "http")
     web, asking, turns = Wide(one, BUCKETS), ClaimPoller(one, BUCKETS), 0
     await web.add(3, 0, 2)
@@ -205,7 +206,7 @@ async def test_with_limits_of_the_crawl_the_order_is_the_same(spread: Store) -> 
 
 
 async def test_a_crawl_of_one_level_asks_as_before(wide: Store) -> None:
-    """One call for all due buckets, and none is asked alone for its turn."""
+    """One call asks all due buckets, and no bucket gets an extra call for its turn."""
     one = frontier(wide, "http")
     web, asking = Wide(one, BUCKETS), ClaimPoller(one, BUCKETS)
     for bucket in range(BUCKETS):

@@ -1,4 +1,4 @@
-"""When a visit climbs, and what is learned of it, on a real store."""
+"""The escalation of a visit to a higher rung, and the learned results, in a real store."""
 
 from __future__ import annotations
 

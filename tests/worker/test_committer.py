@@ -1,4 +1,5 @@
-"""Group commit: nothing is settled before it is durable, nothing written stays that was not settled."""
+"""Group commit. No claim is settled before its rows are durable, and rows of claims that were not settled are
+removed."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def row(url: str) -> Row:
 
 
 async def claimed(road: Road, *found: str) -> list[Visit]:
-    """Visits of fresh claims, each with a row."""
+    """Returns visits of new claims, each with a row."""
     await road.add(*found)
     claims = await road.claim(len(found))
     assert len(claims) == len(found)
@@ -47,7 +48,7 @@ async def claimed(road: Road, *found: str) -> list[Visit]:
 
 
 async def commit(road: Road, *visits: Visit) -> None:
-    """Hand visits over and commit all of them."""
+    """Hand visits over to the committer and commit all of them."""
     for visit in visits:
         road.committer.put(visit)
     road.committer.close()
@@ -73,7 +74,7 @@ class Table:
         self.keys += [row.key for row in rows]
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Does nothing, because the sink holds no resources."""
 
 
 async def test_rows_are_there_when_claims_are_settled(road: Make) -> None:
@@ -119,7 +120,7 @@ async def test_when_all_tokens_are_stale_the_file_is_as_before(road: Make) -> No
 
 
 async def test_the_links_of_a_refused_visit_are_not_lost(road: Make) -> None:
-    """The worker remembers them as taken: when it reads the page once more, it takes them for known."""
+    """The worker remembers the links as taken, so it treats them as known when it reads the page again."""
     table = road(Net({SEED: links(*URLS)}))
     await table.outputs.open()
     await table.add(SEED)
@@ -196,7 +197,7 @@ async def test_a_sink_that_fails_ends_the_worker(road: Make) -> None:
 
 
 async def test_a_slow_sink_holds_no_host_up(road: Make) -> None:
-    """The slots of requests that are over are freed before their rows are durable."""
+    """The slots of finished requests are freed before their rows are durable."""
     net = Net({SEED: links(*URLS)})
     table = road(net, tables=(Table(wait=2.5),), per_host=1)
     await table.add(SEED)
@@ -248,7 +249,8 @@ async def test_rows_are_on_the_disk_before_their_claims_are_settled(
 
 
 async def test_a_busy_worker_gathers(road: Make) -> None:
-    """What waits is committed together while the worker has all it can do, without delay when it has not."""
+    """Waiting visits are committed together while the worker is fully loaded, and without delay when it is
+    not."""
     table = road(Net())
     table.committer.company = committing.GatherLimits(60.0, 5, 256)
     visits = await claimed(table, *URLS)
@@ -300,7 +302,8 @@ async def test_a_large_batch_counts_by_its_bytes(road: Make) -> None:
 
 
 async def test_a_lost_reply_writes_nothing_twice(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store has settled, nobody heard of it: the next worker reads the length again and keeps the rows."""
+    """The store has settled the claims, but the reply was lost. The next worker reads the committed length
+    and keeps the rows."""
     table = road(Net())
     await table.outputs.open()
     settle = table.frontier.settle_all

@@ -1,4 +1,5 @@
-"""What limits the visits of a worker: its hosts, their answers, the fleet's caps, or its process."""
+"""The factor that limits the concurrent visits of a worker: its hosts, their response times, the caps of the
+fleet, or its process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process held when it died."""
+"""The claims that a process held when it died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict as a table, and the two small functions beside it."""
+"""The verdict on a response, as a table, and the two small functions beside it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLE: list[tuple[Request, Page | Failure, str | None, bool, Verdict]] = [
         (Request(URL), page(status), None, False, Done("http-4xx"))
         for status in (400, 401, 403, 404, 410, 418, 451, 499)
     ),
-    # no Location: a page as it is
+    # a redirect status without Location is an ordinary page
     *((Request(URL), page(status), None, False, Done()) for status in (300, 305, 301, 302, 100)),
     (Request(URL), page(305, location="/"), TO, False, Done()),
     *(
@@ -44,7 +44,8 @@ TABLE: list[tuple[Request, Page | Failure, str | None, bool, Verdict]] = [
     (BOUNCED, page(302, location="/"), TO, False, Redirected(TO)),
     (NEARLY, page(302, location="/"), TO, False, Redirected(TO)),
     (FAR, page(302, location="/"), TO, False, Drop(error="redirect-loop", detail="more than 10 redirects")),
-    (FAR, page(302, location="/"), URL, True, Redirected(URL, again=True)),  # a bounce is no further hop
+    # a redirect to the same URL does not count as a hop
+    (FAR, page(302, location="/"), URL, True, Redirected(URL, again=True)),
     (
         BOUNCED,
         page(301, location="/"),

@@ -1,5 +1,5 @@
-"""The requests of one visit: what a page lacks, rests, a visit's time, a site's hook; on a real store, the
-network made up."""
+"""The requests of one visit: missing elements of a page, pauses, the time limit of a visit, and the hook of a
+site. The store is real and the network is simulated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ REFUSED = (403, {"content-type": "text/html"}, b"<h1>403 Forbidden</h1>")
 
 
 class Keyed(Net):
-    """It has the page for whoever brings the pass as a cookie, and a header of its own."""
+    """Answers with the page if the request has the cookie of the pass and a header of its own, otherwise with
+    a challenge."""
 
     async def collect(
         self, request: Request, headers: dict[str, str], guise: object = None
@@ -57,7 +58,7 @@ Visit = Callable[..., Any]
 
 @pytest.fixture
 def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
-    """`visit({rung: answer}, site="...", ...)`: one visit of URL."""
+    """A function that visits URL once: `visit({rung: answer}, site="...", ...)`."""
 
     async def one(
         answers: dict[str, Any],

@@ -1,4 +1,5 @@
-"""Links into the frontier: what is taken, what is refused and why, whatever the worker remembers."""
+"""Links that a worker adds to the frontier: the accepted links, and the refused ones with their reasons,
+independent of the worker's memory."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def test_writings_of_one_url_are_one_link_and_the_first_is_fetched() -> None:
 )
 def test_refusals_are_counted_by_reason(href: str, reason: str) -> None:
     one = taker()
-    for _ in range(2):  # the second time the worker remembers
+    for _ in range(2):  # the worker remembers the link the second time
         taken = take(one, href)
         assert taken.skips == {reason: 1}
         assert (taken.found, taken.distinct, taken.adds) == (1, 1, {})
@@ -154,7 +155,7 @@ def test_a_page_of_very_many_links_by_default() -> None:
 
 
 async def test_a_small_memory_finds_the_same(road: Make, store: Store) -> None:
-    """However much the worker remembers, the frontier holds the same URLs and the sums are the same."""
+    """The frontier contains the same URLs and the sums are equal, however much the worker remembers."""
     rng = random.Random(4)
     pages = [
         [f"/{rng.randrange(300)}" for _ in range(40)] + ["http://b.example/", "/x?utm_source=1"]

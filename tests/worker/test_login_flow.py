@@ -1,5 +1,5 @@
-"""The steps of a log-in by themselves: what goes where, what a page says of it, what is kept and how it is
-sealed."""
+"""The single steps of a log-in: the requests, the recognition of the result on a page, and the stored and
+sealed session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def page(url: str, body: str = "", status: int = 200, location: str = "", kind: 
 
 
 class Pages:
-    """A collector that has an answer for each URL, and writes down what it was asked."""
+    """A collector that returns the given pages in order, and records its requests."""
 
     name = "made"
 
@@ -58,11 +58,11 @@ class Pages:
         return self.pages.pop(0)
 
     async def close(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class Open(RobotsGate):
-    """A gate that shuts what it is told to."""
+    """A robots.txt gate that returns a given refusal."""
 
     def __init__(self, shut: Drop | None = None) -> None:
         self.shut = shut

@@ -1,5 +1,5 @@
-"""Members of a web that scripts build, in a real Chromium: who logged in, by which rung, as whom; where the
-cookies are."""
+"""Members of a site that scripts render, in a real Chromium. The tests check who logged in, on which rung, as
+which user, and where the cookies are stored."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ fetch('/token').then((answer) => answer.text()).then((token) => {
 
 @dataclass
 class Hall(Club):
-    """A club whose pages are empty before scripts ran. `typed`: its log-in is built by a script, too, which
-    sends it."""
+    """A club whose pages are empty before their scripts run. With `typed`, a script also builds and submits
+    the log-in form."""
 
     typed: bool = False
     scripted: int = 0
-    """Cookies of a script's that came back."""
+    """The number of requests with a cookie that a script has set."""
 
     async def reply(self, asked: Asked, writer: asyncio.StreamWriter) -> bool:
         cookies, target = self.of(asked)

@@ -1,4 +1,5 @@
-"""Whole crawls of a web of members, judged at the web: who logged in, how often, from where, as whom."""
+"""Whole crawls of a site for members. The site records who logged in, how often, from which address and as
+which user."""
 
 from __future__ import annotations
 
@@ -205,7 +206,7 @@ async def test_who_is_logged_in_has_one_proxy_until_that_is_out(tmp_path: Path) 
         process = await begin(tmp_path, target, *words, "--processes", "2", "-s", "timeout=3")
         await until(lambda: club.shown["ann"] >= 10)
         (first,) = {address for address, _ in club.seen["ann"]}
-        club.left.clear()  # the club itself does not mind: it would lock who logs in twice
+        club.left.clear()  # ends the log-in, because the club would otherwise lock a user that logs in twice
         for one in proxies:
             if one.address == first:
                 await one.stop()
@@ -283,7 +284,7 @@ BAD = [
         "Login('{url}login', {{'user': 'ann', 'password': '${{env:NOBODY}}'}})",
         "account main: the environment has no NOBODY",
     ),
-    ("Login('{url}login', {{'user': 'ann', 'password': 'x'}})", "a secret does not belong into the file"),
+    ("Login('{url}login', {{'user': 'ann', 'password': 'x'}})", "do not write a secret into the file"),
     (
         "Login('{url}login', {{'usr': 'ann', 'password': '${{env:PASSWORD_ANN}}'}})",
         "has no field 'usr': it has csrf, user, password, go",
@@ -300,7 +301,7 @@ BAD = [
         "Login('{url}login', {{'user': 'ann'}}), ladder='unlocker'",
         "one of the rungs plain, impersonated and browser",
     ),
-    ("'joe'", "it is a Login"),
+    ("'joe'", "it must be a Login"),
 ]
 
 

@@ -1,5 +1,5 @@
-"""The worker over real parts: stops, pauses, limits, surprises, crashes. Times are those that a person would
-notice."""
+"""The worker with real parts: stops, pauses, limits, surprises, crashes. The asserted times are ones that a
+person would notice."""
 
 from __future__ import annotations
 
@@ -251,7 +251,8 @@ async def test_leases_are_renewed_while_a_visit_is_long(road: Make, monkeypatch:
 async def test_a_lost_lease_is_fetched_again_and_written_once(
     road: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a laptop's sleep: the leases are gone, another worker has the claims; the links are not lost."""
+    """As after the sleep of a laptop, the leases have expired and the claims were queued again. The links are
+    not lost."""
     monkeypatch.setattr(keeping, "RENEW_INTERVAL_S", 0.2)
     net = slow_site(0.8)
     table = road(net)
@@ -346,7 +347,8 @@ async def test_a_limit_of_bytes_counts_each_page_before_the_next(road: Make) -> 
 async def test_a_chain_of_pages_does_not_wait_for_company(
     road: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While nothing else can go on, a page is committed at once, because its links are what comes next."""
+    """While no other visit can start, a page is committed at once, because only its links can provide the
+    next visits."""
     monkeypatch.setattr(committing, "GATHER_WAIT_S", 30.0)
     net = Net({SEED: links(URLS[0]), **{a: links(b) for a, b in pairwise(URLS)}})
     table = road(net, per_host=1)

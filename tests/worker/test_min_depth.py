@@ -1,4 +1,5 @@
-"""A tight depth limit: every page within it is fetched, whatever the order in which the ways to it are found."""
+"""A tight depth limit. Every page within the limit is fetched, in whatever order the paths to it are
+found."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from worker.worker_parts import SEED, Make, Net, failure, links
 
 
 class Uneven(Net):
-    """Some pages take long."""
+    """A network in which some pages take long."""
 
     def __init__(self, answers: dict[str, object], waits: dict[str, float]) -> None:
         super().__init__(answers)
@@ -32,7 +33,7 @@ def url(name: object) -> str:
     return f"http://a.example/{name}"
 
 
-# The long way is quick: seed -> a -> b -> w -> beyond; the short one is slow: seed -> slow -> w -> beyond.
+# The long path is fast: seed -> a -> b -> w -> beyond. The short path is slow: seed -> slow -> w -> beyond.
 SHORT_AND_SLOW = {
     SEED: links("/a", "/slow"),
     url("a"): links("/b"),
@@ -87,8 +88,8 @@ async def test_one_that_cannot_be_read_again_ends_quietly(road: Make) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_any_web_in_any_order(road: Make, seed: int) -> None:
-    """Random webs with slow pages, redirects and retries: what is fetched is what breadth-first search says,
-    each once."""
+    """Random webs with slow pages, redirects and retries. The crawl fetches the same pages as a breadth-first
+    search, each once."""
     rng = random.Random(seed)
     names, limit = list(range(60)), rng.choice((3, 5, 8, 12))
     ways = {n: [(n + 1) % 60, rng.randrange(60)] for n in names}
@@ -103,14 +104,15 @@ async def test_any_web_in_any_order(road: Make, seed: int) -> None:
             else (301, {"location": f"/{ways[n][0]}"}, b"")
         )
         answers[url(n)] = [503, page] if n % 29 == 6 else page
-    waits = {url(n): rng.choice((0.02, 0.1)) * (len(ways[n]) > 2) for n in names}  # the short ways are slow
+    # the pages on short paths are slow
+    waits = {url(n): rng.choice((0.02, 0.1)) * (len(ways[n]) > 2) for n in names}
     table = road(
         Uneven(answers, waits), depth=limit, retries=(0.05, 0.05), room=rng.choice((1, 50_000)), concurrency=6
     )
     await table.add(SEED)
     assert await table.run() == "finished"
     least, queue = {0: 1, 1: 1}, deque([0, 1])
-    while queue:  # a redirect is no step
+    while queue:  # a redirect does not add to the depth
         n = queue.popleft()
         for m in ways[n][:1] if n in hops else ways[n]:
             step = least[n] + (n not in hops)

@@ -1,4 +1,4 @@
-"""Pages and items that say the same, or nearly, are marked with their group before they are written."""
+"""Pages and items with equal or nearly equal content are marked with their group before they are written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row(
     status: int = 200,
     kind: str = "text/html; charset=utf-8",
 ) -> Row:
-    """A page's row as the reader leaves it."""
+    """Returns a page's row as the reader produces it."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
     page = Page(url, status, [("content-type", kind)], data, 0.0, 0.1, len(data))
     record = page_record(Request(url), page, error="http-4xx" if status >= 400 else None)
@@ -59,7 +59,7 @@ async def marked(store: Store, *rows: Row) -> list[PageRecord]:
 
 @pytest.fixture
 def pages(documentation: Path) -> list[str]:
-    """Twenty pages of one template that say something: few words are compared whole."""
+    """Twenty pages of one template with enough text, because pages with few words are compared exactly."""
     small = sorted(page for page in documentation.rglob("*.html") if 10_000 < page.stat().st_size < 60_000)
     return [text_of(page.read_bytes()) for page in random.Random(7).sample(small, 20)]
 

@@ -1,5 +1,5 @@
-"""Costly pages are read in a process that can be killed: the same as here, within limits, while the loop goes
-on."""
+"""Costly pages are parsed in a process that can be killed. The results are the same as in the worker, the
+limits hold, and the event loop continues."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 )
 @pytest.mark.parametrize("body", ["<title>idle", "<meta name=mode content=spin>"])
 async def test_a_process_ends_with_its_worker(tmp_path: Path, body: str) -> None:
-    """Also when the worker is killed, and while a site function spins."""
+    """The process ends even if the worker is killed, and even while a function of a site loops."""
     site = tmp_path / "shop.py"
     site.write_text(SITE)
     worker = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Records and attempts: what people read of a visit."""
+"""Page records and attempts, the public results of a visit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Links to a host that a seed turns out to lead to: refused when they were met, wanted after all."""
+"""Links to a host that a seed redirects to. They are refused when they are found, and accepted once the
+redirect is known."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ async def test_links_met_before_the_redirect_are_followed_after_it(road: Make, s
 
 
 async def test_links_that_are_on_their_way_when_the_seed_answers(road: Make, store: Store) -> None:
-    """A page is read before the redirect is known, and committed after."""
+    """A page is read before the redirect is known, and committed afterwards."""
     table = road(Net(), seeds=(FRONT, OTHER))
     await table.add(OTHER)
     (claim,) = await table.claim()

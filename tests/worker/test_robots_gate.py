@@ -1,4 +1,4 @@
-"""robots.txt through the gate: versions, stale copies, closed hosts, redirects, back-off; over a real store."""
+"""robots.txt in the gate, over a real store: versions, stale copies, closed hosts, redirects, back-off."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def pages(road: Road) -> list[Claim]:
 
 
 async def forget(store: Store) -> None:
-    """As if a day had passed: the rules are old."""
+    """Marks the rules as outdated, as after a day."""
     await store.client.hset("{b:000}h:a.example", "eh", 1)
 
 
@@ -158,7 +158,7 @@ async def test_unreachable_is_tried_again_and_then_fine(road: Make, bad: object)
         if isinstance(bad, int) and bad in (429, 503):
             await table.store.client.hset(
                 "{b:000}h:a.example", "n", 0
-            )  # it is asked more slowly now; do not wait for that
+            )  # removes the longer delay after the error, to shorten the test
             await table.store.client.zadd("{b:000}c:r:http", {"a.example": 0})
     (claim,) = await pages(table)
     assert claim.kind == "page"
@@ -261,8 +261,8 @@ async def test_a_redirect_to_what_no_page_may_lead_to_opens_the_host(road: Make,
 
 
 async def test_a_redirect_to_a_refused_address_is_not_made(road: Make) -> None:
-    """The collector's guard refuses it; the host is closed rather than open, for nobody knows what it
-    forbids."""
+    """The collector's guard refuses the redirect target. The host is then closed, because its rules are
+    unknown."""
     net = Net(
         {
             ROBOTS: to("http://169.254.169.254/robots.txt"),

@@ -1,4 +1,4 @@
-"""Which links to routes lead to pages, by the page alone; how they become entries; how others are counted."""
+"""Route links: the decision whether a page's route links lead to pages, and the hrefs that become entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCSIFY = "<script src=/lib/docsify.min.js></script><a href='#/a?id=x'>x</a><a h
 def choose(
     body: str, mode: str = "auto", own: str = "", url: str = URL, rung: str = "browser", router: bool = True
 ) -> tuple[str, list[str], list[str]]:
-    """How the routes of a page are treated, their hrefs, and what was told."""
+    """Returns the treatment of a page's routes, the hrefs, and the log messages."""
     told: list[str] = []
     page = Page(
         url,

@@ -1,4 +1,4 @@
-"""A budget that the hosts of a domain share, on the road: robots.txt, pages, retries and two workers."""
+"""A budget that the hosts of a domain share, in whole crawls: robots.txt, pages, retries and two workers."""
 
 from __future__ import annotations
 

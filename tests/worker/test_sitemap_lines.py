@@ -1,4 +1,4 @@
-"""Sitemap lines of robots.txt are treated as any other URL that a site names."""
+"""Sitemap lines in robots.txt get the same checks as any other URL from a site."""
 
 from __future__ import annotations
 

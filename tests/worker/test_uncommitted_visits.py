@@ -1,4 +1,4 @@
-"""Which visits free their hosts before their commit, and when."""
+"""Visits that free the slots of their hosts before their commit, and the time at which they do so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a visit adds to the totals, and that the number of labels stays bounded."""
+"""The values that a visit adds to the totals, and the bounded number of labels."""
 
 from __future__ import annotations
 

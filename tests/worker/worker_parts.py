@@ -1,4 +1,4 @@
-"""The road on a table: real parts over a real store, only the network is made up (answers by URL)."""
+"""A worker for tests: real parts over a real store, and a simulated network that answers by URL."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Answer = int | str | bytes | Failure | Exception | tuple[int, dict[str, str], by
 
 
 class Net:
-    """A collector: what each URL answers, in turn (the last answer stays). A text is a page of that body, a
-    number a bare status."""
+    """A simulated collector. Each URL gives its answers in turn, and the last answer repeats. A text stands
+    for a page with that body, and a number for an empty response with that status."""
 
     name = "net"
 
@@ -61,7 +61,7 @@ class Net:
         return answer if isinstance(answer, Failure) else page(request.url, answer)
 
     async def close(self) -> None:
-        """Nothing to let go."""
+        """Does nothing, because the collector holds no resources."""
 
 
 def page(url: str, answer: Any) -> Page:
@@ -83,13 +83,13 @@ def links(*targets: str) -> str:
 
 
 def only(net: Net) -> Rungs:
-    """One rung for all requests."""
+    """Returns rungs that use the same collector for all requests."""
     rung = Rung("plain", net, NoIdentity())
     return lambda _: rung
 
 
 class NoRedirects:
-    """No seed is redirected, unless a test records one."""
+    """Seed redirects that start empty, and to which a test may add."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[str, str]] = []
@@ -102,7 +102,7 @@ class NoRedirects:
 
 
 class Road:
-    """One worker's parts, joined as `assemble` does; each may be replaced before `run`."""
+    """The parts of one worker, connected as `assemble` does. A test may replace each part before `run`."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Road:
         return (await self.frontier.claim(0, k)).claims
 
     async def run(self) -> str:
-        """Open the outputs, work to the end, let all go."""
+        """Opens the outputs, works to the end, and releases the outputs."""
         await self.outputs.open()
         try:
             return await self.worker.run()
@@ -243,7 +243,7 @@ Make = Callable[..., Road]
 
 
 async def until(said: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
+    """Wait until `said()` returns something true."""
     deadline = time.monotonic() + seconds
     while True:
         found = said()

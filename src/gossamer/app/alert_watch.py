@@ -24,8 +24,8 @@ from gossamer.state.slots import Slots
 from gossamer.store.store import Store
 
 FIRST_RETRY_S, MAX_RETRY_S = 5.0, 600.0
-"""Seconds before the first retry of a delivery, and the maximum between two retries. The pause doubles after
-each failed retry."""
+"""Seconds before the first retry of a delivery, and the maximum number of seconds between two retries. Each
+pause is twice as long as the previous pause, up to the maximum."""
 _STORE_DOWN = next(rule for rule in RULES if rule.name == "GossamerStoreDown")
 
 

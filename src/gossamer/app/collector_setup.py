@@ -126,10 +126,10 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """Maps each site to the rungs of its accounts. The first of these rungs is used for the log-in.
-        """
+        """Maps the name of each site that has accounts to the rungs that these accounts use. An account logs
+        in on its first rung."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
-        """Whether any ladder has more than one rung."""
+        """Whether the ladder of the crawl or of any site has more than one rung."""
         self._own = self._archive is None and any(one.site.collector is not None for one in sites)
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         if self._archive is None:

@@ -49,11 +49,12 @@ class Trial(msgspec.Struct):
     unread: list[str] = []
     """The reasons why a site could not read the page, each with file, line and error."""
     preview: PagePreview | None = None
-    """The preview of what a crawl would do with the page. None if no page was received."""
+    """The decisions that a crawl would make about the page, or None if no page was received."""
     disallowed: RobotsLine | None = None
     """The robots.txt line that disallows the URL."""
     closed_origin: str = ""
-    """The reason why no page of the URL's origin may be fetched, or '' if pages may be fetched."""
+    """The reason why robots.txt forbids all pages of the URL's origin, or '' if the crawl may fetch pages of
+    the origin."""
     sites: list[LoadedSite] = []
 
 

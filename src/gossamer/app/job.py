@@ -30,19 +30,19 @@ class Job(msgspec.Struct, kw_only=True):
     outputs: list[JobOutput] = []
     pages: str | None = None
     attempts: str | None = None
-    """The output for the attempts log (one row per request), in the form of -o."""
+    """The output for the attempts log (one row per request), in the syntax of the option `-o`."""
     graph: str | None = None
-    """The output for the links of pages, in the form of -o."""
+    """The output for the links of pages, in the syntax of the option `-o`."""
     files: str | None = None
-    """The place where files of items are stored: a folder, an object store, or `off`. None: files are stored
-    in the crawl's folder."""
+    """The place where files of items are stored: a folder, an object store, or `off`. None means that files
+    are stored in the crawl's folder."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False
     """Whether to revisit known URLs and write only what changed."""
     known: str | None = None
-    """The folder for the records of known pages, if it is not the crawl's own folder. All workers of a fleet
-    must be able to reach this folder."""
+    """The folder for the records of known pages, if it is not the crawl's own folder. In a fleet, all workers
+    must have access to the folder."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}
@@ -50,12 +50,13 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between two reads of the sitemaps and feeds among the targets. None means that each sitemap and
-    feed is read once."""
+    """Seconds between two reads of the sitemaps and feeds among the targets. If `watch` is None, the crawl
+    reads each sitemap and feed once."""
     gates: list[str] = []
     """The conditions given with `--fail-on`."""
     archive: str | None = None
-    """An archive from which pages are replayed. Nothing is fetched."""
+    """The page archive from which the crawl reads pages. With an archive, the crawl fetches nothing from the
+    web."""
 
 
 class Setup(msgspec.Struct, kw_only=True):
@@ -66,13 +67,14 @@ class Setup(msgspec.Struct, kw_only=True):
     spec: Spec
     store: str
     owner: str = ""
-    """Identifies this crawl. The identifier consists of the crawl's name and its start time."""
+    """The identifier of this crawl, which consists of the crawl's name and start time."""
     finished: bool = True
-    """Whether the crawl is finished when its outputs are closed. False if the run was stopped."""
+    """Whether the crawl has finished when its outputs are closed. If the run was stopped, `finished` is
+    False."""
     seeds: list[str]
-    """The seed URLs that define the scope. The scopes host, domain and any need one URL per host. The scopes
-    page and prefix need all seed URLs.
-    """
+    """The URLs that define the scope: the seeds, the watched sitemaps and feeds, and the root URLs of hosts
+    that site files name. If a crawl has more than 10,000 seeds, this list may contain only one seed per host
+    (`seeding.scope_anchors`)."""
     allowed: list[str]
     """Private hosts that the user gave as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
@@ -80,23 +82,23 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """Used by a worker of a fleet. Contains the sites whose site file this worker lacks in the version that
-    the crawl uses. None: the worker has all files."""
+    """The sites whose site files this fleet worker does not have in the version that the crawl uses, by name.
+    None means that the worker has all site files."""
     alone: bool = True
     segment: str = ""
-    """The name of the output parts that only this process writes (`job_payload.segment_name`). Only a process
-    of a fleet has such a name. For other processes: ''."""
+    """The name of the output parts that only this process writes (`job_payload.segment_name`). `segment` is
+    '' unless the process belongs to a fleet."""
     open: bool = False
-    """Whether producers supply seeds that are not known in advance. In such a crawl, links are in scope if
-    they stay on the host (or domain) of their page."""
+    """Whether producers supply seeds that are not known in advance. If `open` is true, a link is in scope if
+    the link stays on the host (or domain) of the page that contains the link."""
     deadline: float | None = None
-    """The time at which `--time-limit` is reached. The time is a value of the monotonic clock, which all
-    processes of a machine share."""
+    """The time at which `--time-limit` is reached, as a value of the monotonic clock. All processes of a
+    machine share this clock."""
     verbose: bool = False
     """Whether each visit is logged as a line on stderr."""
     ids: bool = False
-    """Whether the crawl's requests may have an id or the time at which they were added. In such a crawl, the
-    tables have columns for these values."""
+    """Whether the crawl's requests may have an id or the time at which they were added. If `ids` is true, the
+    crawl's tables have columns for the id and the time."""
 
     @property
     def keeps_rows(self) -> bool:

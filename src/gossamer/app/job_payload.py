@@ -26,8 +26,8 @@ from gossamer.sites.loading import MODULE
 
 VERSION = 1
 SEALED = "sealed"
-"""The entry in `uses` that shows that headers are encrypted. Some versions of gossamer cannot decrypt
-headers. This entry keeps these versions from running the crawl without its headers."""
+"""The entry in `Stored.uses` that shows that the headers and passwords of a crawl are encrypted. A version of
+gossamer that cannot decrypt headers does not know this entry, and therefore refuses the crawl."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
@@ -37,10 +37,11 @@ class Stored(msgspec.Struct):
     version: int
     setup: Setup
     uses: list[str] = []
-    """The names of all options that differ from their defaults, for example `settings.limit`. If a version of
-    gossamer does not know one of these options, it refuses the crawl."""
+    """The names of all options that differ from their defaults, for example `settings.limit`. A version of
+    gossamer that does not know an option in this list refuses the crawl."""
     sealed: bytes = b""
-    """The headers and passwords that the user typed, encrypted if there is a key."""
+    """The encrypted headers and passwords of the crawl. `sealed` is empty if there is no key, or if there is
+    nothing to encrypt."""
 
 
 def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
@@ -144,8 +145,8 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
             opened = seal().open(stored.sealed, setup.crawl)
         except ConfigError as error:
             raise ConfigError(
-                "its headers and passwords were sealed where it was submitted; give this worker "
-                f"the same session_key ({error})"
+                "its headers and passwords are encrypted; give this worker the session_key of the "
+                f"machine that submitted it ({error})"
             ) from None
         setup.job.headers = opened["headers"]
         setup.credentials = {origin: (user, word) for origin, (user, word) in opened["credentials"].items()}

@@ -30,7 +30,7 @@ class Network:
         settings = setup.job.settings
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
-        """The guard that pins each host to one address. None unless politeness is by address."""
+        """The egress guard that pins each host to one address, or None unless `polite_by` is `ip`."""
         guard = self.single or self.resolver
         identities = Identities()
         self.proxies: Proxies | None = None

@@ -36,8 +36,9 @@ from gossamer.worker.reader import MAX_LINKS
 from gossamer.worker.route_links import RouteFollower
 
 NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
-"""Reasons why a link is not followed. NOT_YIELDED means that the page function does not yield the link.
-NOT_SELECTED means that `follow=` does not select the link. `verdict.SKIPS` has the other reasons."""
+"""Reasons why a link is not followed, in addition to the reasons in `verdict.SKIPS`. NOT_YIELDED means that
+the page function did not yield the link. NOT_SELECTED means that the site's `follow=` does not select the
+link."""
 
 
 class RobotsRules(NamedTuple):
@@ -72,10 +73,11 @@ class FoundLink(msgspec.Struct, kw_only=True):
     url: str
     followed: bool = True
     reason: str = ""
-    """The reason why the link is not followed: a word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. The
-    reason is '' if the link is followed."""
+    """The reason why the crawl does not follow the link, or '' if the crawl follows the link. The reason is a
+    word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED."""
     rule: str = ""
-    """The rule that led to this decision."""
+    """The rule that refuses the link, such as a pattern or a line of robots.txt. If no page function can read
+    a requested page, `rule` is the problem. In all other cases, `rule` is ''."""
 
 
 class YieldedRequest(FoundLink, kw_only=True):
@@ -95,16 +97,16 @@ class PagePreview(msgspec.Struct):
     site: str = ""
     file: str = ""
     function: str = ""
-    """The page function that reads the page, '' if none does."""
+    """The name of the page function that reads the page, or '' if no page function reads the page."""
     error: str = ""
-    """The error that the page function raised, '' if none."""
+    """The error that the page function raised, or '' if the page function raised no error."""
     requests: list[YieldedRequest] = []
     links: list[FoundLink] = []
     """The links of the page, each URL once."""
     empty_without_scripts: bool = False
     too_costly: bool = False
-    """Whether the page is so costly that only a crawl's separate reading process may read it. `links` is
-    empty for such a page."""
+    """Whether parsing the page costs so much that only the separate reading process of a crawl may parse the
+    page. If `too_costly` is true, the list `links` is empty."""
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:

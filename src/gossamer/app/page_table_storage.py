@@ -21,8 +21,8 @@ class PageTableStorage(Protocol):
     """Interface for the storage of a page table."""
 
     refuses: bool
-    """If true, a budget that is too small for the revisit window is an error. If false, the user only gets a
-    warning."""
+    """If true, a budget that is too small for the revisit window is an error. If false, a budget that is too
+    small only causes a warning."""
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
 

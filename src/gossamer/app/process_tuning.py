@@ -16,7 +16,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 PR_SET_PDEATHSIG = 1
 """Parameter of prctl(2)."""
 KEPT_HEAP_BYTES, MIN_MAPPED_BYTES = 16 << 20, 4 << 20
-"""Free bytes kept at the end of the heap, and the minimum size of a block that is mapped separately."""
+"""Number of free bytes that malloc keeps at the end of the heap, and the minimum size of a block that malloc
+maps separately."""
 
 
 def settle_in() -> None:
@@ -44,8 +45,8 @@ def settle_in() -> None:
 
 
 _handlers: dict[int, int] = {}
-"""Addresses of Python's own signal handlers. A handler is missing if the kernel had already replaced the
-handler when `end_at_next` ran."""
+"""Maps signal numbers to the memory addresses of Python's own signal handlers. The map has no entry for a
+signal whose handler the kernel had already reset when `end_at_next` ran."""
 
 
 def end_at_next(*signals: int) -> None:

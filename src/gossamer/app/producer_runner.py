@@ -54,19 +54,19 @@ MAX_MEMORY_SHARE = 0.8
 LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20
-"""Rejected lines that arrive again are looked up in this many bytes at the end of the file of rejected
-lines."""
+"""Number of bytes at the end of the file of rejected lines that are searched before a line is appended. A
+line that these bytes already contain is not appended again."""
 MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "finished": 0, "failed": 9}
 """Maps a crawl's end state to the exit code of `submit`, if the crawl ends while `submit` is still adding
-URLs. The exit code is 11 for an end state that is not in this map."""
+URLs. Any other end state has the exit code 11."""
 CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
-"""Intervals in seconds. The first is the interval between checks of the pending URLs. The second is the
-interval between checks while too many URLs are pending. The third is the interval between progress
-messages."""
+"""CHECK_INTERVAL_S is the number of seconds between checks of the pending URLs. While too many URLs are
+pending, the checks are CROWDED_INTERVAL_S seconds apart. PROGRESS_INTERVAL_S is the number of seconds between
+progress messages."""
 
 Say = Callable[[str], None]
 

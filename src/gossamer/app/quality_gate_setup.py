@@ -240,7 +240,8 @@ async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Us
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
-"""A callable that takes a function and calls this function with each store that keeps items."""
+"""The type of an asynchronous callable that takes a function. The callable calls the function with each sink
+that stores items with their history."""
 
 
 async def conclude_run(

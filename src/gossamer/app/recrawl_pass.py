@@ -45,7 +45,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
                 return False
             if pending:
                 raise UsageError(
-                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the "
+                    f"{pending} URLs of crawl {setup.crawl} are still pending: finish it first with the "
                     "same command without --refresh"
                 )
             if record.fleet and record.state in UNDER_WAY:

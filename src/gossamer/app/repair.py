@@ -61,14 +61,14 @@ class CrawlFile(msgspec.Struct):
     name: str
     spec: Spec
     outputs: list[str]
-    """The crawl's outputs. If an output is not a file, the secrets in its address are masked. A repair writes
-    only to files, so it does not need these secrets."""
+    """The crawl's outputs. If an output is not a file, the secrets in its address are masked. A repair does
+    not need the masked secrets, because a repair writes only to files."""
     sites: dict[str, str] = {}
     plain: bool = True
-    """Whether the outputs contain only page records: no items, no links, no whole responses."""
+    """Whether the outputs contain only page records, without items, links or whole responses."""
     date: str = ""
-    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC. The date is '' if an older version
-    of gossamer wrote this description."""
+    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC, or '' if an older version of
+    gossamer wrote the file `crawl.json`."""
     finished: bool = False
     """Whether the last run finished the crawl."""
 
@@ -83,7 +83,8 @@ class DonePage(NamedTuple):
     items: int = 1
     """The number of the page's items, or 1 if the crawl has no site files."""
     needs: dict[str, Any] | None = None
-    """The other fields of the page's request, such as method, body and page function."""
+    """The fields of the page's request other than the URL and the depth, such as method, body and page
+    function."""
 
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:
@@ -131,7 +132,7 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
     """Repairs the store, then rebuilds one crawl, or all crawls whose outputs differ from the store's record.
     Raises GossamerError."""
     if settings.store is not None:
-        raise UsageError("--repair is for the store of a data folder: leave --store away")
+        raise UsageError("--repair is for the store of a data folder: leave out --store")
     data = Path(settings.data)
     if not (data / "store").is_dir():
         raise UsageError(f"--data {data}: there is no store to repair")
@@ -167,7 +168,7 @@ def _alone(data: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InUse(f"a crawl is at work in {data}: end it first, then repair") from None
+            raise InUse(f"a crawl runs in {data}: stop it first, then repair") from None
         yield
 
 
@@ -239,7 +240,7 @@ async def _rebuild(
     if from_kept:
         for spec in known.outputs:
             _move_rows_aside(spec, say)
-        say(f"crawl {known.name}: its outputs are filled with the rows that it keeps when it goes on")
+        say(f"crawl {known.name}: its outputs are filled with the rows that it keeps when it continues")
     record = await crawls.begin(known.name, known.spec, known.outputs, known.sites, {}, "running")
     await _enter(store, frontier, known, done, say)
     outputs = {} if from_kept else {path: path for path in _sizes(tables)}
@@ -248,13 +249,13 @@ async def _rebuild(
     if kept.exists() and (from_kept or _rewrite_kept(kept, known, tables)):
         outputs[TARGET] = str(kept.absolute())
     await _commit(frontier, folder, record, store, outputs)
-    await crawls.set(known.name, "stopped", "repaired: the same command goes on")
-    say(f"crawl {known.name}: {links}; run the same command to go on")
+    await crawls.set(known.name, "stopped", "repaired: run the same command to continue")
+    say(f"crawl {known.name}: {links}; run the same command to continue")
 
 
 def _begins_again(known: CrawlFile) -> str:
     return (
-        "its outputs do not say which pages are done: files are renamed and stay, databases stay (rows "
+        "its outputs do not show which pages are done: files are renamed, databases keep their rows (rows "
         "are upserted), "
         "and the same command visits all pages again"
     )

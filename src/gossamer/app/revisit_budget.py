@@ -12,10 +12,11 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CATCH_UP_S = 60.0
-"""After a pause, the loop may catch up on the budget of at most this many seconds."""
+"""The unspent budget of at most this many seconds may be spent later, for example after a pause of the
+revisit loop."""
 UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
-"""The first number is the delay, in seconds, of a host whose pace is not known yet. The second number is the
-shortest delay that the budget assumes."""
+"""UNKNOWN_DELAY_S is the delay in seconds that the budget assumes for a host whose delay is not known yet.
+MIN_DELAY_S is the shortest delay that the budget assumes for any host."""
 
 
 class RevisitBudget:
@@ -26,7 +27,7 @@ class RevisitBudget:
         self._delays: dict[str, float] = {}
         self._tokens, self._spent, self._given = 0.0, 0, 0.0
         self.visits = 0.0
-        """The number of visits a day that the budget allows."""
+        """The number of visits per day that the budget allows."""
 
     async def read(self, store: Store, hosts: Sequence[str]) -> None:
         """Reads the delays of hosts, and computes how many visits a day the budget allows."""

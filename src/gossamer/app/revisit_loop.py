@@ -47,8 +47,8 @@ reads the inbox and queues due pages."""
 MAX_REPORT_SHARE = 0.02
 """The largest fraction of the time that the loop may spend on reports."""
 FIRST_REFITS = 30
-"""The price of a visit is recomputed in every tick until this many ticks have passed. After these ticks, the
-price is recomputed every REFIT_INTERVAL_S seconds."""
+"""During this number of ticks at the start of the loop, the price of a visit is recomputed in every tick.
+After these first ticks, the price is recomputed every REFIT_INTERVAL_S seconds."""
 MAX_OUTAGE_S = 60.0
 """Seconds for which the store may be unavailable before the loop gives up."""
 WARN_INTERVAL_S = 3600.0

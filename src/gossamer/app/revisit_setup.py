@@ -34,7 +34,7 @@ def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
             found[name] = tuple(text for texts in said.values() for text in texts)
         elif len(set(said.values())) > 1:
             raise ConfigError(
-                f"sites {', '.join(said)} name different values of {name}: crawl them apart, or give "
+                f"sites {', '.join(said)} set different values of {name}: crawl them separately, or give "
                 f"--{name.replace('_', '-')}"
             )
         else:

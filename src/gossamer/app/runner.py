@@ -89,8 +89,8 @@ class Live(msgspec.Struct):
 
 Watch = Callable[[Live], None]
 UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 21
-"""The first number is the time in seconds between two updates of the progress display. The second number is
-the number of updates over which rates are measured."""
+"""UPDATE_INTERVAL_S is the number of seconds between two updates of the progress display. RATE_UPDATES is the
+number of recent updates over which the display measures rates."""
 
 
 class ExtraReceivers(msgspec.Struct):
@@ -99,25 +99,27 @@ class ExtraReceivers(msgspec.Struct):
     tables: list[Any] = []
     """Additional sinks."""
     page: Callable[[Claim, Page], None] | None = None
-    """Receives each page before a page function reads the page."""
+    """A function that receives each page before a page function reads the page."""
     only: str | None = None
-    """The only URL to visit. The targets only determine how the page is read."""
+    """The only URL that the crawl visits. If `only` is set, the targets determine only how the page at this
+    URL is read."""
     use: str | None = None
     carry: Any = None
-    """`use` is the page function that reads the page of `only`. `carry` is the value that the request for
-    `only` carries."""
+    """The `carry` value of the request for the URL in `only`. The field `use` names the page function that
+    reads the page at this URL."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
-    """Called when the workers are done, before the end of the crawl is recorded."""
+    """A function that is called after the workers have finished, and before the end of the crawl is
+    recorded."""
     attach_pages: bool = False
     """Whether the rows that `tables` receive contain their page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
-    """Called with warnings, for example about a source that a producer cannot read. Each problem is reported
-    once."""
+    """A function that is called with each warning, for example about a source that a producer cannot read.
+    The function is called only once per problem."""
     verbose: bool = False
-    """Whether `say` is called with a line for each visit (`app.verbose_output`)."""
+    """Whether the function `say` is called with one line per visit (`app.verbose_output`)."""
     say: Callable[[str], None] = write_stderr
-    """Called with the lines of `verbose`. Also called with each line that a worker process writes to
-    stderr."""
+    """A function that is called with each line that a worker process writes to stderr. If `verbose` is true,
+    the function is also called with one line per visit."""
 
 
 async def crawl(
@@ -316,7 +318,7 @@ class CrawlRun:
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = CrawlStatistics(store)
         self._looks: deque[tuple[float, Summary]] = deque(maxlen=RATE_UPDATES)
-        """The summaries of the most recent updates, each with its time."""
+        """The summaries of the most recent updates of the progress display, each with its time."""
 
     async def work(self) -> str:
         """Runs the workers until the crawl ends and returns the outcome."""

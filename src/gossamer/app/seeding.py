@@ -77,7 +77,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     s = job.settings
     if sources and s.scope == "prefix":
         raise UsageError(
-            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use "
+            "--scope prefix needs all seeds at the start, but a long list or a stream yields them later: use "
             "host or page"
         )
     spec = _spec_of(job)
@@ -231,12 +231,12 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
 def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
     if not rejected and files:
         return (
-            f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"
+            f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or give a URL after the file"
         )
     if not rejected:
-        return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
+        return "the targets contain no seeds: give one URL per line, or JSON lines with a url"
     first = rejected[0]
     where = (
-        f"{first.source} line {first.line}: {first.reason}; write URLs, one a line, or JSON lines with a url"
+        f"{first.source} line {first.line}: {first.reason}; write one URL per line, or JSON lines with a url"
     )
     return f"none of the {len(rejected)} lines is a request; {where}" if len(rejected) > 1 else where

@@ -30,9 +30,8 @@ from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, CHECKS_PER_MESSAGE_READ = 0.5, 4
-"""Seconds between two checks of the crawl, and the number of checks between two reads of the workers'
-messages.
-"""
+"""CHECK_INTERVAL_S is the number of seconds between two checks of the crawl's state. The workers' messages
+are read in every CHECKS_PER_MESSAGE_READ-th check."""
 
 Say = Callable[[str], None]
 

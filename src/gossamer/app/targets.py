@@ -25,11 +25,11 @@ from gossamer.sites.script_targets import LIST, SITE, lines_of
 from gossamer.url.routes import seed_with_route
 
 MAX_CARRY_BYTES = 4096
-"""Maximum bytes of a request's `carry`, as JSON."""
+"""Maximum size of a request's `carry` value in bytes, encoded as JSON."""
 MAX_LINE_BYTES = 1 << 20
 """Maximum bytes of a line."""
 MAX_SHOWN_CHARS = 200
-"""Maximum characters of a target or line in a message."""
+"""Maximum number of characters of a target or line that a message shows."""
 
 
 class Target(NamedTuple):
@@ -38,7 +38,7 @@ class Target(NamedTuple):
     kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka", "api"]
     text: str
     lines: list[bytes] | None = None
-    """The lines of standard input, if they were already read."""
+    """The lines of standard input if they have already been read, otherwise None."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ def _path(text: str) -> Target | None:
         return Target("list", str(Path(text)))
     if os.path.exists(text):
         raise UsageError(
-            f"{text} is not a regular file: send what it holds to stdin, as in gossamer crawl - < {text}"
+            f"{text} is not a regular file: send its content to stdin, as in gossamer crawl - < {text}"
         )
     return None
 
@@ -178,7 +178,7 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
 def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | None:
     """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line."""
     if len(raw) >= MAX_LINE_BYTES:
-        return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
+        return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "the line has 1 MiB or more")
     line = raw.removeprefix(b"\xef\xbb\xbf").strip()
     if not line or line.startswith(b"#"):
         return None
@@ -189,7 +189,7 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
         # a URL parser would drop these characters and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
             raise UsageError(
-                f"{shorten(text)!r} has a tab or a carriage return in it: write one URL a line, "
+                f"{shorten(text)!r} contains a tab or a carriage return: write one URL per line, "
                 "ended by a line feed"
             )
         return Request(_url(text, text))
@@ -209,7 +209,7 @@ def seed(line: SeedLine) -> Request:
     if line.carry is not None and len(msgspec.json.encode(line.carry)) > MAX_CARRY_BYTES:
         raise ValueError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:
-        raise ValueError("priority must lie between -1000000 and 1000000")
+        raise ValueError("priority must be between -1000000 and 1000000")
     if line.region is not None:
         value_parsers.label(line.region)
     if line.rung is not None:
@@ -221,7 +221,7 @@ def seed(line: SeedLine) -> Request:
     if line.key is not None:
         check_key(line.key)
     if line.depth < 0:
-        raise ValueError("depth is 0 or more")
+        raise ValueError("depth must be 0 or more")
     return Request(**{**fields, "method": line.method.upper()})
 
 

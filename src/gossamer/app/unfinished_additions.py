@@ -27,10 +27,10 @@ class Addition(NamedTuple):
     """A `gossamer add --again` command that has not ended."""
 
     command: str
-    """The hash that equal commands share (`command_hash`)."""
+    """A hash of the command's targets and options (`command_hash`). Equal commands have the same hash."""
     token: str
     begun_at: float
-    """The time when the command was first run, in seconds since the epoch."""
+    """The time when the command was first started, in seconds since the epoch."""
     continued: bool
     """Whether an equal command was started before and has not ended."""
 

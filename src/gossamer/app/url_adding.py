@@ -49,16 +49,17 @@ from gossamer.worker.link_intake import TakenLinks
 MAX_SHOWN = 20
 """Maximum number of refused URLs, and of rejected lines, that the result lists."""
 MAX_NEW_HOSTS = 1000
-"""Maximum number of hosts that one call may bring into the scope. The number is limited because every worker
-reads these hosts every second."""
+"""Maximum number of hosts that one call may add to the scope. The limit exists because every worker reads the
+added hosts every second."""
 MAX_ID_CHARS = 500
 """Maximum length of the option `id`."""
 PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
-"""Intervals in seconds. The first is the interval between progress messages. The second is the interval
-between checks of the crawl's state. The third replaces the second while a fleet is ending the crawl."""
+"""PROGRESS_INTERVAL_S is the number of seconds between progress messages. WATCH_INTERVAL_S is the number of
+seconds between checks of the crawl's state. While the command waits for a fleet to end the crawl, the checks
+are END_INTERVAL_S seconds apart."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""A crawl in one of these states accepts no URLs. If the crawl enters such a state during the command, the
-command ends with exit code STOPPED."""
+"""REFUSING contains the states of a crawl that accepts no URLs. STOPPED is the exit code of the command if
+the crawl enters one of these states, or begins anew, while URLs are added."""
 ENDING_TIMEOUT_S = 60.0
 """The number of seconds to wait for a fleet to end a crawl in the state `ending`."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
@@ -79,8 +80,8 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     """Whether URLs that the crawl already knows are visited again."""
     as_seeds: bool = False
-    """Whether URLs are added regardless of the scope and the patterns. If true, the hosts of these URLs join
-    the scope."""
+    """Whether URLs are added regardless of the scope and the patterns. If `as_seeds` is true, the hosts of
+    the added URLs join the scope."""
 
 
 class Added(msgspec.Struct, kw_only=True):
@@ -90,10 +91,10 @@ class Added(msgspec.Struct, kw_only=True):
     state: str = ""
     """The state of the crawl after the URLs were added."""
     running: bool = False
-    """Whether a process or a fleet works on the crawl. Also true if a process or a fleet will work on the
-    crawl after the crawl is resumed."""
+    """Whether a process or a fleet works on the crawl, or will work on the crawl after the crawl is
+    resumed."""
     continued: bool = False
-    """Whether an equal command with `again` was begun before and did not end. The URLs that the earlier
+    """Whether an equal command with `again` was started earlier and did not end. URLs that the earlier
     command added count as duplicates."""
     added: int = 0
     duplicates: int = 0
@@ -101,12 +102,12 @@ class Added(msgspec.Struct, kw_only=True):
     refused: dict[str, int] = {}
     """Number of URLs that a filter of the crawl refused, by reason (docs/glossary.md)."""
     refused_urls: list[tuple[str, str]] = []
-    """The first refused URLs, each with its reason."""
+    """The first MAX_SHOWN refused URLs, each with its reason."""
     rejected: int = 0
     """Number of lines that are not valid requests."""
     rejected_lines: list[Rejected] = []
-    """The first lines that are not valid requests. The file `rejected.jsonl` in the crawl's folder contains
-    all of these lines."""
+    """The first MAX_SHOWN lines that are not valid requests. The file `rejected.jsonl` in the crawl's folder
+    contains all lines that are not valid requests."""
 
     @property
     def read(self) -> int:
@@ -158,7 +159,7 @@ def added_targets(texts: Iterable[str]) -> list[Target]:
         if target.kind not in ADDED_FROM:
             raise UsageError(
                 f"{target.text}: add takes URLs, lists (.txt, .jsonl, .gz), sitemap:URL, feed:URL and - for "
-                "stdin; a site file or a database begins a crawl of its own"
+                "stdin; a site file or a database needs a crawl of its own"
             )
     if not given:
         raise UsageError("no URL given: name URLs, a list, or - for stdin")
@@ -263,7 +264,7 @@ class _Adding:
         if found.continued:
             begun = time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.begun_at))
             self._say(
-                f"the same command was begun at {begun} UTC and did not end: what it added is not added again"
+                f"the same command was started at {begun} UTC and did not finish: the URLs that it added are not added again"
             )
 
     async def watch(self) -> None:
@@ -361,7 +362,7 @@ class _Adding:
             self._hosts.add(place)
             if len(self._hosts) > MAX_NEW_HOSTS:
                 raise UsageError(
-                    f"--as-seeds: more than {MAX_NEW_HOSTS} hosts: begin a crawl of its own with this list"
+                    f"--as-seeds: more than {MAX_NEW_HOSTS} hosts: start a separate crawl with this list"
                 )
             await self._crawls.anchor(self._setup.crawl, "", url)
 

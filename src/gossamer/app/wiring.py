@@ -112,8 +112,8 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     crawl."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
-            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
-            "name its --data DIR"
+            f"there is no crawl in {settings.data} yet: start one with gossamer crawl URL, or "
+            "give its folder with --data DIR"
         )
     store, embedded = await open_store(settings)
     try:
@@ -353,8 +353,8 @@ class CrawlWorker:
             print(f"gossamer: {unfilled_message(self.setup.crawl, found, self.folder)}", file=sys.stderr)
         if changes := self.outputs.filler.changes:
             print(
-                f"gossamer: {', '.join(map(mask, changes))}: only what changed goes there; "
-                f"all rows: gossamer export {self.setup.crawl} FILE",
+                f"gossamer: {', '.join(map(mask, changes))}: only changed rows are written there; "
+                f"for all rows: gossamer export {self.setup.crawl} FILE",
                 file=sys.stderr,
             )
 
@@ -575,7 +575,7 @@ class CrawlWorker:
 def report_archive_damage(worker: CrawlWorker) -> None:
     """Reports damage in the archive that the crawl replays."""
     for line in getattr(worker.network.collectors.pages(Request("http://archive/")).collector, "broken", ()):
-        print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
+        print(f"gossamer: --archive: {line}; the intact parts are read", file=sys.stderr)
 
 
 def _has_page_table(setup: Setup) -> bool:

@@ -37,7 +37,7 @@ from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
-"""A child must stop within this many seconds. Otherwise it is killed."""
+"""Seconds within which a child process must stop. A child process that does not stop in time is killed."""
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError,
     8: StoreError,
@@ -82,7 +82,7 @@ class WorkerProcesses:
             self._died += 1
             if self._died > MAX_REPLACEMENTS:
                 raise GossamerError(
-                    f"worker processes died {self._died} times; the last one said: {said[-500:]}"
+                    f"worker processes died {self._died} times; the last message was: {said[-500:]}"
                 )
 
     async def _one(self) -> tuple[int, str]:

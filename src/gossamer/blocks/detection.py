@@ -50,14 +50,14 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""The numbers of bytes at the start and the end of a page that are searched for typical words of block pages.
-A longer page with a good status and a usual title is examined only if it contains such a word."""
+"""The first _HEAD_BYTES bytes and the last _TAIL_BYTES bytes of a page are searched for words that are
+typical of block pages. A page with a good status and a usual title is examined further only if the search
+finds such a word."""
 MAX_NOTICE_CHARS = 400
-"""A page with more visible characters than this is not a notice by its words alone. The page's title, URL or
-code must also contain a sign of a notice. A page that asks for a password may have twice as many visible
-characters."""
+"""A page that shows more than this many characters is a notice only if its title, URL or code contains a sign
+of a notice. The limit is twice as high for a page that contains the word `password`."""
 MAX_NOTICE_BYTES = 24 << 10
-"""A page with a usual title and more bytes than this is not a notice."""
+"""A page that has a usual title and more than this many bytes is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that occur only in refusals."""
 _PLACES = (
@@ -89,7 +89,7 @@ _MORE = (
 )
 _TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
 _TYPOGRAPHY = lazy_pattern(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
-"""Spaces, quotation marks and dashes in UTF-8."""
+"""Matches typographic spaces, quotation marks and dashes in UTF-8."""
 _USUAL = lazy_pattern(rb"[^<>]{12,}")
 _NOTICE = lazy_pattern(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
@@ -101,7 +101,8 @@ _BRIEF = lazy_pattern(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
-"""Further words in the titles of notices. These words count only on small pages."""
+"""Additional words in the titles of notices, in lower case. The title of a page is searched for these words
+only if the page has at most 4,096 bytes."""
 
 
 def block(

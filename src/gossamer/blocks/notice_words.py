@@ -10,25 +10,28 @@ VERDICTS = lazy_pattern(alternatives("notice_words", "verdicts"))
 """Sentences that refuse this visitor."""
 
 CHECKS = lazy_pattern(alternatives("notice_words", "checks"))
-"""Sentences that demand a proof from this visitor."""
+"""Sentences that require this visitor to prove something, for example that the visitor is human."""
 
 HINTS = tuple(entry.replace("[ ]", " ") for entry in sections("notice_words")["hints"])
-"""Every ASCII text that VERDICTS or CHECKS matches contains one of these hints."""
+"""Substrings of block notices. Every ASCII text that matches VERDICTS or CHECKS contains at least one of
+these substrings, so other ASCII texts are not searched."""
 
 TITLES = lazy_pattern(
     r"(?:error )?(?:40[13]|429|503)?[ :\-–|.]*"
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""Complete titles of notices. A separator and the name of the site may follow the title."""
+"""Matches the complete title of a notice. A status code may precede the notice's own title, and a separator
+and the name of the site may follow."""
 
 DIRECT = lazy_pattern(alternatives("notice_words", "direct"))
-"""Sentences that address this visitor. A page that begins with one of these sentences is a notice."""
+"""Sentences to the visitor that occur at the start of notices, but not at the start of other pages."""
 ABOUT = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages that are about notices, such as articles and help pages."""
 NAME_ENDS = lazy_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""The text after the title of a notice contains at least one of these words."""
+"""Words such as `please` and `try again`, which occur in the text of notices. If a page with the title of a
+notice contains none of these words, its title may be a name, for example of a film."""
 TYPED = lazy_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 
@@ -36,11 +39,11 @@ PLAIN = lazy_pattern(alternatives("notice_words", "plain"))
 """Generic titles of refusals, which any server may use."""
 
 DENIED = lazy_pattern(alternatives("notice_words", "denied"))
-"""Words of a refusal that gives no details."""
+"""Words such as `denied` and `forbidden`, which occur in refusals that give no details."""
 PERSONAL = lazy_pattern(alternatives("notice_words", "personal"))
-"""A sentence with one of these beginnings refuses this visitor. A sentence with any other beginning is about
-refusals in general."""
+"""Beginnings of sentences that refuse this particular visitor. A sentence with any other beginning may be
+about refusals in general."""
 
 LOGIN = lazy_pattern(alternatives("notice_words", "login"))
-"""Sentences that demand a log-in before the site shows any content."""
+"""Sentences that require the visitor to log in before the site shows any content."""
 LOGIN_TITLE = lazy_pattern(alternatives("notice_words", "login_title"))

@@ -9,10 +9,10 @@ from gossamer.data import alternatives
 from gossamer.model.lazy_pattern import lazy_pattern
 
 PROOF = lazy_pattern(alternatives("notice_phrases", "proof"))
-"""Sentences that demand a proof from this visitor."""
+"""Sentences that require this visitor to prove something, for example that the visitor is human."""
 
 LIMIT = lazy_pattern(alternatives("notice_phrases", "limit"))
-"""Sentences about too many requests by this visitor. Also sentences that ask the visitor to wait in a
+"""Sentences that report too many requests by this visitor, and sentences that ask the visitor to wait in a
 queue."""
 
 REFUSED = lazy_pattern(alternatives("notice_phrases", "refused"))
@@ -21,20 +21,21 @@ REFUSED = lazy_pattern(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = lazy_pattern(alternatives("notice_phrases", "told"))
-"""Words just before a sentence that refuses this visitor. Such words show that the page is about notices and
-is not a notice itself."""
+"""Quotation marks and words such as `if`, `how` and `means`. A page that contains one of them just before a
+sentence about a refusal only describes refusals."""
 WEB = lazy_pattern(alternatives("notice_phrases", "web"))
-"""Words about the web. A refusal that addresses nobody counts only if the page contains such a word.
-Otherwise, the refusal may be about a closed road or park."""
+"""Words such as `site` and `server`, which show that a text is about the web. A page with a refusal that does
+not address the visitor must contain one of these words, because the refusal might otherwise be about a road
+or a park."""
 ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
 """A title of more than three words must contain at least one of these words to be the title of a notice."""
 BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
-"""A refusal with one of these beginnings addresses nobody."""
+"""Beginnings of refusals that do not address the visitor."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
 VISIT = lazy_pattern(f"{_OWN}{_NET}|{alternatives('notice_phrases', 'visit')}")
-"""Words for a thing of this visitor, such as the address, the network or the request."""
+"""Phrases for something that belongs to this visitor, such as the visitor's address, network or request."""
 SHUT = lazy_pattern(alternatives("notice_phrases", "shut"))
 """Words for a refusal."""
 ODD = lazy_pattern(alternatives("notice_phrases", "odd"))
@@ -46,7 +47,8 @@ PLACE = lazy_pattern(alternatives("notice_phrases", "place"))
 CONTENT = lazy_pattern(alternatives("notice_phrases", "content"))
 NOT = lazy_pattern(alternatives("notice_phrases", "not"))
 LATER = lazy_pattern(alternatives("notice_phrases", "later"))
-"""Words about what might happen in the future. A sentence with such a word does not count."""
+"""Words about events that have not happened, such as `will`, `may` and `if`. `compose_kind` ignores a
+sentence that contains one of these words."""
 ENDS = lazy_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 

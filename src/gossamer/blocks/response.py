@@ -15,17 +15,16 @@ from gossamer.model.lazy_pattern import lazy_pattern
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
-"""Only this many bytes at the start and at the end of a body are searched."""
+"""The detectors search the first HEAD_BYTES bytes and the last TAIL_BYTES bytes of a body."""
 SAMPLE_BYTES = 32 << 10
-"""This many bytes of a body are searched to decide whether the body contains many words."""
+"""Number of bytes of a body that are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum number of visible characters and the maximum number of links in a notice. A response with more
-characters or links is a page."""
+"""Maximum number of visible characters and maximum number of links in a notice. A response that exceeds one
+of these limits is an ordinary page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send to visitors whom they refuse. A server may also send one of these statuses for
-another reason."""
+"""Statuses with which servers refuse visitors. Servers also send some of these statuses for other reasons."""
 
 _TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = lazy_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -46,8 +45,8 @@ class Block(msgspec.Struct, frozen=True):
     kind: str
     """One of challenge, captcha, denied, rate-limit, login, empty, decoy."""
     signs: tuple[str, ...] = ()
-    """The signs that decided, such as `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`,
-    `text: ...`, `title: ...`, `url: ...`."""
+    """The signs by which the block was recognized, such as `status 403`, `header cf-mitigated: challenge`,
+    `page: cf_chl_opt`, `text: ...`, `title: ...`, `url: ...`."""
 
     @property
     def bare(self) -> bool:

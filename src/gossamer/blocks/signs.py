@@ -20,9 +20,9 @@ CODE = lazy_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Every mark that counts on a page with a good status contains a match of this pattern. If a page has no
-match, it contains no such mark. One search is therefore enough for most pages. Each alternative begins with a
-byte that is rare in pages."""
+"""Matches a part of every mark that can show that a page with a good status is a block. A page that does not
+match this pattern contains none of these marks, so a single search is enough for most pages. Each alternative
+of this pattern begins with a byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """Every page with a captcha contains one of these strings."""
 WIDGETS = (
@@ -166,7 +166,7 @@ URL = lazy_pattern(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = lazy_pattern(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""Matches the URLs of consent pages. Large sites show such a page before any content."""
+"""Matches the URLs of consent pages. Some large sites show a consent page before they show any content."""
 LOGIN_URL = lazy_pattern(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"

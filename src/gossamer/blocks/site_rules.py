@@ -11,13 +11,13 @@ from gossamer.url.patterns import Searcher
 from gossamer.url.patterns import found as found_in
 
 MAX_SEARCHED_BYTES = 256 << 10
-"""The number of bytes at the start of a page that are searched for the site's own signs."""
+"""Number of bytes at the start of a page that are searched for the patterns of the site's own rules."""
 
 Blocks = bool | Sequence[Searcher]
-"""A site's rules. True: the built-in rules apply. False: no response is a block. Patterns: the built-in rules
-apply, and a page is also a block if its text matches a pattern. A pattern that begins with `!` is an
-exception. Such a pattern names a vendor, a kind, or both, which are not blocks on this site (`!login`,
-`!generic login`)."""
+"""A site's rules about blocks. True means that only the built-in rules apply. False means that no response is
+a block. If the value is a list of patterns, the built-in rules apply, and a page whose text matches a pattern
+is also a block. A pattern that begins with `!` is an exception. An exception names a vendor, a kind, or both
+(`!login`, `!generic login`), and cancels the built-in rules for this vendor or kind."""
 
 
 def seen_by(

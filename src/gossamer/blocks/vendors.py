@@ -18,7 +18,8 @@ _CF_CODE = lazy_pattern(
     rb"(?:cf-error-code[^<>]{0,40}>|error code:? ?|\"error_code\": ?|/error-|error )(1[0-9]{3})(?![0-9])"
 )
 _CF_BLOCKS = (b"1005", b"1006", b"1007", b"1008", b"1009", b"1010", b"1011", b"1012", b"1015", b"1020")
-"""Cloudflare's error codes that are about the visitor. Cloudflare's other error codes are about the site."""
+"""Cloudflare's error codes that refuse the visitor. Cloudflare's other error codes report problems of the
+site."""
 _AKAMAI_REFERENCE = lazy_pattern(r"reference ?#\s?[0-9a-f]+\.[0-9a-f]+\.|errors\.edgesuite\.net")
 _DATADOME = lazy_pattern(
     rb"(?:ct|geo)\.captcha-delivery\.com|captcha-delivery\.com\\?/(?:captcha|interstitial|[ci]\.js)"

@@ -161,9 +161,9 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",
 }
-"""Maps each command to the function that runs the command, as `module:function` in this package. Only the
-module of the called command is imported. A group of commands maps to a pair. The pair consists of the group's
-help text and the tree of its commands."""
+"""Maps the name of each command to the function that runs the command, as `module:function` in this package.
+Only the module of the called command is imported. The name of a command group maps to the group's help text
+and to the tree of the group's commands."""
 
 
 GROUPS = {
@@ -181,8 +181,8 @@ GROUPS = {
 
 
 DEFAULTS = {"keywords": "count"}
-"""Maps a group to its default command. The default command runs if the first word after the group's name is
-not a command of the group."""
+"""Maps the name of a command group to the group's default command. The default command runs if the first word
+after the group's name is not a command of the group."""
 
 
 class CommandGroup(click.Group):

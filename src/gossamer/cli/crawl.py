@@ -47,7 +47,7 @@ HELP = {
     "concurrency": "Concurrent visits in a process (default auto: as many as hosts, processor and memory allow).",
     "processes": "Processes, or auto: one per core (default 1).",
     "log_level": "Log from this level on, site files included: debug, info (default), warning, error.",
-    "log_format": "Log one event a line instead of showing progress: text, json.",
+    "log_format": "Log one event per line instead of showing progress: text, json.",
     "ladder": (
         "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API)."
     ),

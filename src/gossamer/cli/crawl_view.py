@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 11
 WIDE = 100
-"""The minimum number of columns at which three hosts are shown instead of one."""
+"""Minimum width of the terminal, in columns, at which the view shows three hosts instead of one."""
 MIN_BAR = 10
 STATUS_STYLES = {
     "200": "green",
@@ -32,7 +32,7 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""If the host that is due first waits for less than this many seconds, no reason for a stall is shown."""
+"""The view explains why a crawl waits only if every queued host must wait for at least this many seconds."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
 """A text and the style in which it is painted."""

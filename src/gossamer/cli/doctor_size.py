@@ -24,8 +24,8 @@ WORKER_CPU = 0.85e-3
 STORE_CPU = 0.16e-3
 """CPU seconds that the store needs per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of store memory per known URL, by kind of seen set. The numbers were measured just after the seen set
-had grown."""
+"""Bytes of store memory per known URL, by kind of seen set. These figures were measured just after the seen
+set had grown."""
 PENDING_URL_BYTES = 64.0
 """Bytes of store memory per pending URL, without its path and its referrer's path."""
 URL_PATHS_BYTES = 84.0
@@ -47,8 +47,8 @@ class PlannedLoad(NamedTuple):
     hosts: int
     urls: int
     delay: float = 1.0
-    """Time between the starts of two requests to the same host. If the time is 0, a request starts when the
-    previous request ends."""
+    """Seconds between the starts of two requests to the same host. 0 means that each request starts as soon
+    as the previous request to the host has ended."""
     per_host: int = 1
     seconds: float = 0.5
     """Time from the start of a request to the end of its response."""
@@ -58,13 +58,14 @@ class PlannedLoad(NamedTuple):
     """Number of worker processes. None means that the estimate assumes as many processes as can speed up the
     crawl."""
     pending: int | None = None
-    """Maximum number of URLs that are pending at the same time. None means that half of all URLs are
-    pending."""
+    """Maximum number of URLs that are pending at the same time. If `pending` is None, the estimate assumes
+    that half of all URLs are pending."""
     within: float | None = None
     """Time in seconds within which the crawl must finish, or None."""
     seen: str = "default"
     hot: int = 512
-    """Number of pending URLs per host in the store's memory. 0 means all of them."""
+    """Number of pending URLs per host that the store keeps in memory. 0 means that the store keeps all
+    pending URLs in memory."""
 
 
 class Machine(NamedTuple):
@@ -79,8 +80,8 @@ class Size(NamedTuple):
 
     by_politeness: float
     by_worker: float
-    """The maximum rate of one worker process. Either the process's CPU or its number of concurrent visits
-    limits the rate."""
+    """The maximum rate of one worker process. This rate is limited either by the process's CPU or by its
+    number of concurrent visits."""
     by_store: float
     """The maximum rate of one store server."""
     rate: float
@@ -88,14 +89,14 @@ class Size(NamedTuple):
     """The limit that determines `rate`: politeness, concurrency, workers or store."""
     duration: float
     workers: int
-    """The number of worker processes with which their CPUs do not limit the crawl. The processes then request
-    pages as fast as politeness allows. If `within` is set, they request pages fast enough to finish in that
-    time."""
+    """The smallest number of worker processes whose CPUs do not limit the crawl. Without `within`, this many
+    processes can request pages as fast as politeness allows. With `within`, this many processes can finish
+    the crawl within that time."""
     visits: int
     """The number of concurrent visits that each worker process needs."""
     used: float
     """Share of their CPU time that the worker processes use at `rate`. If the share is small, the processes
-    mostly wait for hosts. More processes would then not be faster."""
+    mostly wait for hosts, and more processes would not make the crawl faster."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int
@@ -214,7 +215,7 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
     cold = f", {format_bytes(found.cold)} of disk for the cold store" if found.cold else ""
     store = "one store" if found.stores == 1 else f"{found.stores} store servers (a cluster)"
     return [
-        ("crawl", f"{load.urls:,} URLs on {load.hosts:,} hosts, {load.per_host} at once a host, {delay}"),
+        ("crawl", f"{load.urls:,} URLs on {load.hosts:,} hosts, {load.per_host} at once per host, {delay}"),
         ("time", f"{span(found.duration)} at {found.rate:,.1f} pages/s, bound by {found.bound}"),
         ("politeness", f"allows {found.by_politeness:,.1f} pages/s, if the URLs are spread evenly"),
         ("workers", _about_workers(load, found)),

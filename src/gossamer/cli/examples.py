@@ -241,4 +241,5 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "config schema": ("gossamer config schema", "gossamer config schema > gossamer.schema.json"),
     "version": ("gossamer version", "gossamer version --json"),
 }
-"""Maps each command to two or three examples. The examples work as written, apart from the names in them."""
+"""Maps each command to two or three examples. A user can run an example after replacing the names of hosts,
+files and crawls in the example."""

@@ -43,7 +43,8 @@ PARKED = {
         "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
     ),
 }
-"""Maps whether a host is over its page budget to the reason why the host's URLs are parked."""
+"""The reasons why the URLs of a host are parked. The key is True for a host that is over its page budget, and
+False for a host that reached its byte or time limit."""
 
 
 class GateVerdict(NamedTuple):
@@ -441,7 +442,7 @@ class Explainer:
             return GateVerdict(
                 "budget",
                 "pass",
-                "a seed's host has no cap" if held else "the crawl has not met this host yet",
+                "a seed's host has no cap" if held else "the crawl does not know this host yet",
             )
         return GateVerdict("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
@@ -510,7 +511,7 @@ class Explainer:
         )
         if kept is None:
             return GateVerdict(
-                "robots.txt", "unknown", "its rules have aged out; they are read again before the next page"
+                "robots.txt", "unknown", "its rules have expired; they are read again before the next page"
             )
         robots = robots_access.rules(kept)
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()

@@ -32,7 +32,7 @@ MAX_READ_REJECTS, MAX_REASONS = 100_000, 5
 """The maximum number of rejected items whose reasons are read, and the maximum number of different reasons
 that are reported."""
 FORCED_STOP_S = 2.0
-"""How many seconds a forced stop waits until locks and the store are released."""
+"""Seconds for which a forced stop waits until locks and the store are released."""
 
 
 def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:

@@ -59,7 +59,7 @@ SHARED_GROUPS = {
     STORAGE: ("data", "store", "setting"),
     OUTPUT: ("as_json", "json", "verbose", "log_level", "log_format", "quiet", "wait", "no_color", "help"),
 }
-"""The groups of the options that many commands share."""
+"""The groups of the options that are common to many commands, by parameter name."""
 
 
 class HelpFormatter(click.HelpFormatter):

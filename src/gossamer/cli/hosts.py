@@ -125,7 +125,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
         cool, blocked = await count_cooling_proxies(store, host)
         members = await session_values(store, host)
     if not view.known:
-        raise UsageError(f"no crawl has met the host {host}")
+        raise UsageError(f"no crawl knows the host {host}")
     met = blocks(settings, view)
     if as_json:
         put_json(

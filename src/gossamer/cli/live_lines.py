@@ -13,7 +13,7 @@ from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
 """The escape sequences before and after output that the terminal should show in one step. Terminals that do
-not know these sequences ignore them."""
+not support synchronized output ignore these escape sequences."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -27,7 +27,7 @@ class LiveLines:
         self._file = file
         self._lock = threading.RLock()
         self._widths: list[int] = []
-        """The widths in columns of the lines that the terminal shows now."""
+        """The widths, in columns, of the lines that the terminal currently shows."""
         self._lines: Sequence[str] = ()
         self._partial = ""
         self._streams: tuple[TextIO, TextIO] | None = None

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 PORT = 9464
 READ_TIMEOUT_S = 9.0
-"""Seconds within which the store must answer. This is less than the ten seconds that Prometheus waits for the
-page."""
+"""Seconds within which the store must answer. This timeout is shorter than the ten seconds for which
+Prometheus waits for the metrics page."""
 
 
 def metrics(

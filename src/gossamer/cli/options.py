@@ -139,7 +139,7 @@ LogLevel = Annotated[
     str | None, Option("--log-level", metavar="LEVEL", help="debug, info (default), warning, error.")
 ]
 LogFormat = Annotated[
-    str | None, Option("--log-format", metavar="FORMAT", help="One event a line: text (default) or json.")
+    str | None, Option("--log-format", metavar="FORMAT", help="One event per line: text (default) or json.")
 ]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress, no remarks: only errors.")]
 Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]

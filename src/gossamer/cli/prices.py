@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.uses.prices.targets import TargetList
 
 UNFIT = 3
-"""The exit code if a run does not fit into the time `--within`."""
+"""The exit code if a run does not fit into the time that the option `--within` allows."""
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from gossamer.uses.ranks.strategy import Depth
 
 UNFIT = 3
-"""The exit code if the budget does not suffice for a plan."""
+"""The exit code if the budget is too small for a plan."""
 TRY_AGAIN = 9
-"""The exit code of a run in which every check failed, or for which the provider's account has no credit. A later
-run may succeed."""
+"""The exit code of a run in which every check failed, or for which the provider's account had no credit. A
+run that ended with this exit code may succeed later."""
 HISTORY = "ranks.db"
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50

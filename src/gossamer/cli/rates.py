@@ -77,5 +77,5 @@ async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) 
         put_json({what: cap})
     else:
         whose = "the fleet" if what == FLEET else f"lane {what}"
-        print(f"{whose}: {'no cap' if cap is None else f'at most {cap:g} requests a second'}")
+        print(f"{whose}: {'no cap' if cap is None else f'at most {cap:g} requests per second'}")
     return 0

@@ -13,8 +13,8 @@ import msgspec
 from gossamer.model.verdict import ERRORS
 
 MAX_BYTES, MAX_WAITING = 4 << 20, 10_000
-"""The maximum number of bytes that one update reads, and the maximum number of URLs whose retries are
-remembered."""
+"""MAX_BYTES is the maximum number of bytes of the attempts log that one update of the display reads.
+MAX_WAITING is the maximum number of URLs whose retries the display remembers."""
 
 
 class ResponseLine(msgspec.Struct):

@@ -108,7 +108,7 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "overlap": ("--overlap", "WHAT", "When due while the last run is still open: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "json", "quiet", "output", "overwrite")
-"""Options of `crawl` that do not apply to a schedule, or that this module reads separately."""
+"""Options of `crawl` that a schedule does not have, or that this module handles separately."""
 PATHS = ("cache", "archive", "ca_file", "known")
 
 OUTPUTS = ("pages", "attempts", "graph")

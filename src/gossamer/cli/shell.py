@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.parsing.page_view import PageView
 
 MAX_SHOWN = 20
-"""The maximum number of entries of a list that the prompt shows."""
+"""Maximum number of list entries that the prompt shows."""
 MAX_WIDTH = 160
 """The maximum number of characters of a list's entry that the prompt shows."""
 
@@ -146,7 +146,8 @@ class ShellSession:
         exit_code(trial)
         if trial.page is None:
             print(
-                f"gossamer: no page came from {target}; `page` is still {self.names['url']}", file=sys.stderr
+                f"gossamer: no page was received from {target}; `page` is still {self.names['url']}",
+                file=sys.stderr,
             )
             return None
         self._take(trial)
@@ -173,7 +174,7 @@ class ShellSession:
             print(f"gossamer: {error}", file=sys.stderr)
             return []
         if loaded is None:
-            print(f"gossamer: no site of {', '.join(site)} takes {page.url}", file=sys.stderr)
+            print(f"gossamer: no site of {', '.join(site)} accepts {page.url}", file=sys.stderr)
             return []
         self.names["site"] = loaded.site
         request = self.names["page"].request_

@@ -246,7 +246,7 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     while await has_active_producer(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
         await asyncio.sleep(0.2)
     dropped = await drop_queue(crawls.store, record.name)
-    return f"cancelled; {dropped} URLs that waited are dropped, fetched pages stay", 0
+    return f"cancelled; {dropped} pending URLs are dropped, fetched pages stay", 0
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:

@@ -56,7 +56,7 @@ class Submission:
         self.job, self.words, self._again = job, words, again
         self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
         self.name = ""
-        """The crawl's name. Empty until workers may start the crawl."""
+        """The crawl's name, or '' until workers may start the crawl."""
         self.given = False
         """Whether all seeds of the crawl were added."""
         self._signals, self._last, self._began = 0, list[str](), time.time()
@@ -141,7 +141,7 @@ class Submission:
         from gossamer.cli.printing import put_json, remark
 
         if self.given:
-            remark(f"stopped waiting; {self.name} goes on on the fleet. Wait again with: {self._again}")
+            remark(f"stopped waiting; {self.name} continues on the fleet. Wait again with: {self._again}")
         elif self.name:
             added = "; ".join(self._last) or "nothing of its lists was added yet"
             remark(f"stopped; {added}; {self.name} stays on the fleet. Continue with: {self._again}")

@@ -98,9 +98,9 @@ def format_duplicates(found: dict[str, int]) -> str:
     """Formats the number of pages that duplicate another page.
 
     >>> format_duplicates({"exact": 2, "near": 1})
-    '2 pages say the same as another, 1 nearly'
+    '2 pages have the same text as another page, 1 nearly'
     """
-    text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
+    text = f"{found.get('exact', 0)} pages have the same text as another page, {found.get('near', 0)} nearly"
     unkept = found.get("unkept", 0)
     return text + (
         f"; {unkept} more were not kept to compare with (raise ?most= of --duplicates)" if unkept else ""

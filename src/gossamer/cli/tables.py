@@ -23,10 +23,10 @@ STYLES = {
     **dict.fromkeys(("warn", "paused", "limited", "retry", "wait", "open", "stopped"), "magenta"),
     **dict.fromkeys(("bad", "failed", "dead", "cancelled", "blocked", "refused"), "red"),
 }
-"""Words and their colors. A word is colored if it is the whole text of a cell in a column that shows a
-state."""
+"""Maps the names of states and outcomes to colors. A word is colored if it is the whole text of a cell in a
+column that shows a state."""
 STATES = ("state", "outcome", "verdict", "")
-"""The headings of columns that show a state. The first column also shows a state if it has no heading."""
+"""The headings of columns that show a state. The empty string stands for a column without a heading."""
 
 
 class FittedTable:

@@ -45,7 +45,7 @@ NUMBERS = (
     "delay",
     "next in",
 )
-"""Headings of the right-aligned columns."""
+"""Headings of the columns whose values are aligned to the right."""
 SHOWN_HOSTS = 8
 
 
@@ -108,7 +108,8 @@ class TopView:
     def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
         self._snapshots, self._settings = snapshots, settings
         self._message = ""
-        """The message at the bottom: the effect of the last key, or the reason why nothing is shown."""
+        """The message in the bottom line. The message describes the effect of the last key, or the reason why
+        nothing is shown."""
 
     async def run(self) -> None:
         """Shows the live view until the user presses q."""

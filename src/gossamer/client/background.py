@@ -11,8 +11,8 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 STOP_SECONDS = 1.0
-"""How long a stopped crawl may continue the visits in flight. After that they are cancelled, and the next run
-repeats them."""
+"""Seconds for which visits in flight may continue after a crawl is stopped. After this time, the visits are
+cancelled, and the next run repeats them."""
 Result = TypeVar("Result")
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MAX_WAITING_ROWS = 1000
 MAX_WAITING_BYTES = 64 << 20
-"""The maximum number of records that wait for a slow consumer, and the maximum number of bytes of their
-pages. If either limit is reached, the crawl waits."""
+"""MAX_WAITING_ROWS is the maximum number of records that wait for a slow consumer, and MAX_WAITING_BYTES is
+the maximum size of their pages. The crawl pauses when it reaches one of these limits."""
 _END = object()
 
 

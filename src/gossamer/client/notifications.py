@@ -20,7 +20,7 @@ class Notification(msgspec.Struct, kw_only=True, frozen=True):
 
     rule: str
     text: str
-    """The message, in one line."""
+    """The text of the notification, in one line."""
     time: float
     """The time of the alert, in seconds since the epoch."""
     severity: str = "warn"

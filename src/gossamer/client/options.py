@@ -21,20 +21,22 @@ Path = str | os.PathLike[str]
 Paths = Path | Sequence[Path]
 Texts = str | Sequence[str]
 Size = int | str
-"""A number of bytes, or a text such as `10M`."""
+"""A number of bytes, or a string such as `10M`."""
 Time = float | str
-"""A number of seconds, or a text such as `5m`."""
+"""A number of seconds, or a string such as `5m`."""
 
 
 class PageOptions(TypedDict, total=False):
     """The options of `fetch`, which determine how a page is requested."""
 
     header: Mapping[str, str] | Texts
-    """`{"Accept-Language": "de"}`, or texts such as `Accept-Language: de`."""
+    """Request headers, either as a mapping such as `{"Accept-Language": "de"}` or as strings such as
+    `Accept-Language: de`."""
     setting: Mapping[str, Any] | Texts
-    """Settings by name. Each setting may also be given as a separate option."""
+    """Values of settings, by the name of the setting. Each setting is also available as an option with the
+    same name."""
     headers: Mapping[str, str]
-    """The earlier name of `header`."""
+    """The earlier name of the option `header`."""
     user_agent: str | None
     contact: str | None
     ladder: Texts
@@ -64,7 +66,7 @@ class CrawlOptions(PageOptions, total=False):
     """The options of `crawl` and `run`."""
 
     overwrite: Paths
-    """Outputs that are replaced, like `-O`."""
+    """Outputs that are replaced, as with the command-line option `-O`."""
     pages: Path
     attempts: Path
     graph: Path
@@ -80,12 +82,12 @@ class CrawlOptions(PageOptions, total=False):
     watch: Time
     priority: int
     argument: Mapping[str, Any] | Texts
-    """Arguments of sites: `{"page": 3}`, or texts such as `page=3`."""
+    """Arguments of sites, either as a mapping such as `{"page": 3}` or as strings such as `page=3`."""
     args: Mapping[str, Any]
-    """The earlier name of `argument`."""
+    """The earlier name of the option `argument`."""
     fail_on: Texts
     gates: Sequence[str]
-    """The earlier name of `fail_on`."""
+    """The earlier name of the option `fail_on`."""
     progress: bool
     """Whether to show the progress on stderr, or in a notebook below the cell."""
     store: str | None

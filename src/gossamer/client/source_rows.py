@@ -22,11 +22,12 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.parsing.sitemaps import entries
 
 MAX_SITEMAPS = 1000
-"""Maximum number of sitemaps that are read because of an index."""
+"""Maximum number of sitemaps that are read because an index lists them."""
 SITEMAP_INTERVAL_S = 1.0
 """Seconds between requests for the sitemaps of an index."""
 CheckNames = Callable[[Sequence[str]], None]
-"""Called with the names of the columns. It raises UsageError if a column is missing."""
+"""The type of a function that checks the names of the columns. The function raises UsageError if a column is
+missing."""
 
 
 class SourceRow(NamedTuple):
@@ -34,9 +35,9 @@ class SourceRow(NamedTuple):
 
     line: int
     columns: Mapping[str, Any] | None
-    """The values by column name. None if the row cannot be read."""
+    """The values of the row by column name, or None if the row cannot be read."""
     reason: str = ""
-    """Why the row cannot be read."""
+    """The reason why the row cannot be read."""
 
 
 def read_rows(

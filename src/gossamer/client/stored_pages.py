@@ -25,7 +25,7 @@ class StoredPage(NamedTuple):
     body: bytes
     time: float
     location: str | None = None
-    """Where a redirect leads, as written."""
+    """The target of a redirect, as written in the response."""
 
 
 def read_warc(path: str) -> Iterator[StoredPage]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 END_TIMEOUT_S = 60.0
-"""How many seconds `stop_submitted` waits until the workers have finalized a crawl."""
+"""Seconds for which `stop_submitted` waits until the workers have finalized a crawl."""
 CHECK_INTERVAL_S = 0.2
 
 

@@ -54,10 +54,10 @@ _SCHEME = lazy_pattern(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 _MAX_SECRETS = 1000
 _SHORT, _BARE = 4, 8
-"""Minimum lengths of registered secrets. Secrets shorter than `_SHORT` are masked only by the patterns above.
-Secrets shorter than `_BARE` are masked only as whole words."""
+"""Secrets shorter than `_SHORT` characters are masked only by the patterns above. Secrets shorter than
+`_BARE` characters are masked only as whole words."""
 _forms: dict[str, None] = {}
-"""The registered secrets in all their encodings. Used as an ordered set."""
+"""The registered secrets in all their encodings. The keys of this dict form an ordered set."""
 _known: list[re.Pattern[str]] = []
 """A list of at most one entry: the pattern that matches all of `_forms`, compiled at first use."""
 

@@ -13,13 +13,13 @@ from pathlib import Path
 MAX_DESCRIPTORS = 65_536
 """The maximum to which the soft limit of open files is raised."""
 RESERVED = 24
-"""The number of descriptors that visits must leave free. Files, the store, DNS look-ups and child processes
-need these descriptors."""
+"""Number of file descriptors that visits must leave free for files, the store, DNS look-ups and child
+processes."""
 PER_VISIT = 2
 """Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
-"""Memory is short if less than SCARCE_BYTES of the address space is free, or if less than SCARCE_SHARE of the
-memory is free."""
+"""Memory is scarce if less than SCARCE_BYTES of the address space is free, or if less than SCARCE_SHARE of
+the machine's memory is free."""
 AUTO_VISITS, MAX_AUTO_VISITS = 64, 2048
 """`concurrency = auto` begins with AUTO_VISITS concurrent visits and allows at most MAX_AUTO_VISITS."""
 ROOMY_SHARE = 0.15

@@ -15,8 +15,9 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""These settings keep their references when gossamer reads the settings. Only the code that needs a secret of
-these settings reads the secret. gossamer never passes these secrets to other processes."""
+"""Settings whose references to secrets are not resolved when gossamer reads the settings. Only the code that
+needs the secret of such a setting resolves the reference. gossamer never passes these secrets to other
+processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
@@ -49,7 +50,7 @@ def reveal_references(one: WrittenValue, env: Mapping[str, str], in_file: bool) 
         and re.search(r"://[^/@]*:[^/@]+@|[?&]sentinel_password=[^&]", bare)
     ):
         raise ValueError(
-            "a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password"
+            "do not write a secret into the file: write ${env:NAME} or ${file:PATH} for the password"
         )
 
     def put(text: str, found: re.Match[str]) -> str:

@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: str = ".gossamer"
     keep: int | None = 10 << 30
     """The maximum size of the rows that crawls keep in the data folder. None means that crawls keep no rows
-    there."""
+    in the data folder."""
     keep_attempts: int | None = 64 << 20
     """The maximum compressed size of the attempts log of each crawl in a shared store. None means that a
     shared store contains no attempts logs."""
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The shortest and the longest delay between requests to a host. If `delay` is None, the delay of each
     host is learned."""
     host_rate: float | None = None
-    """The number of requests per second and host from which `delay` was computed."""
+    """The rate from which `delay` was computed, in requests per second per host."""
     per_host: int = 1
     polite_by: str = "host"
     rate: float | None = None

@@ -41,16 +41,16 @@ def seconds(value: object) -> float:
     elif re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text):
         found = float(text)
     else:
-        raise ValueError("it is a time, such as 30, 90s, 5m or 2h")
+        raise ValueError("must be a time, such as 30, 90s, 5m or 2h")
     if found > _MAX_SECONDS:
-        raise ValueError("it is a time of at most ten years")
+        raise ValueError("must be a time of at most ten years")
     return found
 
 
 def span(value: object) -> float:
     """Parses a positive time, in seconds. Raises ValueError."""
     if not (found := seconds(value)):
-        raise ValueError("it is a time above 0, such as 30, 90s, 5m or 2h")
+        raise ValueError("must be a time above 0, such as 30, 90s, 5m or 2h")
     return found
 
 
@@ -67,7 +67,7 @@ def revisit(value: object) -> str:
         span(value)
     except ValueError:
         raise ValueError(
-            "it is auto, or the time after which every page is visited again, such as 24h"
+            "must be auto, or the time after which every page is visited again, such as 24h"
         ) from None
     return scalar(value)
 
@@ -91,7 +91,7 @@ def budget_value(text: str) -> tuple[float, str]:
         return float(found[1]) / 100, "%"
     if (found := re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)/([smhd])", text)) and float(found[1]) > 0:
         return float(found[1]) * _SECONDS["d"] / _SECONDS[found[2]], "/d"
-    raise ValueError("it is a share such as 10%, or pages a day, an hour or a minute: 5000/d, 200/h, 10/m")
+    raise ValueError("must be a share such as 10%, or pages per day, hour or minute: 5000/d, 200/h, 10/m")
 
 
 def importance(value: Any) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def size(value: object) -> int:
     """
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgt]?)(?:i?b)?", scalar(value).strip().lower())
     if not found or not int(float(found[1]) * _BYTES[found[2]]):
-        raise ValueError("it is a size above 0, such as 500k, 10M or 2G")
+        raise ValueError("must be a size above 0, such as 500k, 10M or 2G")
     return int(float(found[1]) * _BYTES[found[2]])
 
 
@@ -169,7 +169,7 @@ def cold(value: object) -> str:
         "off",
         "sqlite:",
     ):
-        raise ValueError("it is sqlite:, off, or redis://HOST:PORT of a server that keeps its data on disk")
+        raise ValueError("must be sqlite:, off, or redis://HOST:PORT of a server that keeps its data on disk")
     other = [
         one for one in rest.split("&") if not re.fullmatch(r"hot=0*([2-9]|[1-9]\d{1,2}|[1-3]\d{3}|4000)", one)
     ]
@@ -197,7 +197,7 @@ def duplicates(value: object) -> str:
 def scalar(value: object) -> str:
     """Converts a number to text, and returns a text unchanged. Raises ValueError for any other type."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("it is one number or text")
+        raise ValueError("must be one number or one text")
     return str(value)
 
 
@@ -205,7 +205,7 @@ def count(least: int, most: int, value: object) -> int:
     """Parses a whole number from `least` to `most`. Raises ValueError."""
     text = scalar(value).strip().replace("_", "").replace(",", "")
     if not re.fullmatch(r"-?\d{1,18}", text) or not least <= int(text) <= most:
-        raise ValueError(f"it is a whole number from {least}" + (f" to {most}" if most < 1 << 53 else ""))
+        raise ValueError(f"must be a whole number from {least}" + (f" to {most}" if most < 1 << 53 else ""))
     return int(text)
 
 
@@ -213,7 +213,7 @@ def rate(value: object) -> float:
     """Parses a positive number of requests per second. Raises ValueError."""
     text = scalar(value).strip()
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or not float(text):
-        raise ValueError("it is a number of requests a second, above 0")
+        raise ValueError("must be a number of requests per second, above 0")
     return float(text)
 
 
@@ -228,10 +228,10 @@ def host_rate(value: object) -> float:
     number = f"0{number}" if number.startswith(".") else number.strip()
     seconds_of_unit = _SECONDS.get(unit.strip() if slash else "s")
     if seconds_of_unit is None or not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", number) or not float(number):
-        raise ValueError("it is a number of requests a second above 0, or such as 30/m, 100/h")
+        raise ValueError("must be a number of requests per second above 0, or a rate such as 30/m, 100/h")
     found = float(number) / seconds_of_unit
     if found > 1000:
-        raise ValueError("it is at most 1000 requests a second")
+        raise ValueError("must be at most 1000 requests per second")
     return found
 
 
@@ -250,14 +250,14 @@ def flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
     if str(value).lower() not in words:
-        raise ValueError("it is true or false")
+        raise ValueError("must be true or false")
     return words[str(value).lower()]
 
 
 def one_of(words: tuple[str, ...], value: object) -> str:
     """Checks that a value is one of `words`. Raises ValueError."""
     if value not in words:
-        raise ValueError(f"it is one of {', '.join(words)}" + nearest(str(value), words))
+        raise ValueError(f"must be one of {', '.join(words)}" + nearest(str(value), words))
     return str(value)
 
 
@@ -309,7 +309,7 @@ def page(value: object) -> str:
     """
     url = scalar(value).partition(" ")[0]
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
-        raise ValueError("it is a URL, which may be followed by a space and a text that its page contains")
+        raise ValueError("must be a URL, which may be followed by a space and a text that its page contains")
     return scalar(value).strip()
 
 
@@ -363,7 +363,7 @@ def label(value: object) -> str:
     """
     text = scalar(value).strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", text):
-        raise ValueError("it is a name of letters, digits, - and _, at most 40")
+        raise ValueError("must be a name of letters, digits, - and _, at most 40")
     return text
 
 
@@ -395,7 +395,7 @@ def line(value: object) -> str:
     """Checks a text of one line and returns it stripped. Raises ValueError."""
     text = scalar(value).strip()
     if not text or not text.isprintable():
-        raise ValueError("it is a text of one line")
+        raise ValueError("must be a text of one line")
     return text
 
 
@@ -412,7 +412,7 @@ def store(value: object) -> str:
     text = line(value)
     if not re.match(r"(?:(?:rediss?|valkeys?)(?:\+(?:sentinel|cluster|unix))?|unix)://", text):
         raise ValueError(
-            "it is a URL that begins with redis, rediss, valkey, valkeys, unix, redis+sentinel or "
+            "must be a URL that begins with redis, rediss, valkey, valkeys, unix, redis+sentinel or "
             "redis+cluster and ://"
         )
     return text
@@ -422,7 +422,7 @@ def receiver(value: object) -> str:
     """Checks the URL of a receiver over HTTP. Raises ValueError."""
     text = line(value)
     if not re.match(r"https?://[^/\s]", text):
-        raise ValueError("it is a URL that begins with http:// or https://")
+        raise ValueError("must be a URL that begins with http:// or https://")
     return text
 
 
@@ -438,7 +438,7 @@ def share(value: object) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found <= 1:
-        raise ValueError("it is a share from 0 to 1, such as 0.01 or 1%")
+        raise ValueError("must be a share from 0 to 1, such as 0.01 or 1%")
     return found
 
 

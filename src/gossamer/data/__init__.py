@@ -13,8 +13,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(r"\[([a-z_]+)\](?:  .*)?")
-"""Matches a line that contains the name of a section in brackets. Two spaces and a description may follow the
-name."""
+"""Matches a line with the name of a section in square brackets. Two spaces and a description may follow the
+closing bracket."""
 
 
 @cache

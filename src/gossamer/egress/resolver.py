@@ -22,8 +22,8 @@ from gossamer.egress.addresses import networks, why_forbidden
 from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL_S, FAILED_TTL_S = 60.0, 5.0
-"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a later
-retry queries again."""
+"""TTL_S is the number of seconds for which the addresses of a host are cached. FAILED_TTL_S applies if no
+name server answered, so that a later retry queries again."""
 LOOKUP_TIMEOUT_S = 20.0
 MAX_THREADS = 32
 MAX_CACHED_HOSTS = 50_000
@@ -40,7 +40,8 @@ class Resolved(msgspec.Struct, frozen=True):
     detail: str = ""
     final: bool = False
     short: str = ""
-    """Always ''. The field exists because `Refused` has the same field (see `Refused.short`)."""
+    """Always ''. The field `short` exists because the class `Refused` has a field of the same name (see
+    `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -45,7 +45,8 @@ class WorkerProcess(NamedTuple):
     name: str
     settings: Settings
     stopping: Callable[[], bool]
-    """A function that returns whether the worker was ordered to stop or drain. The call is cheap."""
+    """A function that returns whether the worker was ordered to stop or drain. The function may be called
+    often, because a call takes little time."""
     lanes: tuple[str, ...] = ("http",)
 
 

@@ -45,24 +45,25 @@ from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 log = logging.getLogger("gossamer.worker")
 
 HANG_TIMEOUT_S = 60.0
-"""If a slice exceeds its time by more than this many seconds, its process is killed."""
+"""If a slice runs for more than this many seconds longer than planned, the process of the slice is killed."""
 RECYCLE_SHARE = 0.9
-"""A process is replaced after its slice if its memory exceeds this share of `recycle_memory`. A process
-claims less above a share of 0.8, and claims nothing above a share of 0.95 (`process_load`). The memory of a
-process might therefore never reach `recycle_memory`, so RECYCLE_SHARE is below 1."""
+"""A process is replaced after its current slice if the process uses more than this share of `recycle_memory`.
+The share is less than 1, because a process that uses more than 80% of `recycle_memory` claims fewer URLs, and
+a process that uses more than 95% claims none (`process_load`)."""
 CHILD_SIGNAL_DELAY_S = 1.0
-"""For this many seconds after an order to stop, a child ignores SIGTERM. A later SIGTERM ends the child."""
+"""After an order to stop, a child process ignores SIGTERM for this many seconds. After this time, a SIGTERM
+ends the child process."""
 
 STOP_TIMEOUT_S = 8.0
-"""After an order to stop, all parts of the worker must end within this many seconds."""
+"""Seconds within which all parts of a worker must finish after an order to stop."""
 BROKER_LOST_S = 4.0
-"""If no slice runs for this many seconds during a stop, the worker assumes that Celery has lost its
+"""If a stopping worker runs no slice for this many seconds, the worker assumes that Celery has lost its
 broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Memory that the main process and its children share. The first byte contains the order to the worker:
-DRAIN, STOP, or 0 if there is none. Each of the remaining bytes belongs to one child. The byte of a child is 1
-while the child runs a slice."""
+"""Memory that the main process and its child processes share. The first byte contains the order to the
+worker: DRAIN, STOP, or 0 if there is no order. Each of the other bytes belongs to one child process, and has
+the value 1 while this child process runs a slice."""
 DRAIN, STOP = 1, 2
 """The values of the first byte of `_stopping`."""
 
@@ -84,7 +85,7 @@ class bearing:  # noqa: N801 - reads as a function
     """Claims the name of this worker, which no other living worker may have."""
 
     token: str | None = None
-    """The token that renews the claim on the name, if the name was claimed before Celery started."""
+    """The token that renews the worker's claim on its name, if the name was claimed before Celery started."""
 
     @staticmethod
     async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
@@ -106,7 +107,8 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """The exit code of the process. The exit code becomes 0 if the process was asked to end."""
+    """The exit code of the process. The exit code changes to 0 if the process ends because of an order to
+    stop."""
     told = 0.0
     """The monotonic time when this process first saw the order to stop, or 0."""
     lanes: tuple[str, ...] = ("http",)

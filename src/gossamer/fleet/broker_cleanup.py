@@ -39,8 +39,8 @@ class HeldMessage(NamedTuple):
     queue."""
 
     slot: tuple[str, int, str] | None
-    """The lane, the slot number and the ticket, or None if the message is not a slot message of this
-    version."""
+    """The lane, the slot number and the ticket of the message, or None if the message is not a slot message
+    of this version of gossamer."""
     size: int
     away: Callable[[], object]
     back: Callable[[], object]

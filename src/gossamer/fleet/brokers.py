@@ -30,7 +30,7 @@ class KombuBroker(NamedTuple):
     """One or several brokers in the form that kombu expects."""
 
     urls: tuple[str, ...]
-    """The URLs. If there are several URLs, they are the Sentinels of one service."""
+    """The URLs of the brokers. Several URLs are the addresses of the Sentinels of one service."""
     options: dict[str, Any]
     """The transport options for kombu."""
 

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 
 HUNGRY_S = 0.5
-"""After a crawl claims something or is refused, the crawl is assumed to want more capacity for this many
-seconds."""
+"""For this many seconds after a crawl makes a claim, or is refused a claim, the crawl counts as a crawl that
+wants more capacity."""
 
 
 class FairShares:

@@ -38,8 +38,8 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""A function that returns the setup of a crawl. Its arguments are the crawl and a segment. A segment is the
-name of the output parts that one process writes (`job_payload.segment_name`)."""
+"""The type of an asynchronous function that returns the setup of a crawl. The function takes the crawl and a
+segment. A segment is the name of the output parts that one process writes (`job_payload.segment_name`)."""
 
 
 class CrawlEnding:

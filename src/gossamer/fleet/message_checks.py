@@ -33,7 +33,7 @@ TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
 """The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
-"""The number of characters that are kept of a malformed body."""
+"""Number of characters of a malformed message body that are stored."""
 REPEAT_S = 60.0
 """Seconds after which the same fault is logged again."""
 _NEVER = ("eta", "expires")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gossamer.config.resources import free_memory_share, resident_memory
 
 MAX_LOOP_DELAY_S = 0.5
-"""If the event loop is delayed by more than this many seconds, the process claims less."""
+"""If the event loop is delayed by more than this many seconds, the process claims fewer URLs."""
 
 
 def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:

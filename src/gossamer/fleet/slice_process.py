@@ -15,17 +15,17 @@ from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
 MAX_OUTAGE_S = 40.0
-"""Seconds for which a slice waits for a store that does not answer. This is less than the time after which a
-hanging slice is killed."""
+"""Seconds for which a slice waits for a store that does not answer. This wait is shorter than the time after
+which a hanging slice is killed."""
 TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
-"""After an order to stop, a slice must end within this many seconds. `AWAY_STOP_S` applies if the store does
-not answer, and `STOP_S` if it does. If the slice still holds claims when this time is over, the URLs of these
-claims are visited again later."""
+"""Seconds within which a slice must finish after an order to stop. `AWAY_STOP_S` applies if the store does
+not answer, otherwise `STOP_S` applies. If the slice does not finish in time, the URLs of its remaining claims
+are visited again later."""
 LAST_CALLS_S = 0.3
-"""The last calls of a slice to the store must return within this many seconds. The limit exists because the
-store may not answer."""
+"""Seconds within which the last calls of an aborted slice to the store must return. This timeout exists
+because the store may not answer."""
 log = logging.getLogger("gossamer.worker")
 
 

@@ -29,15 +29,15 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 HEARTBEAT_INTERVAL_S, RECONCILE_INTERVAL_S = 2.0, 2.0
-"""HEARTBEAT_INTERVAL_S: seconds between heartbeats. RECONCILE_INTERVAL_S: seconds between checks of the
-slots."""
+"""HEARTBEAT_INTERVAL_S is the number of seconds between heartbeats. RECONCILE_INTERVAL_S is the number of
+seconds between checks of the slots."""
 REPEAT_ERROR_S = 60.0
 """Seconds after which the same error is logged again."""
 ORDER_INTERVAL_S = 1.0
 
 Send = Callable[[str, int, str], None]
-"""A function that sends the message for a slot, given the lane, the slot's number and the ticket. It raises
-an error if the broker does not accept the message."""
+"""A function that sends the message for a slot. The function takes the lane, the slot's number and the
+ticket, and raises an error if the broker does not accept the message."""
 
 
 class WorkerKeeper:

@@ -67,8 +67,8 @@ class Cold(Protocol):
     """The interface of a crawl's cold store."""
 
     away: float | None
-    """The time (`time.monotonic()`) at which the current outage of the cold store began. None while it
-    works."""
+    """The time (`time.monotonic()`) at which the current outage of the cold store began, or None if there is
+    no outage."""
 
     async def try_out(self) -> None:
         """Raises ColdError if the cold store accepts no rows."""
@@ -282,7 +282,7 @@ class ColdServer:
                 log.warning("%s; the URLs of crawl %s in the cold store wait", said, self.crawl)
             raise said from error
         if self.away is not None and (writes or not self._full):
-            log.warning("the cold store takes rows again after %.1f s", time.monotonic() - self.away)
+            log.warning("the cold store accepts rows again after %.1f s", time.monotonic() - self.away)
             self.away = None
         return found
 
@@ -336,23 +336,22 @@ SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
 """The maximum number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and
 about MAX_SPILLED in total."""
 REFILLED_HOSTS = 200
-"""The maximum number of hosts that one step refills in a bucket."""
+"""Maximum number of hosts per bucket whose cold URLs are moved back to the frontier's store in one step."""
 LEASE_MS = 5_000
 """Milliseconds after which the spiller's lease expires unless it is renewed."""
 BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
 """Seconds between the spiller's rounds: BUSY_INTERVAL_S while some URLs are cold, IDLE_INTERVAL_S
 otherwise."""
 TRIM_DELAY_S = 1.0
-"""Rows whose entries are back in the frontier's store are deleted at intervals of this many seconds. Each
-deletion therefore removes many rows at once."""
+"""Seconds between deletions of rows whose entries are back in the frontier's store. Because of this interval,
+each deletion removes many rows at once."""
 LOST_AFTER_S = 10.0
 """URLs that have been missing from the cold store for this many seconds count as lost."""
 MAX_STORE_OUTAGE_S = 60.0
 """The spiller fails if the crawl's store is unreachable for more than this many seconds."""
 MAX_COLD_OUTAGE_S = 20.0
-"""The spiller fails if the cold store is unreachable for more than this many seconds. Until then, the crawl
-continues with the URLs that are in the store's memory.
-"""
+"""The spiller fails if the cold store is unreachable for more than this many seconds. During a shorter
+outage, the crawl continues with the URLs that are in the memory of the frontier's store."""
 
 
 class ColdTail(NamedTuple):
@@ -365,8 +364,8 @@ class ColdTail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """The number of URLs that still fit into the queue of this level. `free`: the number of URLs that still
-    fit into all queues of the host together."""
+    """The number of URLs that still fit into the host's queue of this level. The field `free` is the number
+    of URLs that still fit into all queues of the host together."""
     free: int
 
 

@@ -112,20 +112,20 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
-"""States of a crawl that has work left or in progress. In the state `ending`, a fleet closes the crawl's
-outputs."""
+"""States of a crawl that has work left or in progress. `ending` is the state of a crawl whose outputs are
+being closed by a fleet."""
 SUBMITTING = "it is being submitted; if the submission was interrupted, submit it again"
-"""The reason shown for a submitted crawl that is still paused because its URLs have not been added yet."""
+"""The reason that is shown for a submitted crawl that is paused because its URLs have not been added yet."""
 REMOVING = "removing"
-"""The state of a crawl that is being removed. A crawl in this state cannot be started."""
+"""The state of a crawl that is being removed. A crawl that is being removed cannot be started."""
 
 
 _UPDATE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[1], unpack(ARGV))
 """
-"""A Lua script that updates a record if the record exists. The script never creates a record, because the
-store may have been emptied."""
+"""A Lua script that updates a crawl's record if the record exists. The script does not create a missing
+record, because the store may have been emptied."""
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -153,8 +153,7 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""Maps outcomes of a run to the reasons that the user sees. After each of these outcomes, the crawl has the
-state `limited`."""
+"""Maps each outcome of a run that sets the crawl's state to `limited` to the reason that the user sees."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
 """Settings that decide which URLs are accepted, and that may change between runs. The command `explain` uses
@@ -171,7 +170,7 @@ class Record(msgspec.Struct):
     started_at: float
     ended_at: float | None
     spent: float
-    """The number of seconds during which processes have worked on the crawl. The current run is included."""
+    """The number of seconds during which processes have worked on the crawl, including the current run."""
     door: dict[str, Any]
     """The `pid` and `host` of the process that runs the crawl, its `folder` and the `files` that it writes.
     Paths are absolute."""
@@ -181,7 +180,7 @@ class Record(msgspec.Struct):
     sites: dict[str, str] = {}
     """The names of the crawl's sites, with the versions of their files (hashes)."""
     limits: dict[str, Any] = {}
-    """The values of the settings in LIMITS in the last run."""
+    """The values that the settings in LIMITS had in the last run of the crawl."""
     idle: float = 0.0
     """The number of seconds since the crawl's start during which no process worked on the crawl."""
     fleet: bool = False
@@ -189,7 +188,7 @@ class Record(msgspec.Struct):
     weight: int = 1
     """The crawl's share of a fleet's work, relative to the other crawls."""
     refreshing: bool = False
-    """Whether the crawl revisits pages that it knew before (`--refresh`)."""
+    """Whether the crawl revisits pages that were already known (`--refresh`)."""
     precedence: int = 0
     """In a fleet, crawls with a lower precedence get only the capacity that this crawl does not use."""
     ends_as: str = ""

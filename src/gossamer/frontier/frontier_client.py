@@ -32,15 +32,16 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import write_durably
 
 CHUNK_URLS = 500
-"""Maximum number of URLs in one call of a script. With this limit, a call takes only a few milliseconds."""
+"""Maximum number of URLs in one call of a script. A call with this many URLs takes only a few
+milliseconds."""
 UNFOLLOWED = 60
-"""The number of times that a call is repeated if no replica confirms its writes. This limit applies only if
-the caller does not wait for the end of outages."""
+"""Number of times that a call is repeated if no replica confirms the call's writes. The number of repetitions
+is not limited for a caller that waits for the end of store outages."""
 FILLED = "fill|"
-"""The prefix of certain fields in the hash of committed lengths. Such a field exists while the crawl copies
-its kept rows to a new output. Kept rows are the rows that the crawl keeps in its data folder
-(`sinks.rows_in_data_folder`). The value of the field is an offset in the file of kept rows. The rows before
-this offset have already been copied to the new output."""
+"""The prefix of field names in the hash of committed lengths. Fields with this prefix exist while a crawl
+copies its kept rows to a new output. Kept rows are the rows that the crawl keeps in its data folder
+(`sinks.rows_in_data_folder`). The value of a field with this prefix is an offset in the file of kept rows.
+The kept rows before the offset have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -264,8 +265,8 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """The minimum waits in ms before this worker claims a host (`worker_score`). The first number applies
-        to easy hosts, and the second number to hard hosts."""
+        """The minimum waits in ms before this worker claims a host (`worker_score`). The pair contains the
+        minimum wait of easy hosts and the minimum wait of hard hosts."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)

@@ -24,7 +24,8 @@ Name = tuple[int, int]
 """The bucket and the token of a claim."""
 _ENTRY = struct.Struct("<QQ")
 MAX_NEW_ENTRIES = 4096
-"""After this many new entries, the file is rewritten so that it lists only the claims that are still held."""
+"""After this many new entries in the file of held claims, the file is rewritten. The rewritten file lists
+only the claims that are still held."""
 
 
 class HeldClaims:

@@ -92,8 +92,8 @@ class BucketCalls(Protocol):
 
 
 TURN_TIMEOUT_MS = 5000
-"""Maximum duration of a turn (see the module docstring) in ms. After this time, another worker may take the
-turn of a dead worker."""
+"""Maximum number of milliseconds for which a worker may hold the turn to claim URLs (see the module
+docstring). If a worker dies while it holds the turn, another worker may take the turn after this time."""
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -185,8 +185,8 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.05
-"""Seconds after which the sums are read again. Between two reads, the sums lack the pages that other workers
-add, so hosts may exceed their shares."""
+"""Seconds between two reads of the sums over all buckets. Between two reads, the sums do not contain the
+pages that other workers add, so hosts may exceed their shares of the crawl's pages."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -222,9 +222,9 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""A client searches at intervals for expired leases of crawls that no process runs any more. LOOK_INTERVAL_S:
-seconds between two searches. MAX_LEASE_DELAY_MS: a search finds a lease if the lease expired at least this
-many ms ago. MAX_SEARCHED_BUCKETS: number of buckets per search."""
+"""LOOK_INTERVAL_S is the number of seconds between two searches of a client for expired leases of crawls that
+no process runs any more. The search finds leases that expired at least MAX_LEASE_DELAY_MS ms ago.
+MAX_SEARCHED_BUCKETS is the number of buckets per search."""
 
 
 class AllBucketsFrontier:

@@ -18,19 +18,20 @@ class Policy(msgspec.Struct, frozen=True):
     """The policy of one crawl. All times are in milliseconds."""
 
     lanes: tuple[str, ...] | None = None
-    """The names of the ready heaps to claim from. A name is `LANE` or `LANE@REGION`. None means all heaps."""
+    """The names of the ready heaps from which the crawl claims URLs. A ready heap has the name `LANE` or
+    `LANE@REGION`. If `lanes` is None, the crawl claims URLs from all ready heaps."""
     faults: int = 10
     """After this many consecutive faults, a host's circuit breaker opens (`politeness.breaker`)."""
     open_first: int = 30_000
     open_longest: int = 900_000
-    """The circuit breaker stays open for `open_first` ms the first time. Later it stays open for at most
-    `open_longest` ms."""
+    """Maximum number of milliseconds for which a host's circuit breaker stays open. The first time, the
+    circuit breaker stays open for `open_first` ms."""
     lease: int = 30_000
     delay: int = -1
     """Fixed delay between the starts of two requests to one host. -1 means that the delay is learned from the
     host's responses."""
     first_delay: int = 1000
-    """The delay of a host whose pace is not known yet."""
+    """The delay of a host for which no delay has been learned yet."""
     per_host: int = 1
     obey_robots: bool = True
     limit: int = -1
@@ -38,23 +39,23 @@ class Policy(msgspec.Struct, frozen=True):
     rate: float = 0.0
     host_bytes: int = -1
     host_time: int = -1
-    """Limits for each host. `host_bytes`: maximum number of bytes. `host_time`: maximum time since the first
-    claim. -1 means no limit."""
+    """Limits per host, where -1 means no limit. `host_bytes` is the maximum number of bytes. `host_time` is
+    the maximum time since the host's first claim."""
     idle: int = 0
-    """The total time since the crawl began during which no process worked on the crawl. This time does not
-    count toward the time limit of a host."""
+    """The total time since the crawl began during which no process worked on the crawl. The time limit of a
+    host does not include this idle time."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this
-    number. In this mode, each set is a page of a filter, and a page splits when it fills up."""
+    """Number of keys in the store over which the first generation of the seen set is spread. The kind `bloom`
+    of seen set does not use `sets`, because its filter begins with one page and grows by splitting pages."""
     depths: bool = False
-    """Whether to store the depth of each URL. If the crawl later finds a shorter path to a URL, the crawl
-    corrects the stored depth. A crawl with a low depth limit needs stored depths."""
+    """Whether to store the depth of each URL, which is necessary for a crawl with a low depth limit. If the
+    crawl later finds a shorter path to a URL, the crawl corrects the stored depth."""
     host_pages: int = 10_000
-    """Maximum pages of a discovered host. A host gets this maximum only if the host has enough vouchers. A
-    negative value means that vouchers are not needed. Then the absolute value is the maximum of every
-    discovered host."""
+    """Maximum number of pages of a discovered host, if the host has enough vouchers (links from other
+    registered domains). A negative value means that hosts need no vouchers, and that the absolute value is
+    the maximum."""
 
     @property
     def has_total_limits(self) -> bool:

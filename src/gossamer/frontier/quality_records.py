@@ -17,8 +17,8 @@ from gossamer.store.store import Store
 
 TTL_S = 400 * 86_400
 MAX_ENTRIES = 100
-"""Maximum number of entries in the stream of a crawl's last pages. Each entry covers two pages or more,
-unless the crawl is slow."""
+"""Maximum number of entries in the stream that counts a crawl's last pages. Each entry counts at least two
+pages, unless the crawl is slow."""
 ENTRIES_TTL_S = 86_400
 WARNED_TTL_S = 3600
 

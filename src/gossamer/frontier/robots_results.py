@@ -11,8 +11,8 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""If the last results were sent less than twice this many seconds ago, a new result waits this many seconds
-for other results."""
+"""Seconds for which new results wait for more results, so that all of them share one call. New results wait
+only if the previous call was less than twice this many seconds ago."""
 
 
 class _Result(NamedTuple):

@@ -25,7 +25,8 @@ PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
 """The fields of a host's hash from which a `HostLine` is built."""
 QUICK_SCAN_S = 0.005
-"""Maximum duration of a quick scan in seconds. Only the results of slower scans are cached."""
+"""A scan that takes at most this many seconds is quick, and its result is not cached. Only the results of
+slower scans are cached."""
 
 
 class Retries(NamedTuple):
@@ -42,17 +43,17 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """The state of the host. It is `paused`, `open` (its circuit breaker is open), `closed` (its robots.txt
-    could not be read), `robots` (its robots.txt is being fetched), `busy`, `waiting` (for its next start),
+    """The state of the host: `paused`, `open` (the circuit breaker is open), `closed` (robots.txt could not
+    be read), `robots` (robots.txt is being fetched), `busy`, `waiting` (the next request may not start yet),
     `ready` or `idle`."""
     waiting: int
     in_flight: int
     delay: float | None
     next: float
     pace: str = ""
-    """The host's pace in the stored format (`politeness.pace`)."""
+    """The host's pace, in the format in which the store contains it (`politeness.pace`)."""
     fixed_delay: float | None = None
-    """The delay that an operator set (`host rate`)."""
+    """The fixed delay that a user set with the command `host rate`."""
     crawl_delay: float = 0.0
 
 
@@ -68,13 +69,15 @@ class Queued(msgspec.Struct):
     retrying: int
     parked: int
     accepted: int
-    """The number of accepted pages. They are counted only for discovered hosts."""
+    """The number of accepted pages of a discovered host. The accepted pages of other hosts are not
+    counted."""
     vouchers: int
     bytes: int
-    """The bytes received so far. They are counted only if hosts have a byte limit."""
+    """The number of bytes received from the host so far. These bytes are counted only if hosts have a byte
+    limit."""
     seconds: float | None
-    """The working time of the crawl since the host's first claim, in seconds. It is known only if hosts have
-    a time limit."""
+    """The number of seconds during which processes have worked on the crawl since the host's first claim.
+    This time is known only if hosts have a time limit."""
 
 
 class HostView(msgspec.Struct):
@@ -89,20 +92,20 @@ class HostView(msgspec.Struct):
     next: float
     delay: float | None
     fixed_delay: float | None
-    """The delay that an operator set (`host rate`)."""
+    """The fixed delay that a user set with the command `host rate`."""
     pace: str
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """For each scheme, the state of robots.txt. It contains `version` (negative if the host is closed, see
-    `robots_access.CLOSED`), `expires` and `attempts`."""
+    """Maps each URL scheme to the state of the host's robots.txt. The state of robots.txt consists of
+    `version`, `expires` and `attempts`. A negative `version` means that the host is closed (see
+    `robots_access.CLOSED`)."""
     crawls: list[Queued]
     trouble: str
-    """The state of the circuit breaker in the format of `breaker.lua`. It is '' if the host did not fail
-    recently.
-    """
+    """The state of the host's circuit breaker in the format of `breaker.lua`, or '' if the host did not fail
+    recently."""
     now: float
-    """The store's time in seconds since the epoch."""
+    """The current time of the store's clock, in seconds since the epoch."""
 
 
 class Letter(msgspec.Struct):

@@ -16,7 +16,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_SEARCHED_ENTRIES = 1_000_000
-"""Maximum number of entries of one host that are searched."""
+"""Maximum number of queue entries of one host that a look-up searches."""
 PAGE_ENTRIES = 1000
 
 
@@ -30,12 +30,11 @@ class UrlState(msgspec.Struct):
     """The priority level. A parked URL has a level only if the byte or time limit of its host parked the
     URL."""
     position: int | None = None
-    """The URL's position in its level. Position 0 is claimed next. The position of a cold URL is approximate.
-    If the search did not find the URL in the cold store, the position is None."""
+    """The URL's position in the queue of its level. The URL at position 0 is claimed next. The position of a
+    cold URL is approximate, or None if the search did not find the URL in the cold store."""
     token: int | None = None
     due: float | None = None
-    """For a leased URL, the seconds from now until the lease expires. For a retrying URL, the seconds from
-    now until the retry."""
+    """Seconds from now until the lease of a leased URL expires, or until the retry of a retrying URL."""
     attempt: int | None = None
     reason: str | None = None
     detail: str | None = None

@@ -168,10 +168,11 @@ CURRENT = {
     "chrome_android": "chrome131_android",
     "tor": "tor145",
 }
-"""The newest version of each family. A family's name without a version stands for this newest version."""
+"""Maps the name of each browser family to the newest version of the browser. A family name without a version,
+such as `chrome`, means this newest version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
 """The browsers from which `any` chooses. A browser occurs several times, roughly in proportion to its share
-of desktop use. The list contains no phone browsers, because sites may show other pages to phones."""
+of desktop use. Phone browsers are left out, because sites may show other pages to phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 

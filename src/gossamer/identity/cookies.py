@@ -49,8 +49,8 @@ class Cookie(msgspec.Struct):
     path: str
     secure: bool
     expires: float | None
-    """The time when the cookie expires, in seconds since the epoch. None: the cookie lasts until the jar is
-    dropped."""
+    """The time when the cookie expires, in seconds since the epoch. None means that the cookie lasts until
+    the cookie jar is dropped."""
     created: int
     """The cookie's position in the order of creation."""
     http_only: bool = False

@@ -21,7 +21,7 @@ from gossamer.config import value_parsers
 from gossamer.model.request import FILE, Request
 
 DEFAULT_MAX_FILES = 100
-"""Default maximum number of files per field."""
+"""Maximum number of files per field, unless the field specifies another maximum."""
 MAX_THUMBNAILS, MAX_THUMBNAIL_SIDE = 20, 65_535
 """Maximum number of thumbnails per file, and maximum width and height of a thumbnail in pixels."""
 _encode = msgspec.json.Encoder().encode
@@ -31,17 +31,19 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
     """The requirements for a file. The requirements are stored in the request for the file."""
 
     site: str = ""
-    """The name of the site whose item first referred to the file. The file belongs to that site."""
+    """The name of the site to which the file belongs, which is the site whose item was the first to refer to
+    the file."""
     types: tuple[str, ...] = ()
     """Accepted media types, such as `image/*`. An empty tuple accepts any media type."""
     size: int | None = None
-    """Maximum size in bytes. None: the limit for pages (`max_size`)."""
+    """Maximum size of the file in bytes. None means that the maximum size of pages applies (`max_size`)."""
     width: int = 0
     height: int = 0
     text: bool = False
     """Whether to extract the text, if the file is a PDF."""
     thumbnails: tuple[tuple[str, int, int], ...] = ()
-    """The thumbnails to make if the file is an image: (name, largest width, largest height), sorted by name."""
+    """The thumbnails to make if the file is an image. Each thumbnail has a name, a maximum width and a
+    maximum height. The thumbnails are sorted by name."""
 
     @property
     def fields(self) -> list[Any]:
@@ -125,7 +127,7 @@ class Image(File):
 def _thumbnail_sizes(given: Any) -> tuple[tuple[str, int, int], ...]:
     """Returns the names and sizes of thumbnails, sorted by name. Raises ValueError."""
     if not isinstance(given, Mapping) or len(given) > MAX_THUMBNAILS:
-        raise ValueError(f'thumbnails are a dict of at most {MAX_THUMBNAILS}: {{"small": (100, 100)}}')
+        raise ValueError(f'thumbnails must be a dict of at most {MAX_THUMBNAILS}: {{"small": (100, 100)}}')
     found = []
     for name, size in given.items():
         if not isinstance(name, str) or not name or len(name) > 100:
@@ -189,12 +191,12 @@ class StoredFile(msgspec.Struct, kw_only=True):
 
     url: str
     limits: str
-    """The requirements of the file's rule, for display."""
+    """The requirements for the file (`FileRule.told`) as text for display."""
     status: int | None = None
     media_type: str | None = None
-    """The media type detected from the bytes."""
+    """The media type of the file, detected from the file's bytes."""
     content_type: str | None = None
-    """The media type in the host's Content-Type header."""
+    """The media type in the response's Content-Type header."""
     bytes: int | None = None
     sha256: str | None = None
     path: str | None = None

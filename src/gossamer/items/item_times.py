@@ -18,10 +18,10 @@ import msgspec
 from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
-"""The positions of datetimes in a value. True means that the value itself is a datetime. A mapping describes
-a value with parts, which are fields, dict values or list elements. The mapping's keys are the names or
-indexes of the parts, and its values are the positions of datetimes within the parts. The key None stands for
-every part."""
+"""Describes where a value contains datetimes. True means that the value itself is a datetime. If the value
+has parts (fields, dict values or list elements), the description is a mapping. The keys of the mapping are
+the names or indexes of parts, and the key None means all other parts. The values of the mapping describe
+where the parts contain datetimes."""
 _NONE: Mapping[Any, Any] = {}
 
 

@@ -25,8 +25,8 @@ class Fault(NamedTuple):
 
 
 Check = Callable[[Any, float], str | None]
-"""The type of a function that checks a value. The arguments are the value and the time of the page's fetch in
-seconds since the epoch. The function returns the error text, or None if the value is valid."""
+"""The type of a function that checks a value. The function takes the value and the time when the page was
+fetched, in seconds since the epoch. The function returns the error text, or None if the value is valid."""
 _VALIDATORS = frozenset(("BeforeValidator", "AfterValidator", "PlainValidator", "WrapValidator"))
 
 

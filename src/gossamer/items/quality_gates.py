@@ -39,10 +39,12 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 WINDOW_PAGES = 100
-"""Number of pages in the window. Gates are tested as soon as the window contains half as many pages."""
+"""Number of recent pages over which gates are tested while a crawl runs. Gates are tested for the first time
+when half of this number of pages has been counted."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
-"""`MAX_LOCAL_PAGES` is the maximum number of pages that a process counts before it reports them.
-`MAX_UNREPORTED_PAGES` is the maximum number of unreported pages over all processes."""
+"""`MAX_LOCAL_PAGES` is the maximum number of pages that a process counts before the process reports its
+counts. `MAX_UNREPORTED_PAGES` is the maximum number of pages that have not been reported, over all processes
+of the crawl."""
 
 
 class GateFailure(NamedTuple):
@@ -203,7 +205,8 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""The names of numbers that are shares. Shares can be computed over the last pages."""
+"""The groups of numbers that are shares. Shares, unlike counts, can be computed over the last pages of a
+running crawl."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -232,7 +235,7 @@ class QualityGate(NamedTuple):
     fields: tuple[str, ...] = ()
     """The fields whose coverage the gate tests."""
     counts: bool = False
-    """Whether the gate uses counts of the whole crawl."""
+    """Whether the gate tests counts of the whole crawl instead of shares of the last pages."""
 
 
 def parse(text: str) -> QualityGate:
@@ -350,7 +353,7 @@ def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> 
             raise _wrong(text, "a ) is missing")
         return test, at + 1
     if len(words) < at + 3:
-        raise _wrong(text, "it ends too soon")
+        raise _wrong(text, "it is incomplete")
     name, mark, number = words[at : at + 3]
     names.append(name)
     if name not in NAMES and not name.startswith(("coverage.", "drift.")):

@@ -51,8 +51,9 @@ class Fields(dict[str, Any]):
 
 
 Step = Callable[[Fields, Any], Any]
-"""The type of a step, which is called as `step(item, page)`. A step changes the item and returns None, or
-returns another dict. A step raises Unwanted to drop the item. Any other exception rejects the item."""
+"""The type of an item step, which is called as `step(item, page)`. A step changes the item and returns None,
+or returns another dict. A step raises `Unwanted` to drop the item, and `Stop` to stop the crawl. If a step
+raises any other exception, the item is rejected."""
 
 
 class StepContext(NamedTuple):
@@ -63,7 +64,7 @@ class StepContext(NamedTuple):
     site: str
     """The name of the site."""
     folder: Path
-    """The crawl's folder. Several processes of a crawl on one machine share this folder."""
+    """The crawl's folder, which all processes of the crawl on one machine share."""
     args: Mapping[str, Any]
     """The arguments of the site (`-a name=value`)."""
 
@@ -94,7 +95,7 @@ class StepOutcome(NamedTuple):
     dropped: str = ""
     faults: Sequence[Fault] = ()
     stop: str = ""
-    """The reason why a step stops the crawl, or '' if no step does."""
+    """The reason that a step gave for stopping the crawl, or '' if no step stopped the crawl."""
 
 
 def clean(item: Fields, page: Any = None) -> None:

@@ -45,7 +45,7 @@ class Schema:
         self.cls, self.names = cls, field_names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
         self.blank = _blank(cls, self.defaults)
-        """The fields whose default is an empty text."""
+        """The names of the fields whose default is an empty string."""
         alone = is_pydantic(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []

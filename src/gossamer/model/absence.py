@@ -19,14 +19,14 @@ from gossamer.model.visit import Row
 MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
 USUAL_COVERAGE = 0.9
-"""A field is usual if its median coverage in the last good runs is at least this share. If an item lacks a
-value in a usual field, `judge` decides whether the item is stored."""
+"""The minimum coverage of a usual field, as the median of the last good runs. If an item lacks a value in a
+usual field, `judge` decides whether the item is stored."""
 COVERAGE_FALL = 0.2
-"""If a usual field's coverage falls by more than this, the pages are assumed to have caused the missing
-values, and not the items."""
+"""The maximum fall of a usual field's coverage. If the coverage falls by more than COVERAGE_FALL, items that
+lack a value in the field are rejected, because the pages have probably caused the missing values."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
-"""Maps (site, kind) to its usual fields and their median coverage in the last good runs."""
+"""Maps each pair of a site and a kind to the usual fields and their median coverage in the last good runs."""
 
 
 class CompleteSite(NamedTuple):

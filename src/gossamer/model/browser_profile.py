@@ -17,23 +17,25 @@ class Guise(msgspec.Struct, frozen=True):
 
     browser: str = ""
     """The browser that the visitor appears to use (`identity.browsers`), for example `chrome150`. '': no
-    browser.
-    """
+    browser."""
     target: str = ""
-    """The name under which the impersonating client imitates that browser's TLS and HTTP/2."""
+    """The client's name for the browser whose TLS and HTTP/2 the client imitates."""
     http2: str = ""
     """The browser's HTTP/2 settings, if they differ from the settings of the browser that `target` names."""
     session: str = ""
-    """The name of the session at a registered domain. Each session appears as a different visitor."""
+    """The name of the session at a registered domain. To the site, each session looks like a different
+    visitor."""
     proxy: str | None = None
-    """URL of the proxy with credentials. None: no proxy. A request with a proxy never goes out without it."""
+    """URL of the proxy with credentials. None: no proxy. If the proxy fails, the request fails, too, and is
+    never sent without the proxy."""
     member: str = ""
     """The logged-in account, '' for none. Responses for an account are not cached."""
     cookies: tuple[Mapping[str, Any], ...] | None = None
-    """Only in a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the
-    browser uses the cookies in the request's headers."""
+    """All cookies of the logged-in account (`identity.cookies.Jar.shown`). Only browsers use this field. If
+    `cookies` is None, the browser sends the cookies in the request's headers."""
     render: Render | None = None
-    """Only in a browser: how this page is rendered. None: the page is rendered as its site configures."""
+    """The rendering of this page in a browser. If `render` is None, the browser uses the rendering that the
+    site configures."""
 
 
 class Lent(NamedTuple):

@@ -19,8 +19,8 @@ import msgspec
 from gossamer.config import value_parsers
 
 MAX_AHEAD_S = 86_400.0
-"""A date may be in the future by at most this many seconds. Time zones and wrong clocks cause dates in the
-future."""
+"""The maximum number of seconds by which a date may be in the future. Time zones and wrong clocks cause dates
+in the future."""
 
 
 @dataclass_transform(kw_only_default=True)
@@ -193,7 +193,7 @@ def exception_message(error: BaseException) -> str:
     except BaseException as own:
         if is_ctrl_c(own):
             raise
-        return "it does not say why"
+        return "it gives no reason"
 
 
 def is_ctrl_c(error: BaseException) -> bool:
@@ -248,7 +248,7 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     timedelta: lambda span: timedelta(seconds=span.total_seconds()),
     PurePath: str,
 }
-"""More specific classes come before their base classes, so that the first match is the most specific
-class."""
+"""Maps each base class to the function that converts an instance of a subclass. A class comes before its own
+base classes, so that the first match is the most specific class."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

@@ -22,7 +22,7 @@ from gossamer.model.request import Request, split
 from gossamer.url.patterns import compile_
 
 MAIN = "main"
-"""The name of a site's only account."""
+"""The account name that is used if a site has only one account."""
 LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
 """Matches the URLs that end a session on most sites."""
 FORM = "form input[type=password i]"
@@ -31,11 +31,11 @@ MAX_ACCOUNTS = 1000
 """The maximum number of accounts of a site."""
 
 Sign = int | str | re.Pattern[str]
-"""A sign that a page or response shows. It is a status, a path such as `/login` to which the site redirects,
-a CSS selector, or a pattern of page text."""
+"""A sign in a page or response. A sign is an HTTP status, a path such as `/login` to which the site
+redirects, a CSS selector, or a pattern of page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a generator function. The function is called with the fields of an account, yields requests (or
-URLs), and receives the page of each request."""
+"""A generator function that logs in. The argument of the function contains the fields of an account. The
+generator yields requests (or URLs) and receives the page of each request."""
 
 
 class Account(NamedTuple):
@@ -83,9 +83,9 @@ class Login:
         self.url: str | None = _url(how) if isinstance(how, str) else None
         self.steps: Steps | None = how if callable(how) else None
         if self.url is None and self.steps is None:
-            raise TypeError("a log-in is the URL of its form, or a function")
+            raise TypeError("a log-in must be the URL of its form, or a function")
         if self.steps is not None and (form or submit):
-            raise ValueError("form= and submit= belong to the URL of a form: the function says them itself")
+            raise ValueError("form= and submit= apply only to the URL of a form, not to a function")
         self.form, self.submit = form, submit
         self.shows, self.lost = _signs("shows", shows, no=int), _signs("lost", lost)
         self.check = "" if check is None else _url(check)
@@ -94,7 +94,7 @@ class Login:
         common = _fields(fields or {})
         given = accounts if accounts is not None else {MAIN: {}}
         if not 0 < len(given) <= MAX_ACCOUNTS:
-            raise ValueError(f"accounts= has 1 to {MAX_ACCOUNTS} names")
+            raise ValueError(f"accounts= must have 1 to {MAX_ACCOUNTS} names")
         self.accounts = tuple(
             Account(value_parsers.label(name), MappingProxyType(common | _fields(own)))
             for name, own in given.items()
@@ -193,7 +193,7 @@ def _url(text: str) -> str:
     if found is None or not found.startswith(urls.WEB):
         raise ValueError(f"{text!r} is not an http(s) URL")
     if "@" in split(found)[1]:
-        raise ValueError("no user and password belong into the URL of a log-in")
+        raise ValueError("the URL of a log-in must not contain a user or password")
     return found.partition("#")[0]
 
 
@@ -206,8 +206,7 @@ def _signs(word: str, given: Any, no: type | None = None) -> tuple[Sign, ...]:
             or (no and isinstance(one, no))
         ):
             raise TypeError(
-                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and "
-                f"{one!r} is none"
+                f"{word}= accepts selectors, patterns (re.compile){'' if no else ', statuses'}, not {one!r}"
             )
     return several
 
@@ -219,6 +218,6 @@ def _fields(given: Any) -> dict[str, str]:
             raise TypeError(f"the field {name!r} is a text")
         if suggests_secret(name) and value and not has_reference(value):
             raise ValueError(
-                f"a secret does not belong into the file: write ${{env:NAME}} or ${{file:PATH}} for {name!r}"
+                f"do not write a secret into the file: write ${{env:NAME}} or ${{file:PATH}} for {name!r}"
             )
     return out

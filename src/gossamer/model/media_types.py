@@ -72,8 +72,8 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
-"""Maps each container format to the media types that have the same first bytes. Only a Content-Type header
-can distinguish these types, so the header decides."""
+"""Maps each container format to the prefixes of the media types that use the format. Files of all media types
+with the same container format have the same first bytes, so the Content-Type header determines the type."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -169,8 +169,8 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""The type of a function that reads a file. The arguments are an offset and a number of bytes. The function
-returns that many bytes from the offset on, or fewer at the end of the file."""
+"""The type of a function that reads a file. A call `read(offset, size)` returns `size` bytes from the offset
+on, or fewer bytes at the end of the file."""
 
 
 def picture_size(read: Read, kind: str) -> tuple[int, int] | None:

@@ -25,23 +25,24 @@ SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
 """The minimum likeness of two texts that count as nearly equal."""
 FEW_WORDS: Final = 24
-"""Texts with fewer words than this are only compared for equality."""
+"""Minimum number of words of a text that is compared for near equality. Shorter texts are only compared for
+equality."""
 MAX_CHARS: Final = 100_000
 """Maximum number of characters of a text that are compared."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""Two headings have enough words in common if at least this many of their five word hashes are equal."""
+"""Minimum number of word hashes (of five) that are equal in two headings with enough words in common."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = lazy_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """Matches a word, or one character in scripts without spaces between words."""
 _DATE: Final = lazy_pattern(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
-"""Matches dates and times in digits. Dates are removed before texts are compared, because the same page made
-on another day has another date."""
+"""Matches dates and times in digits. Dates are removed before texts are compared, because a page that is
+generated again on another day contains another date."""
 _OUTLINE: Final = lazy_pattern(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
-"""Matches the number of a heading. The number is removed, so that an inserted chapter does not change the
-text of later headings."""
+"""Matches the number of a heading. Heading numbers are removed before texts are compared, because an inserted
+chapter changes the numbers of all later headings."""
 _EMPTY: Final = 1 << 64
 
 
@@ -78,7 +79,7 @@ class Placed(NamedTuple):
     copy: str | None = None
     likeness: float | None = None
     kept: bool = True
-    """False if the text is the first of a group that could not be stored because the index is full."""
+    """False if the text began a group, and the group could not be stored because the index is full."""
 
 
 def make_sketch(text: str, head: str = "") -> bytes:

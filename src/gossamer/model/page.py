@@ -34,8 +34,8 @@ class Exchange(msgspec.Struct, frozen=True):
     head: bytes
     """The head of the final response, up to the empty line after the headers."""
     body: bytes
-    """The body, with its transfer coding removed but its content coding kept. If the body of the `Page` was
-    cut, this body is cut at the same position."""
+    """The body after transfer decoding and before content decoding. If the body of the `Page` was cut, the
+    body of the exchange is cut at the same position."""
 
 
 class Spooled(NamedTuple):
@@ -55,13 +55,13 @@ class Page(msgspec.Struct):
     """The requested URL. The target of a redirect is requested separately."""
     status: int
     headers: Headers
-    """Headers in the order received: names in lower case, values as latin-1 text. At most 100 headers and 64
-    KiB."""
+    """Headers in the order received: names in lower case, values as latin-1 text. A page has at most 100
+    headers and 64 KiB of headers."""
     body: bytes
     fetched_at: float
-    """Start of the request, seconds since the epoch."""
+    """The start of the request, in seconds since the epoch."""
     elapsed: float
-    """Seconds from the start to the last byte."""
+    """Seconds from the start of the request to the last byte of the response."""
     wire: int
     """Bytes of the body as received, before content decoding."""
     collector: str = "http"
@@ -70,16 +70,16 @@ class Page(msgspec.Struct):
     address: str | None = None
     """The IP address that sent the response."""
     requests: int = 1
-    """Number of requests sent for this page. The number is 2 if the server closed a reused connection, so
-    that the GET had to be sent again."""
+    """Number of requests sent for this page. A page takes 2 requests if the server closed a reused connection
+    and the GET had to be sent again."""
     lag: float = 0.0
-    """Seconds from the start until the request was sent (name lookup, connection). The host's delay begins
-    when the request is sent."""
+    """Seconds from the start of the fetch until the request was sent, for example for the name lookup and the
+    connection. The host's delay begins when the request is sent."""
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
-    """If the page is a block page, its vendor, kind and signs in one line (`gossamer.blocks`). None for a
-    normal page."""
+    """If the page is a block page, one line with the block's vendor, kind and signs (`gossamer.blocks`). If
+    the page is not a block page, `block` is None."""
     session: str | None = None
     """The session that fetched the page, such as `chrome150/494103`."""
     credits: int | None = None
@@ -87,14 +87,15 @@ class Page(msgspec.Struct):
     proxy: str | None = None
     """The id of the proxy that was used."""
     before: tuple[Page | Failure, ...] = ()
-    """Earlier tries during the same visit. They used other proxies or, for robots.txt, lower rungs."""
+    """The results of earlier tries during the same visit. Earlier tries used other proxies or, for
+    robots.txt, lower rungs."""
     late: str = ""
     """Content for which a browser waited and which did not appear before the timeout, or '' if nothing is
     missing."""
     captured: tuple[Captured, ...] = ()
     """Responses to requests of the page's scripts, if the site's rendering keeps them (`capture`)."""
     screenshot: str | None = None
-    """Path of the screenshot."""
+    """The path of the page's screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
     """Only in a browser with a logged-in account: cookies that other hosts of the page's domain set, as (URL,
     Set-Cookie header)."""
@@ -103,15 +104,15 @@ class Page(msgspec.Struct):
     exchange: Exchange | None = None
     """The request and response as sent over the wire, if the collector keeps them."""
     spooled: Spooled | None = None
-    """The whole body, if it is a file that is not held in memory. In this case, the field `body` contains
-    only the first bytes."""
+    """The whole body, if the body is in a file and not in memory. If `spooled` is set, the field `body`
+    contains only the first bytes."""
     text: str | None = None
     """The page's text, if it was already extracted from the body (for a PDF)."""
     router: bool = False
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
-    """The reason why the page needs a browser. Such a page is empty until its scripts have run. '' if the
-    page needs no browser. None if the need for a browser was not determined."""
+    """The reason why the page needs a browser, or '' if the page needs no browser. A page needs a browser if
+    the page is empty until its scripts have run. If nothing has checked the page, `unrendered` is None."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
@@ -160,7 +161,7 @@ class Failure(msgspec.Struct, frozen=True):
     collector: str = "http"
     status: int | None = None
     sent: bool = True
-    """False if nothing was sent: the request was refused before a connection was made."""
+    """False if the request was refused before a connection was made."""
     lag: float = 0.0
     """See Page."""
     session: str | None = None
@@ -168,11 +169,10 @@ class Failure(msgspec.Struct, frozen=True):
     rung: str = "plain"
     """See Page."""
     credits: int | None = None
-    """The credits that an unlocker charged or, if that is unknown, may have charged."""
+    """The credits that an unlocker charged, or may have charged if the charge is unknown."""
     later: float | None = None
-    """If this field is set, the request was not made, and does not count as a try. The request may be made
-    after this many seconds.
-    """
+    """If `later` is set, the request was not made and does not count as a try. `later` is the number of
+    seconds after which the request may be made."""
     proxy: str | None = None
     """See Page."""
     before: tuple[Page | Failure, ...] = ()
@@ -180,8 +180,8 @@ class Failure(msgspec.Struct, frozen=True):
     noted: bool = False
     """Whether the failed request belongs to a log-in and is already in the attempts log."""
     short: str = ""
-    """The resource that was exhausted in this process (`errors.OWN_LIMITS`), or '' if the request failed for
-    another reason."""
+    """The resource of this process that ran out and made the request fail (`errors.OWN_LIMITS`), or '' if the
+    request failed for another reason."""
     blame: str = ""
-    """Set only for a request through a proxy. The value is `proxy` if the proxy failed, and `path` if either
-    the proxy or the host failed."""
+    """`proxy` if the proxy failed, `path` if either the proxy or the host failed, and '' for all other
+    failures. Only requests through a proxy set `blame`."""

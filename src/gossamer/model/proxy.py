@@ -25,7 +25,7 @@ class Proxy(msgspec.Struct, frozen=True):
 
     scheme: str
     host: str
-    """A host name or an IP address. IPv6 addresses have no brackets."""
+    """A host name or an IP address. An IPv6 address is written without brackets."""
     port: int
     user: str = ""
     password: str = ""
@@ -82,8 +82,8 @@ class Wanted(msgspec.Struct, frozen=True):
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
-    """`request`: a new proxy for each request. `session`: one proxy per registered domain and session.
-    `host`: one proxy per host. '': the crawl's setting."""
+    """How often the proxy changes. `request`: each request uses a new proxy. `session`: each session at a
+    registered domain keeps one proxy. `host`: each host keeps one proxy. '': the crawl's setting applies."""
 
     def suits(self, proxy: Proxy) -> bool:
         """Returns whether a proxy meets the requirements. If a gateway has `{country}` but no list of

@@ -31,17 +31,17 @@ NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
 KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
 MIN_ITEMS = 20
-"""A run is stored only if it has at least this many items. A window of recent pages also needs at least this
-many items before a field's coverage is judged."""
+"""Minimum number of items of a run that is stored as a good run. A window of recent pages also needs at least
+MIN_ITEMS items before a field's coverage is judged."""
 
 
 class Quality(msgspec.Struct):
     """The quality of a site in one crawl or in one window of it. Shares are between 0 and 1."""
 
     pages: int = 0
-    """Pages that the site's functions read."""
+    """Pages that the site's page functions could read."""
     unread: int = 0
-    """Pages that the site's functions could not read, or that lack required content."""
+    """Pages that the site's page functions could not read, and pages that lack required content."""
     items: int = 0
     rejected: int = 0
     """Rejected items."""
@@ -51,14 +51,15 @@ class Quality(msgspec.Struct):
     """Items that were held back because they lack usual values, and that were rejected at the end of the run
     (`model.absence`)."""
     quality: float = 1.0
-    """Share of pages that could be read, times share of valid items."""
+    """The product of two shares: the share of pages that could be read, and the share of items that are
+    valid."""
     coverage: dict[str, float] = {}
-    """Share of items that have a value in a field. The keys are `KIND.FIELD`. Rejected items are included.
-    The share is NaN if there are fewer than `least` items."""
+    """Maps each `KIND.FIELD` to the share of items that have a value in the field. Rejected items count, too.
+    If a kind has fewer than `least` items (`of_counts`), the share is NaN."""
     drift: dict[str, float] = {}
-    """Maps each measure that fell to the difference from its median in the last good runs. The keys are
-    `KIND.FIELD` for a field's coverage, `quality`, and `yield` for the items per page. For `yield`, the fall
-    is relative to the median."""
+    """Maps each measure that fell below its median in the last good runs to the size of the fall. The
+    measures are `KIND.FIELD` for the coverage of a field, `yield` for the number of items per page, and
+    `quality`. The fall of `yield` is given as a share of the median."""
 
     @property
     def per_page(self) -> float:

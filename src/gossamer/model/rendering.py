@@ -39,7 +39,7 @@ def read_actions(values: Any) -> tuple[Step, ...]:
     (<step fill #user>, <step click button>, <step pause 0.5>, <step scroll >)
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-        raise ValueError('steps are a list, such as [{"fill": "#q", "with": "tea"}, {"press": "Enter"}]')
+        raise ValueError('steps must be a list, such as [{"fill": "#q", "with": "tea"}, {"press": "Enter"}]')
     found = tuple(_step(one) for one in values)
     if len(found) > MAX_STEPS:
         raise ValueError(f"there are more than {MAX_STEPS} steps")
@@ -60,11 +60,11 @@ def _step(value: Any) -> Step:
         raise ValueError(f'{act} has {"a" if act in _TEXTS else "no"} text in "with"')
     if act == "scroll":
         if what is not True:
-            raise ValueError("scroll is to the end: write True")
+            raise ValueError("scroll must be True, and scrolls to the end")
         return Step(act)
     if act == "pause":
         if isinstance(what, bool) or not isinstance(what, int | float) or not 0 <= what <= MAX_PAUSE_S:
-            raise ValueError(f"pause has seconds, at most {MAX_PAUSE_S:g}")
+            raise ValueError(f"pause must be a number of seconds, at most {MAX_PAUSE_S:g}")
         return Step(act, f"{what:g}")
     if not isinstance(what, str) or not what.strip():
         raise ValueError(
@@ -111,7 +111,7 @@ ADS = (
     "mc.yandex.ru",
     "zedo.com",
 )
-"""The hosts that the word `ads` blocks: gossamer's own list of large advertising and analytics hosts."""
+"""Large advertising and analytics hosts, which the word `ads` in a rendering blocks."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
@@ -149,7 +149,7 @@ def read_rendering(value: Said) -> Render:
     """
     given = {"wait": value} if isinstance(value, str) else dict(value or {})
     if unknown := set(given) - set(Render._fields):
-        raise ValueError(f"there is no {unknown.pop()!r}; it knows {', '.join(Render._fields)}")
+        raise ValueError(f"unknown key {unknown.pop()!r}; the keys are {', '.join(Render._fields)}")
     return Render(**{name: _READERS[name](name, one) for name, one in given.items()})
 
 
@@ -161,7 +161,7 @@ def _flag(name: str, value: Any) -> bool:
 
 def _wait(_: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ValueError("wait is load, idle or a CSS selector")
+        raise ValueError("wait must be load, idle or a CSS selector")
     return value.strip()
 
 
@@ -176,7 +176,7 @@ def _line(name: str, value: Any) -> str:
 def _load(_: str, value: Any) -> tuple[str, ...]:
     found = _several(value)
     if strange := [one for one in found if one not in HEAVY]:
-        raise ValueError(f"load has some of {', '.join(HEAVY)}, not {strange[0]!r}")
+        raise ValueError(f"load may contain {', '.join(HEAVY)}, not {strange[0]!r}")
     return found
 
 
@@ -185,7 +185,7 @@ def _block(_: str, value: Any) -> tuple[str, ...]:
     for one in _several(value):
         host = str(one).lower().removeprefix("*.")
         if one != "ads" and not _HOST.fullmatch(host):
-            raise ValueError(f"block has `ads` and hosts such as ads.example.com, not {one!r}")
+            raise ValueError(f"block may contain `ads` and hosts such as ads.example.com, not {one!r}")
         out += ADS if one == "ads" else (host,)
     return tuple(dict.fromkeys(out))
 
@@ -196,7 +196,7 @@ def _capture(_: str, value: Any) -> tuple[Searcher, ...]:
     try:
         return tuple(compile_(one) for one in _several(value))
     except (re.error, TypeError) as error:
-        raise ValueError(f"capture has patterns of URLs, or is True for all: {error}") from None
+        raise ValueError(f"capture must be a list of URL patterns, or True for all: {error}") from None
 
 
 def _several(value: Any) -> tuple[Any, ...]:

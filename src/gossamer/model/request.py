@@ -18,8 +18,8 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""The value of `use` in a request for a file. The file is stored unchanged. Other names that begin with `@`
-mark requests for something other than a page, for example a sitemap."""
+"""The value of `use` in a request for a file that is stored unchanged. Other values of `use` that begin with
+`@` also mark requests for something other than a page, for example a sitemap."""
 MAX_KEY_CHARS = 500
 """Maximum length of a request's `key`. Keys that gossamer makes begin with `@`."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,20 +30,19 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The stored data of a URL's last visit. A later pass uses this data when it revisits the URL."""
 
     status: int = 0
-    """The HTTP status. 0: there was no response, or no request was made."""
+    """The HTTP status of the last visit, or 0 if the visit received no response or made no request."""
     etag: str = ""
     modified: str = ""
     """The Last-Modified header as it was sent."""
     body: str = ""
     """The XXH3-64 hash of the body, in hex."""
     said: str = ""
-    """The XXH3-64 hash of the page's content, in hex. The hash covers only the content that the page record
-    describes."""
+    """The XXH3-64 hash of the content that the page record describes, in hex."""
     error: str = ""
     end: str = ""
     """The URL to which the page redirected."""
     by: str = ""
-    """A hash of the versions of the site files that read the page, or '' if there were none."""
+    """A hash of the versions of the site files that read the page, or '' if no site file read the page."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     url: str
     depth: int = 0
     priority: int = 0
-    """Higher values are claimed first."""
+    """Requests with a higher priority are claimed first."""
     referrer: str | None = None
     hops: tuple[str, ...] = ()
     """The earlier URLs of the redirect chain, beginning with the first requested URL."""
@@ -62,13 +61,14 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     headers: dict[str, str] | None = None
     body: str | None = None
     use: str | None = None
-    """Name of the page function that parses the page. None: the first function whose pattern matches."""
+    """Name of the page function that parses the page. If `use` is None, the first function whose pattern
+    matches the URL parses the page."""
     carry: Any = None
     """A JSON value that is passed to the page function, at most 4 KiB."""
     id: str | None = None
     country: str | None = None
     region: str | None = None
-    """The region whose workers make the request."""
+    """Only workers of this region make the request. None: any worker."""
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
@@ -80,7 +80,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A key that identifies the request on its host. Without a key, the method, the URL and the body identify
     the request. If several requests have the same key, only one of them is made."""
     temporary: bool | None = None
-    """True if one of the redirects that led here was temporary (302, 303 or 307). The field is set only for a
+    """Whether one of the redirects in `hops` was temporary (302, 303 or 307). `temporary` is set only for a
     request with a `key`."""
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 BOUNDS_S = (0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 90, 180)
-"""Upper bounds of the intervals in seconds. The last interval has no upper bound."""
+"""The upper bounds of the intervals into which response times are counted, in seconds. Response times above
+the last bound are counted in one further interval."""
 
 
 def quantile(share: float, counts: Sequence[int]) -> float | None:

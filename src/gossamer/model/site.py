@@ -82,7 +82,8 @@ class Function(NamedTuple):
     call: Callable[[Any], Any]
     item: type | None = None
     statuses: frozenset[int] = frozenset()
-    """The error statuses (4xx) of the pages that the function reads. Empty: pages without an error status."""
+    """The error statuses (4xx) of the pages that the function reads. If `statuses` is empty, the function
+    reads only pages without an error status."""
 
     def reads(self, status: int) -> bool:
         """Returns whether the function reads pages with this status."""
@@ -201,7 +202,7 @@ class Site:
         self.seeds: tuple[str, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)
         if self._seeds_of is not None and not own:
-            raise ConfigError(f"site {name}: seeds is a function of the arguments: name hosts=[...], too")
+            raise ConfigError(f"site {name}: seeds is a function of the arguments: also name hosts=[...]")
         self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
         self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
@@ -230,7 +231,7 @@ class Site:
         self.retries: tuple[float, ...] | None = read("retries", _retries, retries)
         self.robots: bool = read("robots", value_parsers.flag, robots)
         self.own_sinks: Mapping[str, Any] = MappingProxyType({})
-        """The sinks that are classes or objects, by the placeholder URL that `sinks` contains."""
+        """Maps the placeholder URLs in `sinks` to the classes or objects that are the sinks."""
         self.sinks: tuple[str, ...] = read("sinks", self._sinks, sinks)
         self.steps: tuple[Callable[..., Any], ...] = read("steps", _steps, steps)
         self.gates: tuple[str, ...] = read("gates", _several, gates)
@@ -266,7 +267,7 @@ class Site:
                 continue
             if not callable(getattr(one, "write", None)):
                 raise TypeError(
-                    f"a sink is an output as of -o, or has a method write(rows), and {one!r} is none"
+                    f"a sink must be an output like those of -o, or have a method write(rows), and {one!r} is neither"
                 )
             name = one.__name__ if inspect.isclass(one) else type(one).__name__
             url = f"site://{self.name}/{name}"
@@ -280,7 +281,7 @@ class Site:
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
             raise AttributeError(
-                f"site {self.name} is frozen once its file is loaded: page functions keep nothing"
+                f"site {self.name} is frozen once its file is loaded: page functions must not change it"
             )
         super().__setattr__(name, value)
 
@@ -337,7 +338,7 @@ class Site:
                 raise ConfigError(f"site {self.name}: two page functions are named {known}")
             if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
                 raise ConfigError(
-                    f"site {self.name}: {known} reads a page that is here already: write def, not async def"
+                    f"site {self.name}: {known} reads a page that is already loaded: write def, not async def"
                 )
             if not _takes_a_page(call):
                 raise ConfigError(
@@ -352,7 +353,7 @@ class Site:
         """Registers the function that is called for pages that demand a captcha or another proof. The
         function returns headers for another try, or None."""
         if self.solver is not None:
-            raise ConfigError(f"site {self.name}: two functions are its captcha")
+            raise ConfigError(f"site {self.name}: it has two functions with @site.captcha")
         self.solver = call
         return call
 
@@ -437,7 +438,7 @@ def _several(values: Any) -> tuple[str, ...]:
     found = (values,) if isinstance(values, str) else tuple(values or ())
     for one in found:
         if not isinstance(one, str):
-            raise TypeError(f"it is a list of texts, and {one!r} is none")
+            raise TypeError(f"it must be a list of texts, and {one!r} is not a text")
     return found
 
 
@@ -536,7 +537,7 @@ def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
     if host_rate is None:
         return pace
     if pace is not None and pace.delay is not None:
-        raise ValueError("pace= sets the delay, too: give one of them")
+        raise ValueError("pace= also sets the delay: give only one of them")
     return Pace(1 / value_parsers.host_rate(host_rate), None if pace is None else pace.per_host)
 
 
@@ -546,11 +547,11 @@ def _collector(given: Any) -> Callable[[Any], Any] | None:
         return None
     call = getattr(given, "collect", given)
     if inspect.isclass(given) or not callable(call):
-        raise TypeError("it is a function of the request, or an object with a method collect(request)")
+        raise TypeError("it must be a function of the request, or an object with a method collect(request)")
     try:
         inspect.signature(call).bind(None)
     except TypeError:
-        raise TypeError("it is called with the request alone: write collect(request)") from None
+        raise TypeError("it is called with only the request: write collect(request)") from None
     return call  # type: ignore[no-any-return]
 
 
@@ -558,12 +559,12 @@ def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
     given = (steps,) if callable(steps) or isinstance(steps, str) else tuple(steps)
     found = tuple(plugins.load("gossamer.steps", step) if isinstance(step, str) else step for step in given)
     if odd := [step for step in found if not callable(step)]:
-        raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
+        raise TypeError(f"a step must be a function of the item and the page, and {odd[0]!r} is not")
     for step in found:
         call = step.__call__ if inspect.isclass(step) else step
         if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(step).__call__):
             raise TypeError(
-                f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def"
+                f"a step is not awaited: write {getattr(step, '__name__', step)} with def, not async def"
             )
         if inspect.isclass(step):
             _takes_nothing(step)
@@ -586,13 +587,13 @@ def _takes_nothing(step: type) -> None:
 
 def _retries(retries: Any) -> tuple[float, ...] | None:
     if isinstance(retries, int | float):
-        raise ValueError("it is the wait before each retry, such as ['1m', '5m'], or 'none'")
+        raise ValueError("write the wait before each retry, such as ['1m', '5m'], or 'none'")
     return None if retries is None else value_parsers.retries(retries)
 
 
 def _session(session: Any) -> Login | None:
     if session is not None and not isinstance(session, Login):
-        raise TypeError("it is a Login: from gossamer import Login")
+        raise TypeError("it must be a Login: from gossamer import Login")
     return session
 
 

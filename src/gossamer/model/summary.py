@@ -9,7 +9,7 @@ import msgspec
 from gossamer.model.quality import Quality
 
 OTHER_HOSTS = "*"
-"""In counts by host, the key of the sum over all hosts that have no key of their own."""
+"""In a mapping from hosts to counts, the key of the sum over all hosts without an own key."""
 STATES = (
     "running",
     "paused",
@@ -41,7 +41,7 @@ class Summary(msgspec.Struct):
     succeeded: int
     """Pages with status 2xx or 304."""
     failed: int
-    """URLs that failed permanently and were then dropped or canceled, so they are not dead letters."""
+    """URLs that failed permanently and are not dead letters, because they were dropped or canceled."""
     skipped: dict[str, int]
     retried: int
     dead: int
@@ -54,37 +54,37 @@ class Summary(msgspec.Struct):
     errors: dict[str, int]
     outputs: list[str]
     new: int = 0
-    """Items that the output's database did not contain before the run. If no database keeps the items, this
-    is the number of pages that no earlier pass visited (docs/absence.md)."""
+    """Items that the output's database did not contain before the run. Without a database that keeps the
+    items, `new` is the number of pages that no earlier pass visited (docs/absence.md)."""
     changed: int = 0
-    """Items whose content changed. If no database keeps the items, this is the number of changed pages of a
-    `--refresh`."""
+    """Items whose content changed. Without a database that keeps the items, `changed` is the number of
+    changed pages of a `--refresh`."""
     unchanged: int = 0
-    """Items with equal content, and unchanged pages of a `--refresh`. No rows were written for these items
-    and pages."""
+    """Items whose content equals the stored content, and unchanged pages of a `--refresh`. Unchanged items
+    and pages cause no new rows."""
     gone: int = 0
-    """Items marked as gone. If no database keeps the items, this is the number of known pages that now return
-    404 or 410."""
+    """Items marked as gone. Without a database that keeps the items, `gone` is the number of known pages that
+    now return 404 or 410."""
     refused: int = 0
-    """Rows that a store refused (refused.jsonl in the crawl's folder)."""
+    """Rows that an output refused. The file refused.jsonl in the crawl's folder contains the refused rows."""
     files: int = 0
     """Files of items that were stored."""
     rejected: int = 0
     """Items that were rejected because of an error."""
     dropped: int = 0
-    """Items that steps dropped."""
+    """Items that a pipeline step dropped."""
     refused_kinds: list[str] = []
-    """Kinds for which a store refused every row of the run."""
+    """Kinds of rows for which an output refused every row of the run."""
     duplicates: dict[str, int] = {}
-    """Pages that equal another page (`exact`) or nearly equal one (`near`). `unkept`: pages that are the
-    first of a group, if the full index could not store the group."""
+    """Numbers of duplicate pages. `exact`: pages that equal an earlier page. `near`: pages that nearly equal
+    an earlier page. `unkept`: pages that began a group that the full index could not store."""
     counters: dict[str, int] = {}
     """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
     unfollowed_routes: dict[str, int] = {}
-    """Links to routes in fragments (`#/guide`) that were not followed. The keys are the hosts of the pages
-    that contain the links. These links are not counted in `found`."""
+    """Links to routes in fragments (`#/guide`) that were not followed, by the host of the page that contains
+    the link. Links to routes do not count in `found`."""
     unrendered: dict[str, int] = {}
     """Pages that look empty without JavaScript and were fetched without a browser, by host. `*`: other hosts.
     """

@@ -34,8 +34,8 @@ class ClaimEnd(StrEnum):
 
 REDIRECTED, AGAIN, CLIMBED, LOGIN = "redirected", "again", "climbed", "login"
 """Outcomes of requests in the attempts log in addition to those of `ClaimEnd`. `redirected`: the claim is
-DONE, and the redirect target is a separate URL. `again`, `climbed`, `login`: requests that do not end the
-claim."""
+DONE, and the redirect target is a separate URL. `again`, `climbed` and `login` are the outcomes of requests
+that do not end the claim."""
 
 
 class HostHealth(StrEnum):
@@ -47,9 +47,10 @@ class HostHealth(StrEnum):
     BLOCKED = "b"
     FAULT = "f"
     REPEATED_FAULT = "e"
-    """A fault during a visit of a URL that had failed before. The fault is not counted again."""
+    """A fault during a visit of a URL that had failed before. A repeated fault does not increase the host's
+    fault count."""
     LAST_FAULT = "d"
-    """A fault that may make the crawl give up the host."""
+    """A fault after which the crawl may give up the host."""
 
 
 SKIPS = (
@@ -112,7 +113,8 @@ class Retry(msgspec.Struct, frozen=True):
     reason: str
     detail: str = ""
     after: float = 0.0
-    """The wait in seconds that the server requested (Retry-After). The wait applies to the whole host."""
+    """The wait in seconds that the server requested (Retry-After). The wait applies to all URLs of the
+    host."""
     end: ClassVar[ClaimEnd] = ClaimEnd.RETRY
 
 

@@ -23,36 +23,37 @@ class Claim(msgspec.Struct):
     host: str
     request: Request
     kind: str = "page"
-    """`page`: visit the URL. `robots`: fetch the origin's robots.txt. `gate`: only check the URL against
-    robots.txt. The gate claims of a host form a batch, and at most one URL of the batch is also visited."""
+    """The task. `page` visits the URL. `robots` fetches the origin's robots.txt. `gate` only checks the URL
+    against robots.txt. The gate claims of a host form a batch, and at most one URL of the batch is also
+    visited."""
     attempt: int = 0
     """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
-    """The version of the origin's robots rules. 0: not requested yet. Negative: no page may be fetched, for
-    the reason in `politeness.robots_access.CLOSED`. For a robots claim: the number of failed tries to fetch
-    robots.txt."""
+    """The version of the origin's robots rules. 0: robots.txt has not been requested yet. A negative number
+    means that no page may be fetched, for the reason in `politeness.robots_access.CLOSED`. In a robots claim,
+    `robots` is the number of failed tries to fetch robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
-    """Seconds between the starts of two requests to the host. The value is from the time of the claim."""
+    """Seconds between the starts of two requests to the host, as of the time of the claim."""
     floor: float = 0.0
     """The minimum delay of the host, regardless of its pace: its Crawl-delay or 1 / Request-rate, in
     seconds."""
     rate: float | None = None
     """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
-    """Number of domains in good standing that link to a discovered host. The number is 0 for the host of a
-    seed."""
+    """Number of domains in good standing that link to a discovered host. The host of a seed has 0
+    vouchers."""
     again: bool = False
-    """Whether the page was visited before and is only read again, because a shorter path to it was found
-    (`worker.min_depth`).
-    """
+    """Whether the page was visited before and is only read again, because a shorter path to the page was
+    found (`worker.min_depth`)."""
     trouble: str = ""
-    """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
+    """The state of the host's circuit breaker, or '' if the host is healthy
+    (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
     """An error message if this version cannot make the request, because a newer version of gossamer wrote the
-    request. Such a claim is requeued, and this worker stops working on the crawl."""
+    request. If `strange` is set, the worker requeues the claim and stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -81,14 +82,14 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
     text: str | msgspec.UnsetType = msgspec.UNSET
     out_links: list[str] | msgspec.UnsetType = msgspec.UNSET
     id: str | msgspec.UnsetType = msgspec.UNSET
-    """The id of the record's request. The field is absent if the request has no id."""
+    """The id of the record's request. If the request has no id, `id` is absent."""
     added_at: str | msgspec.UnsetType = msgspec.UNSET
-    """The time when the record's request was added, RFC 3339. The field is absent if the time is not
-    known."""
+    """The time when the record's request was added, RFC 3339. If the time is unknown, `added_at` is
+    absent."""
 
 
 ASIDE = "!aside"
-"""The kind of rejected rows: items with an error."""
+"""The kind of the rows that contain rejected items."""
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -121,7 +122,7 @@ class Raw(msgspec.Struct):
     asked: RequestContext
     address: str | None = None
     cut: bool = False
-    """Whether the body was longer than the part that is kept."""
+    """Whether the body was cut, so that only its first part is kept."""
     packed: Any = None
     """The row, already encoded by an output (`interfaces.Packs`)."""
 
@@ -143,7 +144,8 @@ class Edge(msgspec.Struct):
 
 
 LINK, LINKS = "page_link", "@link"
-"""The kinds of link rows. Tables use `page_link`. Files that contain only links use `@link`."""
+"""The kinds of link rows. A table of links has the kind `page_link`, and a file that contains only links has
+the kind `@link`."""
 
 
 class Row(msgspec.Struct):
@@ -154,20 +156,20 @@ class Row(msgspec.Struct):
     key: str
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
-    """The run that saw the item. The field is set only if the item's site declares that each run sees all
-    items (`complete=True`)."""
+    """The run that saw the item. `run` is set only if the item's site declares that each run sees all items
+    (`complete=True`)."""
     sketch: Sketch | None = None
-    """The sketch of the row's content, if near-duplicates are marked."""
+    """The sketch of the row's content, if the crawl marks near-duplicates."""
     once: bool = False
     """If True, the row is stored only if it is the first row in its group of equal and nearly equal rows."""
     lacks: tuple[str, ...] = ()
-    """Fields that have no value, although nearly all items of the last good runs have one. If a row has such
-    fields, databases that keep items receive the row only at the end of the run (`model.absence`)."""
+    """Fields without a value for which nearly all items of the last good runs have a value. Databases that
+    keep items receive a row with missing fields only at the end of the run (`model.absence`)."""
     needs: dict[str, Any] | None = None
-    """Set only in a page record. Contains the fields of the request other than URL, depth and referrer
-    (`KnownLine.needs`)."""
+    """The fields of the request except URL, depth and referrer (`KnownLine.needs`). Only the row of a page
+    record sets `needs`."""
     page: Page | None = None
-    """The page itself, if a receiver in the same process wants it. Never stored."""
+    """The page of the row, if a receiver in the same process needs the page. Never stored."""
 
 
 RAW = "@raw"
@@ -187,8 +189,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     collector: str
     status: int | None
     outcome: str
-    """The word of a `ClaimEnd`. If the request does not end its claim, this is another outcome
-    (`model.verdict`)."""
+    """The `word` of the `ClaimEnd` with which the request ended its claim. If the request did not end its
+    claim, `outcome` is one of the other outcomes in `model.verdict`."""
     seconds: float
     bytes_wire: int
     bytes_decoded: int
@@ -207,8 +209,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     added_at: str | None = None
     """The time when the request was added, RFC 3339."""
     location: str | None = None
-    """The URL that a redirect leads to. None if the response is not a redirect, or if the redirect does not
-    lead to an http(s) URL."""
+    """The target URL of a redirect. If the response is not a redirect, or redirects to a URL that is not
+    http(s), `location` is None."""
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
@@ -218,23 +220,23 @@ class KnownLine(msgspec.Struct, omit_defaults=True):
     url: str
     """The URL that was requested first, before any redirect."""
     at: int
-    """Seconds since the epoch."""
+    """The time of the visit, in seconds since the epoch."""
     known: KnownPage
     depth: int = 0
     referrer: str | None = None
     needs: dict[str, Any] = {}
-    """The fields of the request other than URL, depth and referrer."""
+    """The fields of the request except URL, depth and referrer."""
     links: list[int] = []
-    """The fingerprints of the crawl's URLs to which the page links. The list is set only if pages are
-    weighted by their inlinks, and only on the page's first visit."""
+    """The fingerprints of the crawl's URLs to which the page links. Only the first visit of a page stores
+    `links`, and only if pages are weighted by their inlinks."""
 
 
 Group = tuple[int, str, int, str, str, str]
-"""Identifies a group of links to one host: bucket, host, level (priority), lane, flags (`add.lua`), and
-voucher (a registered domain or '')."""
+"""Identifies a group of links to one host by bucket, host, priority, lane, flags (`add.lua`) and voucher. The
+voucher is a hash of a registered domain, or ''."""
 Adds = dict[Group, list[Any]]
-"""For each group, its links as a flat list `hi, lo, entry, hi, lo, entry, ...`. `hi` and `lo` are the halves
-of the URL's fingerprint, and `entry` comes from `request.make_entry`."""
+"""Maps each group to its links, which form a flat list `hi, lo, entry, hi, lo, entry, ...`. In the list, `hi`
+and `lo` are the halves of a URL's fingerprint, and `entry` is made by `request.make_entry`."""
 
 
 class Claimed(msgspec.Struct):
@@ -247,7 +249,8 @@ class Claimed(msgspec.Struct):
     claims: list[Claim]
     bucket: int = 0
     sure: bool = True
-    """False if no replica of the store has confirmed the claims. Such claims must not be visited."""
+    """False if no replica of the store has confirmed the claims. The worker must not visit unconfirmed
+    claims."""
     rank: int = 0
     """The rank of the next host (`host_order.lua`): a higher rank means a more urgent URL."""
 
@@ -285,7 +288,7 @@ class Settle(msgspec.Struct):
     token: int
     end: ClaimEnd | None
     since: int = -1
-    """Time since the request began. -1: no request was made."""
+    """Milliseconds since the request began, or -1 if no request was made."""
     delay: int = 0
     pace: str = ""
     host_wait: int = 0
@@ -293,11 +296,12 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: HostHealth = HostHealth.UNKNOWN
-    """The health of the host, as the visit shows it (`politeness.breaker`)."""
+    """The health of the host according to the visit (`politeness.breaker`)."""
     final: bool = False
     """Whether the visit failed because a DNS server reported that the host name does not exist."""
     mark: int | None = None
-    """The fingerprint of the URL, if depths are stored. `depth` is the depth at which the URL was visited."""
+    """The fingerprint of the URL, if the crawl stores depths. The field `depth` contains the depth at which
+    the URL was visited."""
     depth: int = 0
 
 
@@ -332,7 +336,8 @@ class Visit(msgspec.Struct):
     counts: dict[str, int] = {}
     """Changes to the crawl's counts."""
     is_page: bool = False
-    """Whether the visit fetched a page of the crawl. False, for example, for a sitemap or a redirect."""
+    """Whether the visit counts as a page of the crawl. Visits of sitemaps and redirects, for example, do not
+    count."""
     is_read: bool = False
     """Whether the links of the response were extracted."""
     error: str = ""
@@ -345,13 +350,13 @@ class Visit(msgspec.Struct):
     elapsed: float = 0.0
     """Seconds from the start of the request to the last byte of the response."""
     gone: str = ""
-    """The time (RFC 3339) at which the page turned out to be gone (404, 410). If this time is set, the items
-    of the page are marked as deleted."""
+    """The time (RFC 3339) at which the server reported that the page is gone (404 or 410), or ''. If `gone`
+    is set, the items of the page are marked as deleted."""
     later: Callable[[Visit], None] | None = None
-    """A function that is called after the visit's copies of other items have been removed. The function adds
-    the files of the remaining items."""
+    """A function that adds the files of the visit's items. The function is called after the visit's duplicate
+    items have been removed."""
     stop: str = ""
-    """The reason why the visit stops the crawl, or '' if it does not."""
+    """The reason why the visit stops the crawl, or '' if the visit does not stop the crawl."""
 
     def ends(self, now: float) -> Settle:
         """Returns the settle record of this visit. Sets the record's `since` to the time between the start of

@@ -24,7 +24,7 @@ from gossamer.observability.snapshot import Snapshot
 
 Labels = tuple[tuple[str, str], ...]
 MIN_REQUESTS = 20
-"""A share is only calculated from at least this many requests."""
+"""Minimum number of requests from which a share is calculated."""
 DEAD_SHARE = 0.02
 
 
@@ -71,18 +71,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     text: str
-    """The message of an alert. `{value}` is replaced by the value of the reading, and the name of a label in
-    braces by the value of the label."""
+    """The message of an alert, with placeholders in braces. `{value}` is replaced by the value of the
+    reading, and `{NAME}` is replaced by the value of the label NAME."""
     expr: str
-    """The equivalent rule in PromQL. `{fire}` and `{window}` are replaced by the values of the rule."""
+    """The alert rule in PromQL. The placeholders `{fire}` and `{window}` are replaced by the values of the
+    rule."""
     read: Callable[[SnapshotHistory, float], Iterator[tuple[Labels, float]]]
-    """Called with the history and the window in seconds. Yields the labels and the value of each reading."""
+    """A function that yields the labels and the value of each reading. The arguments of the function are the
+    history of snapshots and the window in seconds."""
     fire: float = 0.0
     clear: float = 0.0
     for_s: float = 0.0
     window_s: float = 900.0
     severity: str = "warn"
-    """How urgent the alert is. `page`: somebody must act now. `warn`: somebody must act within the day."""
+    """The severity of the alert. An alert with the severity `page` requires immediate action. An alert with
+    the severity `warn` requires action within the day."""
     enabled: bool = True
 
 
@@ -393,7 +396,8 @@ class AlertSettings(NamedTuple):
     repeat: float = 4 * 3600.0
     max_per_day: int = 50
     quiet_hours: tuple[int, int] | None = None
-    """The period in which only `page` alerts are sent: its first and last minute, counted from midnight."""
+    """The daily period in which only alerts of the severity `page` are sent. The two numbers are the begin
+    and the end of the period, in minutes since midnight."""
     zone: str = "UTC"
 
     @property

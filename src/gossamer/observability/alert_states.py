@@ -13,7 +13,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 STALE_S = 86_400.0
-"""How many seconds a resolved alert is remembered."""
+"""Seconds for which a resolved alert is remembered."""
 
 
 class Alert(msgspec.Struct, kw_only=True):
@@ -24,19 +24,19 @@ class Alert(msgspec.Struct, kw_only=True):
     labels: Labels
     severity: str
     state: str
-    """The state: `pending`, `firing` or `resolved`. `pending` means that the reading is bad, but not for long
-    enough to fire."""
+    """The state of the alert: `pending`, `firing` or `resolved`. An alert is `pending` until its reading has
+    been bad for long enough to fire."""
     since: float
-    """The time when the reading became bad. If the alert is resolved, this is the time when the reading
-    became good again."""
+    """The time when the reading became bad. In a resolved alert, `since` is the time when the alert was
+    resolved."""
     value: float
     text: str
     unsent: list[str] = []
-    """The receivers that have not been notified of this state yet."""
+    """The receivers that have not been notified of the alert's state yet."""
     knows: list[str] = []
     """The receivers that were notified when the alert fired."""
     sent: float = 0.0
-    """The time of the last notification."""
+    """The time of the alert's last notification."""
 
     @property
     def key(self) -> str:

@@ -35,13 +35,15 @@ class Current(msgspec.Struct, frozen=True):
     last_page_age: float | None
     """Seconds since the last page, or None before the first page."""
     response: ResponseTimes | None
-    """The response times, or None before the first request."""
+    """The response times of the crawl's requests, or None before the first request."""
     idle: Idle | None
-    """The reason why the crawl gets no pages. The reason is determined if the crawl is not in the state
-    `running`, or got no page in the last QUIET_S seconds. None if the crawl gets pages or has ended."""
+    """The reason why a crawl under way gets no pages. The reason is determined if the crawl's state is not
+    `running`, or if the crawl got no page in the last QUIET_S seconds. If the crawl gets pages or has ended,
+    `idle` is None."""
     lanes: Sequence[LaneRate] = ()
-    """Pages per second for each group of workers with the same lanes and region. The field is set only for a
-    running crawl of a fleet. Workers that serve only the lane `http` and have no region are left out."""
+    """Pages per second for each group of workers with the same lanes and region. `lanes` is empty unless the
+    crawl is a running crawl of a fleet. Workers without a region are left out if they serve only the lane
+    `http`."""
 
     def plain(self) -> dict[str, Any]:
         """Returns the values as `status --json` prints them."""

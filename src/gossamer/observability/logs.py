@@ -52,8 +52,9 @@ EVENTS: Final[dict[str, int]] = {
     "message": logging.INFO,
     "repeated": logging.INFO,
 }
-"""All events with their levels. Lower packages log through `logging` and name the event by `extra={"event":
-...}`. `message` is any other line. `repeated` contains the count of equal lines."""
+"""Maps the names of all events to their log levels. Packages below `observability` log through `logging`, and
+set the event with `extra={"event": ...}`. A line without an event becomes the event `message`. The event
+`repeated` contains the count of equal lines."""
 FIELDS: Final = (
     *(
         "ts",
@@ -71,11 +72,12 @@ FIELDS: Final = (
     ),
     *("outcome", "ms", "bytes", "block", "error", "text", "logger"),
 )
-"""The fields of a line, in this order. Other fields of an event come after them."""
+"""The fields of a log line, in the order in which they are written. The other fields of an event are written
+after the fields in FIELDS."""
 MAX_TEXT: Final = 2048
 BURST, WINDOW_S, MAX_KEYS = 20, 60.0, 1000
-"""BURST is the number of equal lines that are written within WINDOW_S seconds. MAX_KEYS is the maximum number
-of different lines that are remembered."""
+"""BURST is the maximum number of equal lines that are written within WINDOW_S seconds. MAX_KEYS is the
+maximum number of different log lines that are remembered."""
 _ORDER = {name: place for place, name in enumerate(FIELDS)}
 # control characters, line and paragraph separators, marks that change the direction of text, lone surrogates
 _UNSAFE = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
@@ -83,7 +85,7 @@ _BARE = lazy_pattern(r"[^\s\"'=]+")
 _NUMBER = lazy_pattern(r"\d+")
 _PREFIX = "gossamer: "
 _SAME = ("crawl", "host", "error", "outcome", "worker", "state")
-"""Two lines of the same event count as equal if these fields are the same."""
+"""The fields that are compared to find equal lines of the same event."""
 
 _events = logging.getLogger("gossamer.events")
 _events.disabled = True

@@ -24,8 +24,8 @@ MAX_FIELDS = 200
 MAX_WORKERS = 500
 
 Sample = tuple[str, tuple[str, ...], float]
-"""A sample: the ending of its name (usually '', for example `_bucket`), the values of its labels, and its
-value."""
+"""A sample of a metric. The tuple contains the suffix of the sample's name (for example `_bucket`, usually
+''), the values of the labels, and the value of the sample."""
 
 
 class Metric(NamedTuple):

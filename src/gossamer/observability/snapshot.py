@@ -26,11 +26,12 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CRAWLS = 50
-"""Maximum number of crawls in a snapshot. Crawls under way come first, then those that ended last."""
+"""Maximum number of crawls in a snapshot. Crawls under way come first. The crawls that ended last come
+next."""
 KEPT_ENDED_S = 86_400.0
-"""How many seconds an ended crawl stays in the snapshot."""
+"""Seconds for which an ended crawl stays in the snapshot."""
 ENDED_CACHE_S = 60.0
-"""How many seconds the counts of an ended crawl are cached."""
+"""Seconds for which the counts of an ended crawl are cached."""
 
 
 class LaneNow(msgspec.Struct):
@@ -41,9 +42,9 @@ class LaneNow(msgspec.Struct):
     ready: int = 0
     """Number of hosts to which a request may start now."""
     waiting: int = 0
-    """Number of hosts to which a request may start only later."""
+    """Number of hosts to which no request may start yet."""
     oldest: float = 0.0
-    """How many seconds the oldest ready host has been waiting for a worker."""
+    """Seconds for which the oldest ready host has been waiting for a worker."""
 
 
 class CrawlNow(msgspec.Struct):
@@ -55,14 +56,14 @@ class CrawlNow(msgspec.Struct):
     fleet: bool
     started_at: float
     counts: dict[str, int]
-    """The crawl's counts, summed over its buckets (`store.keys`)."""
+    """The counts of the crawl, summed over the crawl's buckets (`store.keys`)."""
     in_flight: int
     recent: RecentRates
     sites: dict[str, Quality]
     lanes: list[LaneNow] = []
-    """The waiting hosts of the crawl by lane and region. The list is empty if the crawl is not under way."""
+    """The waiting hosts of the crawl by lane and region. If the crawl is not under way, `lanes` is empty."""
     freshness: Freshness | None = None
-    """How fresh the crawl's copies of pages are, if it visits pages again."""
+    """The freshness of the crawl's copies of pages, if the crawl visits pages again."""
 
     def count(self, name: str) -> int:
         """Returns one count, or 0 if it is missing."""
@@ -116,14 +117,15 @@ class Snapshot(msgspec.Struct):
     credits: dict[str, int]
     """Credits of each unlocker that were spent or reserved today (UTC)."""
     credits_daily: int | None = None
-    """The maximum number of credits per day, or None if this process does not have that setting."""
+    """The maximum number of credits per day, or None if this process has no setting for the maximum."""
     levels: list[ProcessLevel] = []
-    """The processes that work on the crawls under way, each with its limit of concurrent visits."""
+    """The processes that work on the crawls under way. Each entry contains a process's limit of concurrent
+    visits."""
     took: float = 0.0
-    """How many seconds it took to read the snapshot."""
+    """Seconds that reading the snapshot took."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
-    """The totals that have labels. The key is the first part of the totals' names. Computed at the first
-    use."""
+    """The totals whose names contain labels, grouped by the first part of the name. `labelled` computes
+    `by_name` when it is first called."""
 
     def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
         """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""

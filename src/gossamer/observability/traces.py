@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 FLUSH_S: Final = 2.0
-"""Maximum time in seconds that a process waits at its end until its spans are sent."""
+"""Maximum time in seconds that an ending process waits until its spans are sent."""
 EVENTS_THAT_FAILED: Final = ("page_failed", "page_retried", "page_blocked", "page_dead")
 _MAX_QUEUED, _MAX_BATCH, _EXPORT_TIMEOUT_S = 2048, 512, 10.0
 _started: Traces | None = None

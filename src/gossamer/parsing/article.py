@@ -90,12 +90,12 @@ _INLINE: Final = frozenset(
         "link",
     )
 )
-"""Elements that do not end a block. `meta` and `link` annotate names in the middle of a sentence."""
+"""Tags of elements that do not end a block of text. The tags `meta` and `link` are included because pages use
+them inside sentences to annotate names."""
 _LISTED_ONLY: Final = frozenset(("li", "td", "th", "dt", "dd", "pre"))
 _LISTED: Final = HEADINGS | _LISTED_ONLY
 MAX_SUMMARY_CHARS: Final = 1_000
-"""Maximum number of characters of a summary, if the summary and the main text are in different parts of the
-page."""
+"""Maximum number of characters of a summary that is in a different part of the page than the main text."""
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element descends."""
 MAX_STEPS: Final = 200
@@ -105,8 +105,8 @@ _PREPARATION: Final = "recipeInstructions"
 LONG_CHARS: Final = 200
 """Minimum number of characters of a long paragraph. Only the first occurrence of a long paragraph is kept."""
 MIN_CALENDAR_CELLS: Final = 28
-"""Minimum number of blocks in a run that counts as a calendar. Each block of the run has one or two
-characters."""
+"""Minimum number of consecutive text blocks that count as the days of a calendar, if each block has one or
+two characters."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))

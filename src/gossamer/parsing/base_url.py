@@ -11,7 +11,7 @@ from gossamer.url.routes import with_route
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
-"""If a document has one of these encodings, the queries of its URLs are encoded in UTF-8."""
+"""Encodings of documents in which the queries of URLs are encoded in UTF-8."""
 _ODD: Final = lazy_pattern(r"[^\x00-\x7f]")
 
 

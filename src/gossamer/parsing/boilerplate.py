@@ -66,14 +66,14 @@ Element = turbohtml.Element
 MAX_NODES: Final = 50_000
 """Maximum number of nodes that one walk over a tree visits."""
 SHORT_CHARS: Final = 250
-"""A length in characters. If the main text is shorter than this, the whole page is searched, too. Boxes
-around forms, and elements that `_SMALL` matches, are dropped only if they are shorter than this."""
+"""Number of characters below which a text is short. If the main text is short, the whole page is searched,
+too. Boxes around forms, and elements that `_SMALL` matches, are dropped only if their text is short."""
 MAX_MEASURED: Final = 200
-"""Maximum number of elements that one search measures. After this limit, elements with a boilerplate name are
-dropped without a measurement."""
+"""Maximum number of elements that one search measures. After MAX_MEASURED elements, the search drops elements
+with a boilerplate name without measuring them."""
 MAX_MEASURED_CHARS: Final = 50_000_000
-"""Maximum number of characters that one search measures. Text in nested elements counts once for each of
-them."""
+"""Maximum number of characters that one search measures. A text inside several nested elements counts once
+per measured element."""
 MAX_LEVELS_UP: Final = 5
 """Maximum number of levels above an element that are searched."""
 MAX_LEVELS: Final = 12
@@ -114,13 +114,13 @@ HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TITLES: Final = ("h2", "h3", "h4", "h5", "h6", "strong", "b")
 """Tags whose text may be a heading."""
 _SLUGGED: Final = frozenset((*HEADINGS, "p", "li", "dt", "dd"))
-"""Tags of elements whose id is usually derived from their text. Therefore, the id of such an element does not
-show whether the element is boilerplate."""
+"""Tags of elements whose id is usually derived from their text. An id that is derived from text does not show
+whether the element is boilerplate."""
 _BOILERPLATE: Final = named("names")
 _COMMENT: Final = named("comment_names")
 _SMALL: Final = named("small_names")
 """Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
-A longer element may contain the main text."""
+An element with a longer text may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -178,7 +178,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{3}")
 _ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
 
 INSIDE, BEFORE, AFTER = range(3)
-"""The position of an element relative to the main text."""
+"""The positions of an element relative to the main text: inside, before or after the main text."""
 
 
 @lru_cache(10_000)

@@ -17,8 +17,8 @@ _LEFT_OUT: Final = (
     "video, audio, canvas, math"
 )
 MAX_MEASURED_CHARS: Final = 50_000_000
-"""Maximum number of characters that are measured on one page. Elements beyond this limit are not measured,
-and are kept."""
+"""Maximum number of characters of elements that are measured on one page. When the limit is reached, all
+further elements are kept without a measurement."""
 _called = lru_cache(10_000)(called_boilerplate)
 
 

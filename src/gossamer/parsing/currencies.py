@@ -13,9 +13,9 @@ class Spellings(NamedTuple):
     """Maps each written form to its ISO 4217 code."""
 
     iso: dict[str, str]
-    """Written form -> ISO 4217 code."""
+    """Maps each written form of a currency to the ISO 4217 code."""
     sure: re.Pattern[str]
-    """Matches symbols, codes and names that always denote a currency, wherever they are in a text."""
+    """Matches symbols, codes and names that denote a currency anywhere in a text."""
     unsure: re.Pattern[str]
     """Matches forms that do not denote a currency unless a number is beside them: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
@@ -32,7 +32,7 @@ SHARED = {
     "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
 }
 """Signs that several currencies share. Each sign is mapped to the codes of its less common currencies. A sign
-stands for one of these currencies if the text also names the currency, as in `¥99 CNY`."""
+stands for a less common currency if the text also names the currency, as in `¥99 CNY`."""
 NATIONS = (
     (
         re.compile("dollar|доллар|долл"),
@@ -65,8 +65,9 @@ NATIONS = (
         ["PKR", "LKR", "NPR", "MUR", "SCR"],
     ),
 )
-"""Currency words that several countries share. Each row has the word, the stems of country names, and the
-currency code for each stem. A country name in the same text decides which currency the word means."""
+"""Currency words that several countries share. Each row has the pattern of a currency word, the stems of
+country names, and the currency code for each stem. If a text contains a currency word and a country name, the
+country name determines the currency."""
 
 
 @lru_cache(maxsize=1)

@@ -61,8 +61,8 @@ NEAR: Final = (
         0,
     ),
 )
-"""Pairs of a pattern and a number of days. The pattern matches a word such as "yesterday", and the number is
-how many days ago the day was. None in place of a number means the current moment."""
+"""Pairs of a pattern for a word such as "yesterday", and a number of days before today. If the word denotes
+the current moment, the number is None."""
 ZONES: Final = {
     "z": 0,
     "utc": 0,
@@ -102,6 +102,6 @@ PUBLISHED: Final = re.compile(
     re.IGNORECASE,
 )
 CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
-"""Labels of the current time, such as `It is currently` in forums."""
+"""Matches labels of the current time, such as `It is currently` in forums."""
 COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
-"""Marks of a copyright notice."""
+"""Matches the marks of a copyright notice."""

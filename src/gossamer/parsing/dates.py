@@ -18,8 +18,9 @@ _MONTH: Final = (
     r"(?P<month>[^\W\d_](?:[^\W\d_]|[\u0e30-\u0e4e\u0eb0-\u0ece]){0,4}\.[^\W\d_]\.?"
     r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
-"""Matches a word. The ranges are vowel signs of Indic and Southeast Asian scripts. The repetition is
-atomic, because letters are also in these ranges and backtracking would take exponential time."""
+"""Matches a word that may be the name of a month. The character ranges in the pattern are vowel signs of
+Indic and Southeast Asian scripts. The repetition is atomic because the ranges also contain letters, so that
+backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(
@@ -60,7 +61,8 @@ _AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚",
 _NIGHT: Final = frozenset(("晚上", "夜晚", "晚", "夜"))
 """Chinese words for the evening and the night."""
 _PERSIAN_SHIFT: Final = 1595
-"""Years that are added to a Persian year, so that its cycle of 33 years begins at a multiple of 33."""
+"""Number of years that are added to a Persian year, so that the calendar's cycle of 33 years begins at a
+multiple of 33."""
 _PERSIAN_EPOCH: Final = 356_033
 """The number that is subtracted from a day number of the shifted calendar to get a day number of
 `datetime.toordinal`."""
@@ -69,8 +71,8 @@ _INVISIBLE: Final = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u20
 """Invisible characters that mark the direction of writing, or places where a word may be broken."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
-"""`_MAX_CHARS_BEFORE` is the maximum number of characters of a time and a day of the week before a date.
-`_MAX_WEEKDAY_CHARS` is the maximum number of characters of the day of the week."""
+"""`_MAX_CHARS_BEFORE` is the maximum number of characters before a date that a time and a day of the week may
+occupy together. `_MAX_WEEKDAY_CHARS` is the maximum number of characters of the day of the week."""
 _MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
 

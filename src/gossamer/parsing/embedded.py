@@ -17,8 +17,8 @@ from gossamer.parsing.lenient_json import json_values
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
-"""Limits the work for one script. On average, each character may be read about this many times. Text that
-turns out not to be a value is read again."""
+"""Maximum number of times that a character of a script is read, averaged over the script. A character is read
+again if the text that contains it turns out not to be a value. The limit bounds the work for one script."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"

@@ -51,8 +51,8 @@ def _labels() -> dict[str, str]:
 PRESCAN_BYTES = 1024
 """Number of bytes at the start of a body that are searched for a declaration."""
 LATE_META_BYTES = 65_536
-"""A `<meta>` after the first PRESCAN_BYTES is used if it is within this many bytes from the start of a body.
-A browser also uses any `<meta>` that its parser finds before the end of the head."""
+"""Number of bytes at the start of a body that are searched for a `<meta>` if the first PRESCAN_BYTES declare
+no encoding. A browser also uses any `<meta>` that its parser finds before the end of the head."""
 
 _CHARSET = lazy_pattern(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = lazy_pattern(

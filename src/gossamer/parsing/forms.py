@@ -95,7 +95,7 @@ class Form:
         self._element, self._document, self._charset, self._make = element, document, charset, make
         self._controls = list(_controls(element, document))
         self.names = tuple(dict.fromkeys(name for one in self._controls if (name := _attr(one, "name"))))
-        """The names of all fields, with or without a value."""
+        """The names of all fields of the form, whether or not a field has a value."""
 
     @property
     def method(self) -> str:

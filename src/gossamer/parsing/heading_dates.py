@@ -18,8 +18,8 @@ MAX_NODES: Final = 20_000
 MAX_HEADINGS: Final = 60
 """Maximum number of headings that are compared with the title."""
 MAX_MEASURED_CHARS: Final = 10_000_000
-"""Maximum total length in characters of the `aside` elements that are measured per page. Further `aside`
-elements do not count as parts of the article."""
+"""Maximum total length in characters of the `aside` elements that are measured per page. When the limit is
+reached, no further `aside` element counts as a part of the article."""
 _ASIDE: Final = re.compile(
     r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
     r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
@@ -33,8 +33,8 @@ _GENERATED: Final = re.compile(
     r"|\b(?:has|no|with|without)-(?:\w+-)?sidebars?\b|\bsidebar-(?:no|none|off|left|right|layout)\b",
     re.IGNORECASE,
 )
-"""Matches classes that page builders and themes generate. These classes show nothing about the content of an
-element."""
+"""Matches classes that page builders and themes generate. A generated class shows nothing about the content
+of an element."""
 _HIDDEN: Final = frozenset(
     (
         "script",
@@ -82,17 +82,18 @@ _INLINE: Final = frozenset(
     )
 )
 _MAX_METADATA_CHARS: Final = 400
-"""An `aside` element with more characters than this does not count as metadata of the article."""
+"""Maximum number of characters of an `aside` element that counts as metadata of the article."""
 _DIGIT: Final = re.compile(r"\d")
 _BYLINE_NAME_CHARS: Final = 40
-"""The length in characters of an author's name before a date. This length is added to the distance between
-the heading and a line before the heading, because such a line may be the current date in the page's
-header."""
+"""The assumed length in characters of an author's name before a date. The length is added to the distance
+between the heading and each line before the heading, so that lines after the heading are preferred. A line
+before the heading may be the current date in the page's header."""
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
 """Maximum distance in characters between the heading and a date. _CHARS_AFTER applies to dates after the
 heading. _CHARS_BEFORE applies to dates before the heading."""
 _FIRST_CHARS: Final = 45
-"""A date in a long paragraph counts only if the paragraph begins with it."""
+"""Number of characters at the start of a long paragraph that are searched for a date. A date later in the
+paragraph does not count."""
 _SHORT_CHARS, _BYLINE_CHARS = 60, 140
 """_SHORT_CHARS: the maximum length in characters of a line that contains little more than a date.
 _BYLINE_CHARS: the maximum length in characters of a byline."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import turbohtml
 
 MAX_TITLE_CHARS: Final = 2000
-"""Only this many characters of a title are kept."""
+"""Maximum number of characters of a title that are kept."""
 _LANGUAGE: Final = lazy_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = lazy_pattern(
@@ -32,31 +32,32 @@ _REFRESH: Final = lazy_pattern(
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
+"""Matches the content of a meta refresh, which is a time followed by a URL (HTML Standard, 4.2.5.3, "shared
 declarative refresh steps")."""
 _MERGED: Final = lazy_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
-"""Maximum product of two numbers. The first number is the count of body and html start tags on a page. The
-second number is the size of the page in bytes. If such a tag has a new attribute, the parser copies all
-previous attributes. 140 KB of such tags would take 1.2 GB of memory. Pages of less than 20 KB are not
-checked, because they cannot take more than 90 MB."""
+"""Maximum product of the number of body and html start tags on a page and the size of the page in bytes. If a
+further body or html start tag has a new attribute, the parser copies all previous attributes, so that 140 KB
+of start tags would take 1.2 GB of memory. A page of less than 20 KB is not checked, because it cannot take
+more than 90 MB."""
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 _ENDS: Final = frozenset(
     ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot")
 )
-"""Elements whose end tag is often missing in a page. Such an element also ends at the next start tag with the
-same name."""
+"""Elements whose end tag is often missing in a page. An element without an end tag ends at the next start tag
+with the same name."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
-"""Elements that may contain elements of `_ENDS`. An element of `_ENDS` that begins inside one of these
-elements does not end an element with the same name that is open outside."""
+"""Elements that may contain elements of `_ENDS`. For example, a `li` that begins inside a `ul` does not end a
+`li` that is open outside of the `ul`."""
 MAX_DEPTH: Final = 400
-"""Maximum nesting depth of elements. `is_deep` finds pages that may exceed it."""
+"""Maximum nesting depth of elements. `is_deep` finds pages that may exceed the maximum depth."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
 _MAX_COUNTED_BYTES: Final = 16_000
-"""In a text that is larger than this, the letters are estimated instead of counted."""
+"""Maximum size in bytes of a text whose letters are counted. The number of letters of a longer text is
+estimated."""
 
 
 T = TypeVar("T")

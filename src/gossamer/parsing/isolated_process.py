@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import IO, cast
 
 MAX_REQUESTS = 200
-"""Number of requests after which the process is replaced."""
+"""Number of requests after which the child process is replaced."""
 GRACE_S = 5.0
-"""If the program still runs at the time limit of a request, the program is killed this many seconds later."""
+"""Seconds after the time limit of a request at which a program that is still running is killed."""
 _SIZE = struct.Struct("<I")
-"""The header before each part, which contains the size of the part in bytes plus 1. A header of 0 ends the
-response."""
+"""The header before each part of a response. The header contains the size of the part in bytes plus 1. After
+the last part, a header that contains 0 ends the response."""
 
 
 class IsolatedProcess:

@@ -11,9 +11,9 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 MAX_DEPTH: Final = 100
-"""Maximum nesting depth of objects and lists. Deeper values are dropped."""
+"""Maximum nesting depth of objects and lists. Values that are nested more deeply are dropped."""
 MAX_STRING_CHARS: Final = 4_000_000
-"""Maximum length in characters of a string that `+` may still extend."""
+"""Maximum length in characters of a string to which `+` appends another string."""
 _BLANK: Final = re.compile(r"(?>(?:\s++|//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|$)|<!--)*)")
 _STRING: Final = re.compile(
     r""" "((?>(?:[^"\\\r\n]++|\\.)*))" | '((?>(?:[^'\\\r\n]++|\\.)*))' | `((?>(?:[^`\\]++|\\.)*))` """,
@@ -52,8 +52,8 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""Limits the work for failed attempts to parse JSON. All failed attempts on a text together may scan about
-this many times the length of the text."""
+"""Limit on the work for failed attempts to parse JSON. Together, the failed attempts on a text may scan about
+MAX_JSON_TRIES times the length of the text."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 

@@ -12,15 +12,15 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
 _MAX_CHARS = 3000
-"""Only this many characters of a text are examined."""
+"""Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters in a text. If a text has at least `_MIN_LETTERS` letters, its language is
-detected. If a text has at least `_ENOUGH_LETTERS` letters, the detected language may override the language
-that the markup declares."""
+"""Minimum numbers of letters for the detection of a text's language. If a text has at least `_MIN_LETTERS`
+letters, the language of the text is detected. If a text has at least `_ENOUGH_LETTERS` letters, the detected
+language may override the language that the markup declares."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities of a detected language. If the markup declares no language, a detected language is
-returned if its probability is at least `_MIN_PROBABILITY`. A detected language may override the language that
-the markup declares if its probability is at least `_SURE_PROBABILITY`."""
+"""Minimum probabilities of a detected language. If the markup declares no language, a detected language needs
+a probability of at least `_MIN_PROBABILITY`. To override the language that the markup declares, a detected
+language needs a probability of at least `_SURE_PROBABILITY`."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Maps each outdated language code to the current code."""
 _CLOSE = (
@@ -84,7 +84,7 @@ def _identifier() -> Callable[[str], tuple[str, float]]:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:
         raise RuntimeError(
-            f"to find out a language needs py3langid ({error}): {install_command('text')}"
+            f"language detection needs py3langid ({error}): {install_command('text')}"
         ) from None
     found: Callable[[str], tuple[str, float]] = LanguageIdentifier.from_model_file(
         MODEL_FILE, norm_probs=True

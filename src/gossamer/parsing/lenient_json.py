@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 MAX_CHARS: Final = 8_000_000
-"""Only this many characters of a text are read."""
+"""Maximum number of characters of a text that are read."""
 MAX_DEPTH: Final = 100
-"""Maximum nesting depth of objects and lists. Deeper values are dropped."""
+"""Maximum nesting depth of objects and lists. Values that are nested more deeply are dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
 _BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>|<script\b[^>]*+>")
 _ENDS: Final = re.compile(
@@ -32,13 +32,13 @@ _WORDS: Final[dict[str, Any]] = {
     "NaN": None,
 }
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
-"""Typographic quotation marks, which some editors use instead of straight ones."""
+"""Typographic quotation marks, which some editors write instead of straight quotation marks."""
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 _QUOTED: Final = re.compile(
     r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
 )
-"""Matches a JavaScript string in single quotes or backquotes. An apostrophe ends the string only if the next
-character may follow a string."""
+"""Matches a JavaScript string in single quotes or backquotes. A single quote ends a string in single quotes
+only if the next character may follow a string."""
 
 
 def json_values(text: str) -> list[Any]:

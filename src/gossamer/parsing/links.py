@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import turbohtml
 
 _MAX_TEXT_CHARS: Final = 1000
-"""Only this many characters of a link's text are kept."""
+"""Maximum number of characters of a link's text that are kept."""
 _MAX_TEXTS_CHARS: Final = 2_000_000
-"""Maximum total number of characters in the link texts that are read per page. The limit is needed because
-links may be nested."""
+"""Maximum total number of characters in the link texts that are read per page. Without the limit, nested
+links would be costly, because the same text counts for every link around it."""
 _ELEMENTS: Final = (("area", "href"), ("iframe", "src"), ("frame", "src"))
 _RELATIONS: Final = tuple(f'link[rel~="{relation}" i][href]' for relation in ("next", "prev", "alternate"))
 _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -40,7 +40,7 @@ class Link(msgspec.Struct, frozen=True):
     url: str
     """The absolute URL without its fragment. The URL is serialized by the WHATWG rules."""
     text: str
-    """The visible text of the link, with whitespace collapsed. If the link has no visible text, this is the
+    """The visible text of the link, with whitespace collapsed. If the link has no visible text, `text` is the
     `alt` text of the area or of the first image in the link."""
     nofollow: bool
     """Whether the page has a nofollow directive, or all links from the page to this URL have rel=nofollow."""

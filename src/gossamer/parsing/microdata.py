@@ -11,13 +11,14 @@ import turbohtml
 Element = turbohtml.Element
 
 MAX_PROPERTIES: Final = 50_000
-"""Maximum number of properties that are read on one page. A property counts each time that `itemref` leads to
-it."""
+"""Maximum number of properties that are read on one page. If several `itemref` attributes lead to a property,
+the property counts several times."""
 MAX_CHARS: Final = 8_000_000
-"""Maximum number of characters of all values together. A nested property repeats the text inside it."""
+"""Maximum number of characters of all microdata values of a page together. The text of a nested property
+counts in the value of each property around it."""
 MAX_NAMES: Final = 10
-"""Maximum number of names of one property. If the value of a property is an item that contains further items,
-only the first name of the property is kept."""
+"""Maximum number of names of one property. If a property has several names and its value is an item that
+contains further items, only the first name is kept."""
 MAX_DEPTH: Final = 50
 """Maximum nesting depth of items."""
 _SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")

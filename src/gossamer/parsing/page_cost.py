@@ -21,22 +21,21 @@ from typing import Final, NamedTuple
 from gossamer.model.lazy_pattern import lazy_pattern
 
 MEMORY_BYTES = 64 << 20
-"""Bytes of memory that reading any page may take. MEMORY_PER_BYTE more bytes are allowed for each byte of the
-page.
-"""
+"""Bytes of memory that reading a page may take, whatever the size of the page. In addition, MEMORY_PER_BYTE
+bytes are allowed per byte of the page."""
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""A page may contain a text of more than LONG_TEXT_BYTES bytes without a tag. For each byte of such a text,
-LONG_TEXT_PER_BYTE more bytes of memory are allowed. The parser needs this memory because it doubles its
-buffer repeatedly and keeps the old buffers."""
+"""The additional memory for long texts. If a text without a tag has more than LONG_TEXT_BYTES bytes,
+LONG_TEXT_PER_BYTE more bytes of memory are allowed per byte of the text. For a long text, the parser doubles
+its buffer repeatedly and keeps the old buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
-"""CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
+"""CPU seconds that reading a page may take. CPU_SECONDS is allowed for every page, and CPU_SECONDS_PER_MB is
+added per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
 """Maximum size of an unpacked sitemap in bytes (sitemaps.org)."""
 WALL_FACTOR = 3.0
-"""Limit on the elapsed time, as a multiple of the CPU limit. The limit on the elapsed time is larger than the
-CPU limit because a site function may sleep.
-"""
+"""The limit on the elapsed time for reading a page, as a multiple of the limit on the CPU time. The factor is
+larger than 1 because a site function may sleep."""
 
 
 def limit_seconds(body: bytes) -> float:
@@ -128,22 +127,23 @@ def limited_memory(body: bytes) -> Iterator[None]:
 MAX_BYTES: Final = 1_000_000
 """Maximum size in bytes of a page that is read in the crawling process."""
 MAX_TAGS: Final = 10_000
-"""Maximum number of tags in a page that is read in the crawling process. The links of a page are resolved at
-5 to 10 us each."""
+"""Maximum number of tags in a page that is read in the crawling process. Resolving the links of a page takes
+5 to 10 us per link."""
 SMALL_BYTES: Final = 64_000
-"""A page of at most this size in bytes cannot contain too many links."""
+"""Maximum size in bytes of a page for which MAX_TAGS does not apply. A page of this size cannot contain too
+many links."""
 FEW_TAGS: Final = 1000
-"""A page with fewer tags than this is never costly. At worst, 500 formatting elements are reopened 500 times,
-which takes 30 MB."""
+"""Minimum number of tags of a page that may be costly to parse. With fewer tags, the parser reopens at most
+500 formatting elements 500 times, which takes 30 MB."""
 MAX_CLONES: Final = 500_000
-"""Maximum number of elements that may be created by reopening formatting elements. Each takes 120 bytes and
-0.2 us."""
+"""Maximum number of elements that the parser may create by reopening formatting elements. Each new element
+takes 120 bytes and 0.2 us."""
 MAX_OPEN: Final = 100
-"""Maximum number of formatting elements that a page may leave open. About 250 open formatting elements in
-about 250 blocks crash the parser and its process (turbohtml 1.15.4)."""
+"""Maximum number of formatting elements that a page may leave open. The parser (turbohtml 1.15.4) crashes the
+process if about 250 formatting elements are open in about 250 blocks."""
 MAX_WITHOUT_ATTRIBUTES: Final = 39
-"""Maximum number of formatting elements without attributes that can be open. There are 13 kinds of such
-elements, and the parser reopens at most 3 equal elements. Only one `a` element can be open."""
+"""Maximum number of formatting elements without attributes that can be open. There are 13 kinds of formatting
+elements, the parser reopens at most 3 equal elements, and only one `a` element can be open."""
 _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
@@ -180,18 +180,18 @@ _MARKERS: Final = frozenset(
         "title",
     ]
 )
-"""Elements that isolate the formatting elements around them. An end tag inside such an element does not close
-any formatting element outside of this element (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags
-of formatting elements are ignored."""
+"""Elements that isolate the formatting elements around them. An end tag inside an isolating element does not
+close any formatting element outside of the isolating element (HTML Standard, 13.2.4.2 and 13.2.4.3). In
+`select`, end tags of formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
-"""An end tag counts as the end of a formatting element only if at most this many other elements began after
-the start tag. If more elements are between the two tags, the parser may leave a copy of the formatting
-element open. This copy is inside the last of these elements. The reason is that the adoption agency algorithm
-of the HTML Standard stops after eight rounds."""
+"""A formatting element counts as closed at its end tag only if at most MAX_BLOCKS other elements began after
+its start tag. After more elements, the parser may leave a copy of the formatting element open inside the last
+element. A copy stays open because the adoption agency algorithm of the HTML Standard stops after eight
+rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Matches start tags in plain notation. If two such start tags have the same text, their elements are
-equal."""
+"""Matches start tags in plain notation. Two start tags in plain notation with the same text create equal
+elements."""
 _CLOSED: Final = lazy_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )

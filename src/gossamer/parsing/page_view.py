@@ -53,7 +53,8 @@ MAX_COUNTERS = 100
 """Maximum number of counters to which one page may add."""
 _COUNTER = lazy_pattern(r"[\w./ -]{1,80}")
 _REPEATED = ("method", "body", "use", "carry")
-"""Options of a request. Two requests of a page for the same URL differ if one of these options differs."""
+"""Options that distinguish two requests. Two requests of a page for the same URL count as different if one of
+the options in `_REPEATED` differs."""
 _ADDRESS = lazy_pattern(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
 )
@@ -76,7 +77,8 @@ class PageView:
         self.counted: dict[str, int] = {}
         """The counters to which the page's functions and steps added, with the amounts."""
         self._repeats: dict[str, int] = {}
-        """How often the page function repeated each request (`again=True`)."""
+        """Maps each request to the number of times that the page function repeated the request
+        (`again=True`)."""
 
     def __repr__(self) -> str:
         return f"<PageView {self.status} {self.url}>"

@@ -20,15 +20,15 @@ from gossamer.parsing.structured import json_ld
 MAX_ELEMENTS: Final = 300
 """Maximum number of elements that are examined per selector."""
 OLDEST_DATE: Final = "1990"
-"""The earliest credible year. The web did not exist before this year, so an earlier date must be a default
-value."""
+"""The earliest credible year of a page. A date before 1990 must be a default value, because the web did not
+exist yet."""
 _ARTICLES: Final = re.compile(r"article|posting|report|recipe|review", re.IGNORECASE)
 _PAGES: Final = re.compile(r"page|creativework", re.IGNORECASE)
 _GENERAL_NAME: Final = re.compile(
     r"(?:dc|dcterms|dct)?date|timestamp|gentime|created|(?:dc|dcterms)?(?:date)?created"
 )
-"""Matches ambiguous names of meta elements. The date under such a name may be the date of publication or the
-date of the last change."""
+"""Matches ambiguous names of meta elements. The date of a meta element with an ambiguous name may be the date
+of publication or the date of the last change."""
 _META: Final = {
     "published": re.compile(
         r".*publi(?:sh|shed|cation)(?:ed)?(?:on|at)?(?:date|time)?(?:utc|iso)?|.*(?:pub|post|display|doc|release|reg|articledate)(?:ed)?(?:date|time)"
@@ -54,7 +54,7 @@ _OTHER_DATE: Final = re.compile(
 """Matches class names of elements whose date is not a date of the page, such as the date of an event or a
 deadline."""
 _BODY_DEPTH: Final = 2
-"""The depth of the body in the page."""
+"""The depth of the `body` element in the tree of the page."""
 _DATE_SELECTOR: Final = ", ".join(
     f'[class*="{word}" i]'
     for word in (
@@ -82,8 +82,8 @@ _DATE_ATTRIBUTES: Final = (
     "data-utc",
     "title",
 )
-"""Attributes that contain the date of an element. The text of the same element may be relative, such as
-`3 hours ago`."""
+"""Attributes that contain a date. An attribute is more exact than the text of its element, because the text
+may be relative, for example `3 hours ago`."""
 _MODIFIED: Final = re.compile(r"updated|modified|dtmod|lastmod", re.IGNORECASE)
 _ADDRESS: Final = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?P<mark>[/_.-])(0?[1-9]|1[0-2])(?P=mark)(0?[1-9]|[12]\d|3[01])(?![\d.]\d|\d)"
@@ -104,8 +104,8 @@ _NAME_IN_SCRIPT: Final = re.compile(
 _MAX_NAME_CHARS: Final = 60
 """Maximum number of characters in a name in a script, including the quote and the spaces after the name."""
 _GENERAL_KEYS: Final = frozenset(("date", "timestamp"))
-"""Ambiguous keys in the data of a script. Their values may be dates of something other than the page. Such a
-value counts only if the value contains a time."""
+"""Ambiguous keys in the data of a script. The value of an ambiguous key may be the date of something other
+than the page. For this reason, the value of an ambiguous key counts only if the value contains a time."""
 _WRITTEN: Final = re.compile(r"""\s*(?:document\.)?\w+\(\s*["'](?P<value>[^"'\n]{8,40})["']\s*\)\s*;?\s*""")
 """Matches a script that only writes a date into the page, such as `showDate("2020/04/17 01:43:09")`."""
 _DIGIT: Final = re.compile(r"\d")
@@ -121,10 +121,10 @@ _MAX_LABEL_CHARS: Final = 40
 _MAX_LABEL_WORDS: Final = 6
 """Maximum number of words between a label and its date, such as the author and the day of the week."""
 MAX_LINKS: Final = 1_000
-"""Maximum number of links on a page that are compared with the page's own URL."""
+"""Maximum number of links on a page that are compared with the URL of the page."""
 _MIN_OWN_PATH: Final = 6
-"""Minimum number of characters in the path and query of a page's URL. If the URL has fewer, the page is not
-searched for links to itself."""
+"""Minimum number of characters in the path and query of a page's URL. A page with a shorter path and query is
+not searched for links to itself."""
 _MAX_TEASER_CHARS, _MAX_TEASER_LINKS = 300, 2
 """Only the first _MAX_TEASER_CHARS characters of a teaser are read. A teaser contains at most
 _MAX_TEASER_LINKS links."""

@@ -10,8 +10,8 @@ from gossamer.config.optional_deps import install_command
 from gossamer.parsing.isolated_process import IsolatedProcess
 
 MAX_PAGES, MAX_SECONDS, MAX_CHARS, MAX_BYTES = 2000, 20.0, 5_000_000, 64 << 20
-"""Limits for one document: the pages that are read, the time in seconds, the characters of text, and the size
-of the file in bytes. Larger files are not read."""
+"""Limits for one document. MAX_PAGES is the number of pages that are read, MAX_SECONDS is the time, and
+MAX_CHARS is the number of characters of text. A file larger than MAX_BYTES is not read."""
 _REQUEST = struct.Struct("<QIdI")
 _PROCESS = IsolatedProcess("pdf_process")
 

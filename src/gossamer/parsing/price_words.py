@@ -16,8 +16,8 @@ FREE = re.compile(
     re.IGNORECASE,
 )
 SHIPPING = re.compile(_words("shipping"), re.IGNORECASE)
-"""Matches words for shipping and similar services. Such services are free of charge more often than
-products."""
+"""Matches words for shipping and similar services. The word "free" in a text about shipping does not mean
+that the product costs nothing."""
 UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
 )
@@ -44,8 +44,8 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""Matches a number that belongs to a name. A dash and a price must follow the number. For example,
-`Size 42 – 59,95 €` is not a range of prices."""
+"""Matches the end of a name with a number, followed by a dash and a price. For example, `Size 42 – 59,95 €`
+is not a range of prices, because 42 belongs to the name."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"
     r"|(mill?ion(?:s|en|es|i)?|millones|mio|mln|млн|milh(?:ão|ões)|milyon|juta|jt|triệu)|(crores?|cr)"

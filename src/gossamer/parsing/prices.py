@@ -12,9 +12,10 @@ from gossamer.parsing import price_words as words
 from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
 MAX_CHARS = 500
-"""Only this many characters of a text are read. A longer text is not a price."""
+"""Maximum number of characters of a text that are read. A text that consists of a price is shorter than
+MAX_CHARS."""
 MAX_NUMBERS = 20
-"""At most this many numbers and at most this many currencies in a text are compared."""
+"""Maximum number of numbers, and also of currencies, that are compared in one text."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
     r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
@@ -41,7 +42,7 @@ _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
 _COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # Swedish: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
-"""Matches decimals after a separator that cannot separate thousands. Such a separator is the Arabic decimal
+"""Matches decimals after a separator that cannot separate thousands. The separator is the Arabic decimal
 mark, or an apostrophe before the last two digits (12'50)."""
 _TWO = re.compile(r"[.,]\d\d$")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,]|\s?[€$£])")

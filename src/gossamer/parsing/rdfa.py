@@ -20,7 +20,7 @@ MAX_CHARS: Final = 8_000_000
 MAX_NAMES: Final = 20
 """Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
 MAX_UNIQUE_VALUES: Final = 100
-"""If a property has more values than this, its further duplicate values are not removed."""
+"""Maximum number of values of a property for which duplicate values are removed."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {

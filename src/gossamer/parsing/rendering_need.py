@@ -23,44 +23,44 @@ from gossamer.parsing.html import Document, attribute_of, parse
 Element = turbohtml.Element
 
 ENOUGH_CHARS: Final = 200
-"""A main part is complete if its own texts have at least this many characters. Own texts are texts that other
-pages of the host do not show."""
+"""Minimum number of characters of a complete main part. Only the page's own texts count, which are texts that
+other pages of the host do not show."""
 PARAGRAPH_CHARS: Final = 400
-"""A page with at least this many characters in paragraphs is complete, wherever the paragraphs are."""
+"""A page is complete if its paragraphs have at least PARAGRAPH_CHARS characters in total, wherever the
+paragraphs are on the page."""
 BLANK_CHARS: Final = 60
-"""A page may have an empty container and ask the reader to enable JavaScript. Such a page needs a browser
-only if the own texts of its main part have fewer characters than this.
-"""
+"""Minimum number of characters of a main part that is not blank. If a page has an empty container and asks
+the reader to enable JavaScript, the page needs a browser only if its main part is blank."""
 MAX_BARE_CHARS: Final = 60
-"""A page with fewer characters than this in total counts as a page without text."""
+"""A page with fewer than MAX_BARE_CHARS characters in total counts as a page without text."""
 MAX_SHELL_CHARS: Final = 1500
-"""A page may have only a menu and a footer. Such a page needs a browser only if all its texts together have
-fewer characters than this."""
+"""Minimum number of characters on a page with more than a menu and a footer. A page needs a browser if its
+main part has no text, a container is empty, and the page has fewer than MAX_SHELL_CHARS characters."""
 MIN_PARAGRAPH_CHARS: Final = 40
-"""A paragraph with fewer characters than this does not count."""
+"""Minimum number of characters of a paragraph. Shorter paragraphs are ignored."""
 MAX_PARAGRAPHS: Final = 200
 EMPTY_MAIN: Final = "its main element is empty"
 MAX_NODES: Final = 1500
-"""Maximum number of nodes that are visited per page. If a page reaches this maximum, the page counts as
+"""Maximum number of nodes that are visited per page. A page with MAX_NODES nodes or more counts as
 complete."""
 MAX_KEPT_PAGE_BYTES: Final = 256 << 10
-"""A complete page larger than this, in bytes, is not kept for comparison with other pages."""
+"""Maximum size in bytes of a complete page that is kept for comparison with other pages."""
 MAX_KEPT_BYTES: Final = 4 << 20
 """Maximum total size in bytes of all pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages per host that are compared with each other. The comparison finds the texts that
-the pages of the host share."""
+"""Number of complete pages per host that are compared with each other, to find the texts that the pages of
+the host share."""
 FRAME_TEXTS: Final = 300
-"""A comparison of two pages uses this many texts from the start of each page, and this many texts from its
-end."""
+"""Number of texts at the start of a page, and also at the end of a page, that are compared with another
+page."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
 """Maximum number of characters of a text that is compared with another page."""
 MAX_HOSTS: Final = 2000
 """Maximum number of hosts whose pages are kept for comparison."""
 
 MAX_DEPTH: Final = 150
-"""An element that is nested deeper than this counts as a single text. The descendants of the element are not
-visited."""
+"""Maximum nesting depth of elements whose descendants are visited. An element below this depth counts as a
+single text."""
 MAX_LOADING_CHARS: Final = 60
 """Maximum length in characters of a message that content is being loaded."""
 
@@ -100,8 +100,8 @@ _MAIN_NAME: Final = re.compile(
 _APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
 """Matches the name of a custom element that usually contains the main part of a page."""
 _VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
-"""Attributes that mark an element as one that a framework fills. Some of these attributes disappear when the
-framework has filled the element."""
+"""Attributes of elements that a framework fills. Some of the attributes disappear when the framework has
+filled the element."""
 _LOADING_NAME: Final = re.compile(
     r"(?:[\w-]*[-_])?(?:skeleton|shimmer|spinner|loader|loading|preloader|lds-\w+|placeholder-(?:glow|wave|item|card))"
     r"(?:[-_]\w+)*|(?:Mui|ant-|el-|v-)?skeleton[\w-]*",
@@ -123,9 +123,9 @@ class Frame(NamedTuple):
 
     texts: frozenset[str] = frozenset()
     headings: frozenset[str] = frozenset()
-    """The headings that the pages have in common. If other pages show the text of a heading only in their
-    menus, the heading counts as the page's own text. The reason is that a chapter may consist of a heading
-    alone."""
+    """The headings that the pages have in common. A heading whose text other pages show only in their menus
+    is not a common heading, and counts as the page's own text. The page's own headings count because a
+    chapter may consist of a heading alone."""
 
 
 class MainPart:
@@ -135,16 +135,16 @@ class MainPart:
     def __init__(self, frame: Frame = Frame()) -> None:  # noqa: B008 - it cannot be changed
         self._shared, self._headings, self._left = frame.texts, frame.headings, MAX_NODES
         self.own = 0
-        """Number of characters in texts that other pages of the host do not show."""
+        """Number of characters in the texts of the main part that other pages of the host do not show."""
         self.text = 0
         """Number of characters in all texts of the main part."""
         self.media = self.fields = self.passwords = 0
         self.empty = ""
         """A description of the empty container that is meant for the main part, or ''."""
         self.vacant = False
-        """Whether any container is empty."""
+        """Whether any container in the main part is empty."""
         self.loading = ""
-        """A description of the sign that content is still being loaded, or ''."""
+        """A description of a sign on the page that content is still being loaded, or ''."""
 
     @property
     def complete(self) -> bool:
@@ -352,14 +352,14 @@ class Sisters:
 
     def __init__(self) -> None:
         self.pages: list[KeptPage] = []
-        """The kept pages. They are dropped once `frame` has been computed."""
+        """The kept pages. The list is cleared when `frame` has compared the pages."""
         self.paragraphs: frozenset[str] = frozenset()
-        """The long paragraphs of the first page."""
+        """The long paragraphs of the host's first complete page."""
         self.shared: frozenset[str] = frozenset()
-        """The long paragraphs that both pages show."""
+        """The long paragraphs that both complete pages show."""
         self._frame: Frame | None = None
         self.count = 0
-        """Number of complete pages, at most 2."""
+        """Number of complete pages of the host that were added, at most 2."""
 
     def frame(self) -> Frame | None:
         """Returns the texts and headings that both complete pages show. Returns None if fewer than two pages are kept."""

@@ -24,7 +24,7 @@ from gossamer.url import patterns
 _STEP = lazy_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 ALL_MEMBERS = None
-"""The step `[*]`: all members of a list."""
+"""The form in which the step `[*]` is stored, which selects all members of a list."""
 
 
 def pick(value: Any, path: str) -> Any:

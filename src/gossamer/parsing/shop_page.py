@@ -24,7 +24,7 @@ MAX_OBJECT_DISTANCE: Final = 6000
 MAX_OBJECTS: Final = 20
 """Maximum number of objects with the product's name that are read per page."""
 MAX_OCCURRENCES: Final = 1000
-"""In each script, at most this many occurrences of the product's name are checked."""
+"""Maximum number of occurrences of the product's name that are checked per script."""
 _BRACES: Final = re.compile(r"[{}]")
 _NAMED: Final = re.compile(r"""(?:name|title)\\?["']?\s?:\s?\\?["']$""", re.IGNORECASE)
 
@@ -141,14 +141,14 @@ _STANDING: Final = {
         ("InStock", words.THERE),
     )
 }
-"""Maps each availability value of schema.org to two patterns for texts in lower case. The first pattern
-matches anywhere in a text. The second pattern matches only at the beginning of a text."""
+"""Maps each availability value of schema.org to two patterns for texts in lower case. One pattern of each
+pair matches anywhere in a text, and the other pattern matches only at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
 )
-"""Matches classes and ids of elements that show the product's availability. Names such as `unavailable` do
-not match, because they mark missing variants or pictures."""
+"""Matches classes and ids of elements that show the product's availability. A name such as `unavailable` does
+not match, because sites use the name for missing variants or pictures."""
 _FRAME: Final = re.compile(
     r"(?<![a-z])(?:(?<!product[-_])header|masthead|top-?bar|nav|navbar|navigation|footer|mini-?(?:cart|basket|bag)|(?:cart|basket)-(?:link|icon|drawer|widget|"
     r"preview|flyout|count))(?![a-z])",
@@ -162,7 +162,8 @@ _CART: Final = re.compile(
     r"winkelmand|ko[sš][ií]k|koszyk|varukorg|kurv|handlekurv|ostoskori|kos[aá]r|sepet|cos|korzina)(?:/view|/index)?(?:\.\w{2,5})?/?(?:[?#](?!.*add).*)?$",
     re.IGNORECASE,
 )
-"""Matches URLs of the shopping cart page. A link to this page shows the cart but adds nothing to it."""
+"""Matches URLs of the shopping cart page. A link to the cart page is not a button that adds the product to
+the cart."""
 
 
 def shown_availability(shop: Shop) -> str | None:
@@ -278,12 +279,12 @@ Element = turbohtml.Element
 MAX_ELEMENTS: Final = 400
 """Maximum number of elements that are examined per selector."""
 MAX_VALUE_NODES: Final = 60
-"""Maximum number of nodes in an element whose text is read. A larger element is a section of the page, not a
-value."""
+"""Maximum number of nodes in an element whose text is read as a value. An element with more nodes is a
+section of the page."""
 MAX_ANCESTORS: Final = 12
 """Maximum number of ancestors that are examined per element."""
 NEAR_ANCESTORS: Final = 5
-"""Elements inside this many nearest ancestors of the heading count as near the product."""
+"""Number of nearest ancestors of the heading whose contents count as near the product."""
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
@@ -306,9 +307,10 @@ class Shop:
         self.above = frozenset(above)
         self._beside = above[0] if above else None
         self._others: dict[str, bool] = {}
-        """Element names (classes, ids) -> whether they mark sections about other products."""
+        """Maps the names of an element (classes and ids) to whether the names mark a section about other
+        products."""
         self._cards: dict[Element, bool] = {}
-        """Element -> whether it presents another product."""
+        """Maps each element to whether the element presents another product."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )

@@ -75,7 +75,8 @@ NOT_NOW: Final = re.compile("|".join(_NOT_NOW.values()))
 """Matches lower-case words beside prices that are not the current price, such as former prices, prices
 without taxes and monthly rates."""
 TEXT_ROLES: Final = {role: re.compile(pattern) for role, pattern in _NOT_NOW.items()}
-"""Maps the role of a price to one of the patterns of which `NOT_NOW` consists."""
+"""Maps the role of a price to the pattern for words beside such a price. `NOT_NOW` combines the patterns of
+all roles."""
 NAME_ROLES: Final = {
     role: re.compile(_words(f"name_{kind}"), re.IGNORECASE)
     for role, kind in (
@@ -88,7 +89,7 @@ NAME_ROLES: Final = {
 }
 """Patterns for classes and ids of prices that are not the current price, by the role of the price."""
 NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.values()))
-"""Matches the classes and ids of all `NAME_ROLES`, in lower case."""
+"""Matches lower-case classes and ids that any pattern of `NAME_ROLES` matches."""
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
 """Matches lower-case words beside a price that includes taxes."""
 GONE: Final = _words("gone")
@@ -98,11 +99,11 @@ BACK: Final = _words("back")
 THERE: Final = _words("there")
 """Pattern alternatives for texts about a product that is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
-"""Pattern alternatives for words before a text about stock."""
+"""Pattern alternatives for words that may precede a text about stock."""
 STOCK_LABEL: Final = _words("label_stock")
-"""Pattern alternatives for labels before a text about stock."""
+"""Pattern alternatives for labels that may precede a text about stock."""
 AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNORECASE)
-"""Matches words in titles and URLs of auctions."""
+"""Matches words that occur in the titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
 """Matches lower-case texts of buttons for contacting the seller of a classified ad."""
 BUY: Final = re.compile(_words("buy"))
@@ -144,8 +145,8 @@ NUMBERED: Final = (
 )
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
-"""Attributes that contain a product id for the shop's scripts. Such an id is used if the page has no more
-reliable number."""
+"""Attributes that contain a product id for the shop's scripts. If a page has no more reliable number, the
+product id of an attribute is used."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
@@ -233,8 +234,9 @@ STATE: Final = {
     "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
     "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }
-"""Patterns for the fields of a product object in a script. The most reliable keys come first. A price must
-have decimals, because a price without decimals may be in cents."""
+"""Maps each field of a product to patterns for the field in a product object in a script. For each field, the
+patterns of the most reliable keys come first. The pattern for a price requires decimals, because a price
+without decimals may be in cents."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(_words("store"), re.IGNORECASE)
 LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)
@@ -269,5 +271,5 @@ SIGNS: Final = {
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }
-"""Maps each sign that several currencies share to these currencies. The inner keys are country codes and
-language codes."""
+"""Maps each sign that several currencies share to a mapping from country codes and language codes to currency
+codes."""

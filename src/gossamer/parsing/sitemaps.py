@@ -81,10 +81,10 @@ def _decoded(body: bytes) -> str:
 
 
 MAX_ENTRIES: Final = 50_000
-"""Maximum number of entries of one sitemap (sitemaps.org). Later entries are not read."""
+"""Maximum number of entries of one sitemap (sitemaps.org). Entries beyond MAX_ENTRIES are not read."""
 _STEPS: Final = 20 * MAX_ENTRIES
-"""Maximum number of elements that are examined. Twenty elements for each entry are more than enough. A
-sitemap with a million tags and no URL is an attack."""
+"""Maximum number of elements of a sitemap that are examined. A valid sitemap has far fewer than 20 elements
+per entry. The limit protects against a sitemap with a million tags and no URL."""
 _MAX_VALUE_CHARS: Final = 8192
 """Maximum number of characters of one value."""
 
@@ -98,9 +98,9 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""Matches the tags that the scan needs. These are start and end tags of holders, value elements with their
-text, and starts of comments, CDATA sections and DOCTYPEs. A holder is an element that is an entry or contains
-links."""
+"""Matches the tags that the scan needs. The scan needs start and end tags of holders, value elements with
+their text, and starts of comments, CDATA sections and DOCTYPEs. A holder is an element that is an entry or
+contains links."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
@@ -109,16 +109,16 @@ _LOOSE: Final = re.compile(
     r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
     re.ASCII,
 )
-"""Matches a date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with an offset
-must follow the note."""
+"""Matches a date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with a UTC
+offset is accepted only in a form that the note allows."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
 _XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _REFERENCE: Final = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));", re.IGNORECASE)
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _OLD_RSS: Final = re.compile(r"<!DOCTYPE\s+rss\s[^\[<>]*>", re.IGNORECASE)
-"""Matches the DOCTYPE of RSS 0.91. It names a DTD, which is never fetched. A document with any other DOCTYPE
-is refused."""
+"""Matches the DOCTYPE of RSS 0.91. The DOCTYPE names a DTD, which is never fetched. An XML document with any
+other DOCTYPE is refused."""
 _DATES: Final = ("updated", "modified", "pubDate", "pubdate", "date", "published")
 _LINE: Final = re.compile(r"https?://\S+", re.IGNORECASE)
 _INNER: Final = frozenset({"source", "content", "summary"})
@@ -132,13 +132,13 @@ class SitemapEntry(str):
     __slots__ = ("changefreq", "lastmod", "priority")
 
     lastmod: datetime | None
-    """The date of the last change, with its UTC offset. If the sitemap gives no offset, the date is in UTC.
-    None if it is missing or invalid."""
+    """The date of the last change, with its UTC offset. If the sitemap contains no offset, the date is in
+    UTC. If the date is missing or invalid, `lastmod` is None."""
     changefreq: str | None
-    """How often the page changes: always, hourly, daily, weekly, monthly, yearly or never. None if it is
-    missing or invalid."""
+    """How often the page changes: always, hourly, daily, weekly, monthly, yearly or never. If the value is
+    missing or invalid, `changefreq` is None."""
     priority: float | None
-    """The priority of the page, from 0 to 1. None if it is missing or invalid."""
+    """The priority of the page, from 0 to 1. If the value is missing or invalid, `priority` is None."""
 
     def __new__(
         cls,
@@ -192,7 +192,7 @@ class _SitemapScan:
         """The open element inside an Atom entry (source, content or summary) whose links do not belong to the
         entry."""
         self.own = self.base
-        """The base URL for the links of the open holder."""
+        """The base URL with which the links of the open holder are resolved."""
         self.fields: dict[str, str] = {}
 
     def run(self, tags: re.Pattern[str]) -> tuple[list[SitemapEntry], list[SitemapEntry]]:

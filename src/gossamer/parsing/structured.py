@@ -24,12 +24,12 @@ MAX_DEPTH: Final = 8
 MAX_NODES: Final = 20_000
 """Maximum number of nodes that are created per page."""
 MAX_VALUE_CHARS: Final = 1000
-"""Only this many characters of a value are kept."""
+"""Maximum number of characters of a value that are kept."""
 
 
 _FLAGS: Final = frozenset(("valueaddedtaxincluded",))
-"""Properties whose boolean values become the texts `true` and `false`. Booleans of other properties are
-ignored, because sites write them in place of a missing text (`"brand": false`)."""
+"""Properties whose boolean values become the texts `true` and `false`. All other properties with boolean
+values are ignored, because sites write a boolean in place of a missing text (`"brand": false`)."""
 
 
 class Node(NamedTuple):

@@ -15,10 +15,11 @@ from gossamer.parsing.microdata import read_text
 MAX_TABLES: Final = 500
 """Maximum number of tables that are read per page."""
 MAX_CELLS: Final = 200_000
-"""Maximum number of cells that are kept per page. A cell that spans several rows or columns counts several
-times. A table that exceeds the limit is cut."""
+"""Maximum number of cells of one table. A table with more cells is cut. If the kept tables have MAX_CELLS
+cells in total, no further table of the page is kept. A cell that spans several rows or columns counts once
+per row and column."""
 MAX_COLUMNS: Final = 1000
-"""Maximum number of columns in a row. Also limits how many columns a cell may span."""
+"""Maximum number of columns in a row of a table, and of columns that a cell may span."""
 
 
 class Table(msgspec.Struct, frozen=True):

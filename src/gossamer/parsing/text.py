@@ -13,12 +13,13 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.visible_text import may_grow
 
 _MAX_BYTES: Final = 3_000_000
-"""If a page has more bytes than this, trafilatura is not used."""
+"""Maximum size in bytes of a page for which trafilatura is used."""
 _MAX_TAGS: Final = 60_000
-"""trafilatura is not used for a page with more tags than this, because it takes 20 times as long as
-gossamer's own extractor."""
+"""Maximum number of tags of a page for which trafilatura is used. The number is limited because trafilatura
+takes 20 times as long as gossamer's own extractor."""
 _MIN_SHARE: Final = 0.5
-"""If gossamer's text is shorter than this share of trafilatura's text, trafilatura's text is returned."""
+"""Minimum length of gossamer's text, as a share of the length of trafilatura's text. If gossamer's text is
+shorter, trafilatura's text is returned."""
 
 Quality = Literal["fast", "best"]
 
@@ -36,7 +37,7 @@ def main_text(
     'Cats\\n\\nA cat is a small animal that sleeps, and then sleeps again.'
     """
     if quality not in ("fast", "best"):
-        raise ValueError(f"quality={quality!r}: it is fast or best")
+        raise ValueError(f"quality={quality!r}: write fast or best")
     body = to_bytes(body)
     return text_of(parse(body, content_type, url).tree, body, url, quality, content_type)
 

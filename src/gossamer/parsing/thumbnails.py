@@ -15,8 +15,8 @@ MEDIA_TYPES = frozenset(
 )
 """The media types of images that are read."""
 MAX_PIXELS, MAX_BYTES, MAX_SECONDS = 64 << 20, 64 << 20, 10.0
-"""Limits for one image: its pixels (width x height), the size of the file in bytes, and the seconds for all
-its thumbnails."""
+"""Limits for one image. MAX_PIXELS is the product of width and height, MAX_BYTES is the size of the file, and
+MAX_SECONDS is the time for all thumbnails of the image."""
 _REQUEST, _BOX = struct.Struct("<QdQB"), struct.Struct("<HH")
 _PROCESS = IsolatedProcess("thumbnail_process")
 

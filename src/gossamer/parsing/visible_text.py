@@ -9,7 +9,7 @@ import turbohtml
 MAX_LAID_OUT_CHARS: Final = 4_000_000
 """Maximum number of characters to which the tables of a page may expand in layout."""
 _MAX_TABLE_DEPTH: Final = 9
-"""The sizes of nested tables are computed down to this depth. A table that is nested deeper counts as too
+"""Maximum nesting depth of tables whose sizes are computed. A table that is nested more deeply counts as too
 large."""
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 

@@ -36,8 +36,8 @@ BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which gossamer may give up on a host."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""Thresholds for the share of failed visits, in thousandths. A host becomes hard when its share reaches
-HARD_THOUSANDTHS, and easy again when its share falls below EASY_THOUSANDTHS."""
+"""Thresholds for the share of failed visits, in thousandths. A host becomes a hard host when its share of
+failed visits reaches HARD_THOUSANDTHS, and an easy host again when the share falls below EASY_THOUSANDTHS."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):

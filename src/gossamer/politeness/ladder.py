@@ -19,53 +19,54 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
 """The cost of a request on each rung, relative to a plain request."""
 CHEAP_FACTOR = 8
-"""A rung is cheap compared with a higher rung if its cost is at most 1/CHEAP_FACTOR of that rung's cost.
-Cheap rungs are probed together. If a probe fails, the other cheap rungs are tried before the higher rung."""
+"""A rung is cheap compared with a higher rung if its cost is at most 1/CHEAP_FACTOR of that rung's cost. A
+probe begins at the lowest cheap rung. If the lowest cheap rung fails, the visit tries the other cheap rungs
+before it returns to the higher rung."""
 PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
-"""The budget for probes of lower rungs, as a share of the current rung's cost. PROBE_SHARE applies at first.
-MIN_PROBE_SHARE applies after many failed probes."""
+"""The budget for probes of lower rungs, as a share of the current rung's cost. The budget is PROBE_SHARE at
+first, and falls to MIN_PROBE_SHARE as probes fail."""
 EXPENSIVE_PROBE_EVERY = 4
-"""If the rung directly below is expensive and there are cheap rungs too, only every 4th probe tries the
-expensive one."""
+"""The interval between probes of an expensive rung. If the rung directly below is expensive and some lower
+rung is cheap, three of four probes try the cheap rungs and every fourth probe tries the expensive rung."""
 PROVEN_PAGES = 20
-"""After this many pages in a row at a rung, the count of failed probes of lower rungs (`Learned.misses`) is
-reset to 0."""
+"""Number of pages in a row at a rung after which the count of failed probes of lower rungs (`Learned.misses`)
+is reset to 0."""
 MAX_COUNTED_PAGES = 3
-"""Maximum value of `Learned.good` at the lowest rung. A higher count would add no information, and the store
-would have to write each new count."""
+"""Maximum value of `Learned.good` at the lowest rung. Counting further would add no information, and would
+cost a write to the store per visit."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Maximum number of rests in a row before a visit climbs, for each kind of block. The host rests after each
-of these blocks. A refusal (`denied`) has an entry because a refusal shortly after a successful page may mean
-a rate limit."""
+"""The kinds of blocks after which the host rests before the visit climbs to a higher rung. The values are the
+maximum numbers of rests in a row. A refusal (`denied`) has an entry because a refusal after several
+successful pages may mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: each further rest is this many times as
 long as the previous rest."""
 MAX_VAIN_CLIMBS = 3
-"""`Learned.lost` counts the visits that had no success at any rung. After `Learned.lost` reaches
-MAX_VAIN_CLIMBS, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
+"""Number of visits that failed at every rung (`Learned.lost`) after which blocked visits rarely climb to a
+higher rung. From then on, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
 `MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
-"""Maximum number of path classes in a ladder. A visit to a path outside of these classes counts only for the
-host."""
+"""Maximum number of path classes in a ladder. A visit to a path without a class in the ladder counts only in
+the results for the host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
     """The results of visits to a host, or to one class of its paths. All counts are numbers of visits."""
 
     rung: int = 0
-    """The rung at which a visit begins, as an index into RUNGS."""
+    """The rung at which a visit begins unless the visit is a probe, as an index into RUNGS."""
     good: int = 0
-    """Number of consecutive visits that fetched a page at this rung."""
+    """Number of consecutive visits that fetched a page at the rung `rung`."""
     needed: int = 0
-    """Number of consecutive visits that fetched a page only at a higher rung."""
+    """Number of consecutive visits that fetched a page only at a rung above `rung`."""
     misses: int = 0
-    """Number of failed probes of lower rungs since this count was last reset (see PROVEN_PAGES)."""
+    """Number of failed probes of lower rungs since `misses` was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
     """Number of consecutive rests of the host that had no effect."""
     lost: int = 0
-    """Number of visits that failed at every rung. A visit that climbs and then succeeds resets this number to
-    0."""
+    """Number of visits that failed at every rung. `lost` is reset to 0 when a visit climbs to a higher rung
+    and succeeds there."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ class Ladder(msgspec.Struct, frozen=True):
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
     fixed: str = ""
-    """The rung that an operator fixed."""
+    """The rung that an operator fixed for the host, or ''."""
     why: str = ""
 
     @classmethod

@@ -15,7 +15,8 @@ import msgspec
 MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 ROUNDING_S = 0.002
-"""Seconds by which two equal delays may differ, because the store rounds them."""
+"""Maximum difference in seconds between two delays that count as equal. Equal delays can differ because the
+store rounds delays."""
 
 
 class HostPace(msgspec.Struct, frozen=True):

@@ -19,13 +19,14 @@ from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""The octets that have the same meaning in literal form and in the form %XX. The characters `/ ? & = #` are
-not in this set, because they separate parts. The characters `* $` are not in this set either, because they
-have a special meaning. All these excluded characters are never encoded or decoded."""
+"""The octets that have the same meaning in literal form and in the form %XX. The set excludes the characters
+`/ ? & = #`, which separate the parts of a URL, and the characters `* $`, which have a special meaning in
+patterns. The excluded characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = lazy_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = lazy_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""Matches URLs that have a path, no fragment, and no character to encode or decode. Nearly all URLs match."""
+"""Matches URLs that have a path, no fragment, and no character to encode or decode, which is true of nearly
+all URLs."""
 _AUTHORITY: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
@@ -33,16 +34,17 @@ class RobotsRule(NamedTuple):
     """A compiled Allow or Disallow line."""
 
     rank: int
-    """Twice the number of octets of the encoded pattern, including `*` and `$`, plus one for Allow. The rule
-    with the larger rank wins."""
+    """Twice the number of octets of the encoded pattern, including `*` and `$`, plus one for Allow. If two
+    rules match a path, the rule with the larger rank applies."""
     allow: bool
     line: int
     """The number of the rule's line, from 1."""
     prefix: str
     inner: tuple[str, ...]
-    """The parts of the pattern that must follow the prefix in this order, with any text between them."""
+    """The parts of the pattern between two `*`. In a path that matches the rule, the parts follow the prefix
+    in order, with any text between them."""
     last: str | None
-    """The part of the pattern after the last `*`. None if the pattern has no `*`."""
+    """The part of the pattern after the last `*`, or None if the pattern has no `*`."""
     anchored: bool
     """Whether the pattern ends with `$`."""
 
@@ -68,12 +70,15 @@ class RobotsGroup:
         self.agents = 0
         """The number of User-agent lines so far."""
         self.closed = False
-        """Whether a rule was read. After a rule, the next User-agent line begins another group."""
+        """Whether a rule of the group has been read. A User-agent line after a rule begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """The rules, as tuples: True for Allow, the line number from 1, and the pattern as written."""
+        """The rules of the group, as tuples of three values. Each tuple contains True for Allow or False for
+        Disallow, the line number from 1, and the pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """The delays, as pairs: the seconds, and the number of agents before the line of the delay. The
-        number is needed because a Crawl-delay may be between two User-agent lines."""
+        """The Crawl-delay lines of the group, as pairs of numbers. Each pair contains the number of
+        User-agent lines before the Crawl-delay line, and the delay in seconds. The number of lines matters
+        because a Crawl-delay line may be between two User-agent lines, and then applies only to the agents
+        before it."""
 
 
 class AgentRules:
@@ -85,7 +90,7 @@ class AgentRules:
         """`blocks`: the groups that name the agent, each with the agent's position in it."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
-        """Seconds between two requests, or None."""
+        """Seconds between two requests by the agent, or None."""
         self._exact: dict[str, RobotsRule] = {}
         self._prefixes: dict[str, RobotsRule] = {}
         wild = []
@@ -183,10 +188,10 @@ def _encoded(text: str) -> str:
 
 
 MAX_BYTES: Final = 500 * 1024
-"""Number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires a parser to read at least this
-number of bytes."""
+"""Number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires a parser to read at least 500
+KiB."""
 MAX_DELAY_S: Final = 1e9
-"""The maximum Crawl-delay in seconds. A larger delay is reduced to this maximum."""
+"""The maximum Crawl-delay in seconds. A larger Crawl-delay in robots.txt is reduced to MAX_DELAY_S."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
 _KEYS: Final = {

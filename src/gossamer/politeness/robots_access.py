@@ -12,12 +12,12 @@ from gossamer.model.verdict import Drop
 from gossamer.politeness.robots import Robots
 
 MAX_AGE_S = 86_400.0
-"""Seconds for which rules are valid."""
+"""Seconds for which the rules of a robots.txt are valid."""
 PARK_DELAY_S = 300.0
-"""If the Crawl-delay is longer than this many seconds, the host is parked."""
+"""Maximum Crawl-delay in seconds. A host with a longer Crawl-delay is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
-"""The version of a result that allows all URLs. Such a result has no rules."""
+"""The version number of an `Access` that allows all URLs and has no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -38,12 +38,12 @@ class Access(msgspec.Struct, frozen=True):
     holds: float = MAX_AGE_S
     crawl_delay: float = 0.0
     rules: bytes = b""
-    """The compressed rules in the form that the frontier stores. The rules are those for gossamer's agent and
-    those for `*`."""
+    """The compressed rules in the form that the frontier stores. `rules` contains the rules for gossamer's
+    agent and the rules for `*`."""
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
     parsed: Robots | None = None
-    """The parsed form of `rules`."""
+    """The rules in parsed form, or None."""
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:

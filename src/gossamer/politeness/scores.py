@@ -48,11 +48,10 @@ HOSTS = 3
 PROBE_INTERVAL_S = 30.0
 """Seconds between the test visits of a worker that takes no claims."""
 FRESH_S = 12.0
-"""Seconds for which a worker's record is current."""
+"""Maximum age in seconds of a worker's score record that is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""The score for hard hosts also includes the results for easy hosts. All results for easy hosts together
-weigh at most as much as this many visits."""
+"""The maximum weight, in visits, of the results for easy hosts in the score for hard hosts."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
@@ -90,7 +89,8 @@ class WorkerScore(msgspec.Struct):
 
     name: str
     serves: str = ""
-    """The heaps from which the worker claims. Only workers that claim from the same heaps are compared."""
+    """The heaps from which the worker claims. A worker is only compared with workers that claim from the same
+    heaps."""
     at: float = 0.0
     room: bool = True
     """Whether the worker could take more claims."""

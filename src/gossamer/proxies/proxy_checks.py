@@ -16,8 +16,9 @@ from gossamer.proxies.proxy_choice import ProxyPool
 from gossamer.proxies.proxy_health import ProxyHealth, ProxyReport
 
 EXCHANGE_INTERVAL_S, MAX_CONCURRENT_CHECKS, RECHECK_AFTER_MS = 1.0, 32, 600_000
-"""In this order: the seconds between two exchanges with the other workers, the maximum number of concurrent
-health checks, and the milliseconds after which a proxy is checked again."""
+"""EXCHANGE_INTERVAL_S is the number of seconds between two exchanges with the other workers.
+MAX_CONCURRENT_CHECKS is the maximum number of concurrent health checks. RECHECK_AFTER_MS is the number of
+milliseconds after which a proxy is checked again."""
 
 
 class Shared(Protocol):

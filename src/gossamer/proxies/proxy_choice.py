@@ -20,8 +20,9 @@ from gossamer.proxies.proxy_table import MAX_DOMAINS, ProxyTable
 
 DRAWS = 6
 SMALL_POOL = 64
-"""If no usable proxy was drawn, and the pool has at most this many proxies, all of them are checked. In a
-larger pool, the usable proxies are listed once per second."""
+"""Maximum number of suitable proxies in a small pool. If no usable proxy was drawn from a small pool, all
+suitable proxies are checked. For a larger pool, the list of usable proxies is renewed at most once per
+second."""
 OLD = 1000
 
 

@@ -33,18 +33,17 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on the tries of a visit. A visit can make MAX_TRIES tries. More tries are allowed only in the first
-MORE_TRIES_S seconds of the visit. A visit ends after MAX_SUSPICIONS unclear results, or after MAX_SUSPICIONS
-refusals."""
+"""Limits on how many proxies a request tries. MAX_TRIES is the number of tries that are always allowed.
+Further tries are allowed in the first MORE_TRIES_S seconds of the request. The request ends after
+MAX_SUSPICIONS unclear results, or after MAX_SUSPICIONS blocks."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""The type of a function that makes the request through the proxy with the given URL. The second argument is
-a function that is called after the request. This function returns whether the session with this proxy
-continues."""
+"""The type of a function `go(proxy, goes_on)` that makes a request through the proxy with the URL `proxy`.
+After the request, `go` calls `goes_on`, which returns whether the session with the proxy continues."""
 
 
 class Lease(NamedTuple):
@@ -213,7 +212,7 @@ class Proxies:
             now = self.upkeep.now()
             if not self.pool.left(Wanted(), now) and not self.pool.left(wanted, now):
                 raise NoProxyLeft(
-                    f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
+                    f"no proxy left: all {len(self.pool.proxies)} do not work or refuse gossamer; "
                     "see gossamer doctor, give other ones with --proxies FILE"
                 )
             if set(self.pool.suitable(wanted)) <= set(tried) or time.monotonic() >= ends:

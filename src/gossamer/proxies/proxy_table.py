@@ -17,8 +17,8 @@ from gossamer.proxies.proxy_health import (
 )
 
 MAX_DOMAINS = 2000
-"""The maximum number of domains with separate health records. If a registered domain blocks proxies, the
-health of each proxy is recorded separately for this domain."""
+"""The maximum number of domains with separate health records. If a registered domain blocks proxies, each
+proxy has a separate health record for the domain."""
 
 
 class ProxyTable:
@@ -33,7 +33,8 @@ class ProxyTable:
         self.standings: dict[str, ProxyHealth] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
-        """Observations that this worker has not shared with the other workers yet."""
+        """The reports that this worker has not shared with the other workers yet. The keys are the keys of
+        health records."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(

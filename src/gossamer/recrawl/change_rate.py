@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 FORGETTING = 2 ** (-1 / 30)
-"""The factor by which a visit reduces the weight of all earlier visits. This factor gives a half-life of 30
-visits."""
+"""The factor by which each visit multiplies the weight of all earlier visits. The weight of a visit falls to
+one half after 30 further visits."""
 MIN_STRENGTH, MAX_STRENGTH = 0.5, 8.0
-"""The bounds of a prior's strength. With a weak prior, an estimate depends mostly on the page's own visits. A
-strong prior suits pages that are alike."""
+"""The bounds of the strength of a prior. If the prior is weak, the estimated rate of a page depends mostly on
+the visits of the page. If the pages of a crawl change at similar rates, the prior is strong."""
 MIN_RATE, MAX_RATE = 1e-5, 1e4
 """The bounds of an estimated rate, in changes per day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The weight of the crawl's mean in the mean of a host. The crawl's mean weighs as much as this many observed
+"""The weight of the crawl's mean change rate in the mean change rate of a host, as a number of observed
 changes."""
 
 

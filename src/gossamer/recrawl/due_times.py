@@ -12,22 +12,22 @@ from gossamer.recrawl.cron import Cron
 MISSED = ("run", "skip", "all")
 OVERLAP = ("skip", "queue")
 MISSED_AFTER_S = 60.0
-"""A due time counts as missed if it is more than this many seconds ago. A much shorter time would not work,
-because a scheduler needs a few seconds to take over from another one."""
+"""Age in seconds after which a due time counts as missed. MISSED_AFTER_S must not be much shorter, because a
+scheduler needs a few seconds to take over from another scheduler."""
 MAX_DUE_TIMES = 10_000
-"""Maximum number of due times about which one call decides."""
+"""Maximum number of due times that one call of `decide` handles."""
 
 
 class Due(NamedTuple):
     """The decision about due times. All times are in seconds since the epoch."""
 
     mark: float
-    """The time up to which all due times have been decided."""
+    """The time up to which all due times have been processed."""
     made_up: list[float]
-    """Missed due times that are run now."""
+    """Missed due times for which a run starts now."""
     on_time: list[float]
     missed: list[float]
-    """Missed due times that are not run."""
+    """Missed due times for which no run starts."""
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:

@@ -17,28 +17,28 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_REPORTED = 10_000
-"""The maximum number of reports of changed pages that may wait until the crawl reads them."""
+"""The maximum number of reports of changed pages that the crawl has not read yet."""
 
 
 class Freshness(msgspec.Struct, omit_defaults=False):
-    """The freshness of a crawl at one moment. Shares are numbers from 0 to 1. Numbers of visits and changes
-    are per day. Ages are in seconds."""
+    """The freshness of a crawl at one moment. Shares are numbers from 0 to 1. `changes`, `budget`, `needed`
+    and `saved` are numbers per day. Ages and intervals are in seconds."""
 
     at: float
-    """The time of this record, in seconds since the epoch."""
+    """The time at which the freshness was measured, in seconds since the epoch."""
     pages: int
     """Number of known pages."""
     queued: int
     """Number of known pages that are queued or being visited."""
     expected_stale: float | None = None
-    """The share of time for which the copy of a page is expected to be stale. This number is a mean over the
-    pages."""
+    """The mean share of time for which the copy of a page is expected to be stale."""
     stale_now: float | None = None
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
-    """The measured share of time for which copies were stale. The visits that found a change yield this
-    share. For a page that changes rarely, the copy counts as stale for half of the time since the previous
-    visit. For a page that changes often, the copy counts as stale for a longer part of this time."""
+    """The share of time for which copies were stale, as measured by the visits that found a change. If a
+    visit finds a change, the copy of a page that changes rarely counts as stale for half of the time since
+    the previous visit. The copy of a page that changes often counts as stale for more than half of the time
+    since the previous visit."""
     changes: float = 0.0
     """The expected number of changes per day of all pages together."""
     budget: float = 0.0
@@ -46,10 +46,11 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     needed: float = 0.0
     """The number of visits per day that the schedule plans."""
     budget_used: float | None = None
-    """The share of the budget that was used since the process began, or None in the first minute."""
+    """The share of the budget that the crawl has used since the process began, or None in the first minute of
+    the process."""
     saved: float | None = None
-    """The number of visits per day that the schedule saves. A crawl with the same interval for all pages
-    would need this many more visits for the same freshness."""
+    """The number of visits per day that the schedule saves compared with a crawl that visits all pages at the
+    same interval and has the same freshness."""
     never_changed: int = 0
     """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
@@ -60,13 +61,13 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     mean_interval: float | None = None
     """The mean planned time between two visits of a page."""
     revisits: int = 0
-    """The number of visits so far that could reveal a change of a known page. The first visit of a page is
-    not counted."""
+    """The number of visits so far, except the first visit of each page. Only a repeated visit of a page can
+    reveal a change of the page."""
     changed: int = 0
     """The number of visits in `revisits` that found a change."""
     signals: float = 0.0
-    """The number of signals that reported a page as changed. Sitemaps, feeds and users send signals. A signal
-    is counted at the next visit of its page."""
+    """The number of signals that reported a page as changed. Signals come from sitemaps, feeds and users. A
+    signal is counted when its page is next visited."""
     confirmed: float = 0.0
     """The number of signals in `signals` for which the next visit found a change."""
 
@@ -126,8 +127,8 @@ class Reported(NamedTuple):
 
 
 _UNCERTAIN = "~"
-"""The first character of each report that a list such as a sitemap caused. No URL begins with this
-character."""
+"""The first character of each report that was caused by a list such as a sitemap. The prefix is unambiguous
+because no URL begins with `~`."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:

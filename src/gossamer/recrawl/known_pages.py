@@ -22,8 +22,8 @@ NAME = "known.jsonl"
 TABLE_NAME = "revisit.sqlite"
 """File name of the page table (`page_table`), which replaces the log when pages are visited again."""
 FILE_MODE = 0o600
-"""Permission bits of the file. Only its owner may read it, because request headers in the log may include
-secrets."""
+"""Permission bits of the log file. Only the file's owner may read the log, because request headers in the log
+may include secrets."""
 BATCH_PAGES = 5000
 _decode = msgspec.json.Decoder(KnownLine).decode
 

@@ -20,34 +20,34 @@ from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 GONE_STATUSES = (404, 410)
 SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
-"""The sizes of the samples from which the price of a visit is computed. SAMPLE_PAGES: the number of pages
-from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest hosts. MAX_HOSTS: the
-maximum number of hosts that are sampled separately."""
+"""The sizes of the samples of pages from which the price of a visit is computed. SAMPLE_PAGES: the number of
+pages from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest hosts.
+MAX_HOSTS: the maximum number of hosts that are sampled separately."""
 MAX_AGE_SHARE = 0.95
-"""A page is due once its age reaches this share of the maximum age, so that it is visited before it is too
-old."""
+"""The share of the maximum age at which a page becomes due. The share is less than 1 so that the page is
+visited before the maximum age."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""The measured staleness and pace are means over recent visits. The number of these visits is about
-MIN_MEASURED_VISITS, or about MEASURED_ROUNDS times the number of pages if this is more. A mean over a shorter
-time would leave out pages that are visited rarely."""
+"""Numbers of recent visits whose means are used as the measured staleness and pace. The means cover about
+MIN_MEASURED_VISITS visits, or about MEASURED_ROUNDS visits per page if this number is larger. Means over
+fewer visits would leave out pages that are visited rarely."""
 
 
 class Measured(NamedTuple):
     """Weighted sums over the visits of known pages, in days. Newer visits have more weight."""
 
     stale: float = 0.0
-    """The estimated number of days for which copies were stale. The visits that found a change yield this
-    estimate."""
+    """The number of days for which copies were stale, as estimated from the visits that found a change."""
     days: float = 0.0
     """The sum of the days between each visit and the previous visit of the same page."""
     predicted: float = 0.0
-    """The predicted number of days for which copies were stale. The prediction for a visit uses the change
-    rate that was estimated before this visit."""
+    """The number of days for which copies were expected to be stale. For each visit, the number is computed
+    from the change rate that was estimated before the visit."""
     planned: float = 0.0
-    """The planned days between visits, according to the due times."""
+    """The planned days between each visit and the previous visit of the same page, according to the due
+    times."""
     actual: float = 0.0
-    """The actual days between the visits that `planned` covers."""
+    """The actual days between each visit and the previous visit of the same page."""
 
     @property
     def lateness(self) -> float:
@@ -78,15 +78,15 @@ class PageSchedule:
         self.prior = Prior()
         self.price = 1.0
         self.own_prices: dict[int, float] = {}
-        """The separate prices of a visit for hosts whose politeness allows fewer visits than planned. Maps a
-        host's ID to its price."""
+        """Maps the IDs of some hosts to the price of a visit to the host. A host has a separate price if
+        politeness allows fewer visits to the host than the schedule would plan."""
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
         self.inlinks: Callable[[str], int] = lambda _: 0
-        """A function that returns the number of pages that link to a URL."""
+        """A function that returns the number of inlinks of a URL."""
         self.pages = 0
-        """The number of known pages, as of the last `refit`."""
+        """The number of known pages at the last call of `refit`."""
         self.signals = policy.SignalRecord()
         self.bounds = policy.Bounds(rules.min_age / DAY_S, rules.max_age * MAX_AGE_SHARE / DAY_S)
 

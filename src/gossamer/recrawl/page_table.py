@@ -31,8 +31,8 @@ from gossamer.recrawl.known_pages import TABLE_NAME
 from gossamer.store.sqlite_wal import open_sqlite
 
 FILE_MODE = 0o600
-"""Permission bits of the file. Only the file's owner may read the file, because the lines contain request
-headers. These headers may include secrets."""
+"""Permission bits of the page table's file. Only the owner may read the file, because its lines contain
+request headers, which may include secrets."""
 WAIT_S = 30.0
 """Seconds to wait for a transaction of another process."""
 MAX_INBOX_LINES = 2000
@@ -66,20 +66,21 @@ class PageState(NamedTuple):
     changes: float
     days: float
     last: int
-    """Time of the last visit."""
+    """The time of the page's last visit."""
     due: int
     host: int
     visits: int = 0
-    """The number of visits that could reveal a change of the page. The first visit is not counted."""
+    """The number of visits of the page except the first visit. Only repeated visits can reveal a change of
+    the page."""
     changed: int = 0
-    """The number of visits in `visits` that found a change."""
+    """The number of the page's visits that found a change."""
     failed: int = 0
     """The number of visits in a row that found no page."""
     batch: int = 0
     """The number of the batch in which the page was queued, or 0 while the page waits for its due time."""
     signals: int = 0
-    """The number of change signals since the last visit. For example, a sitemap or a feed signals that the
-    page changed."""
+    """The number of change signals since the last visit. A change signal is, for example, a newer lastmod in
+    a sitemap, or a feed entry."""
     line: bytes = b""
     """The last `KnownLine` that described the page, as JSON."""
 

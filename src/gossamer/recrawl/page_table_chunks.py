@@ -18,10 +18,10 @@ from gossamer.recrawl.page_table import PageState, encode_line, line_of, page_id
 
 FORMAT = 1
 CHUNK_PAGES = 128
-"""Maximum number of pages in a chunk. Larger chunks need less memory but cause more traffic, because a visit
-rewrites the whole chunk of its page."""
+"""Maximum number of pages in a chunk. A table with larger chunks needs less memory. However, larger chunks
+cause more traffic, because each visit rewrites the whole chunk that contains the page."""
 LEVEL = 9
-"""The compression level of zstd. Because a chunk is small, a high level costs little."""
+"""The compression level of zstd. A high compression level costs little because a chunk is small."""
 _HEAD = struct.Struct("<BH")
 STATE = struct.Struct("<ffIIHHBB2x")
 """The binary form of a page's state, with these fields: changes, days, time of the last visit, due time,

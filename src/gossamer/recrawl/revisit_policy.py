@@ -26,7 +26,7 @@ from typing import NamedTuple
 JITTER = 0.05
 """The maximum jitter of an interval, as a share of the interval."""
 GONE_VISITS = 3
-"""A page that is gone is dropped after this many failed visits in a row."""
+"""Number of failed visits in a row after which a page that is gone is dropped."""
 MAX_INTERVAL = 365.0
 """The longest interval in days if no maximum age is set."""
 NEWTON_STEPS, BISECTIONS = 4, 26
@@ -183,7 +183,7 @@ class SignalRecord(NamedTuple):
     confirmed: float = 0.0
     """The number of signals after which a visit found a change."""
     missed: float = 0.0
-    """The number of changes that were found without a signal."""
+    """The number of changes that visits found without a signal."""
     days: float = 0.0
     """The number of days since the previous visit of the same page, summed over all visits."""
 

@@ -15,8 +15,8 @@ from gossamer.url import patterns
 
 DAY_S = 86_400.0
 MAX_INLINKS_WEIGHT = 10.0
-"""The maximum factor by which inlinks increase a page's importance. The maximum is reached if about 8,000
-pages link to the page."""
+"""The maximum factor by which inlinks increase a page's importance. The factor reaches its maximum at about
+8,000 inlinks."""
 DEFAULT_BUDGET = "10%"
 DEFAULT_MIN_AGE_S = 3600.0
 DEFAULT_MAX_AGE_S = 365 * DAY_S
@@ -26,18 +26,18 @@ class RevisitRules(NamedTuple):
     """The rules that determine when the pages of a crawl are visited again."""
 
     window: float | None
-    """Every page is visited again after this time. If `window` is None, the crawl learns a time for each
-    page."""
+    """The time after which every page is visited again. If `window` is None, the crawl learns a separate
+    interval for each page."""
     budget: tuple[float, str]
     """The budget for repeated visits. The unit "%" means a share of the pages that the crawl may fetch, for
     example (0.1, "%"). The unit "/d" means visits per day, for example (5000.0, "/d")."""
     max_age: float = DEFAULT_MAX_AGE_S
     min_age: float = DEFAULT_MIN_AGE_S
-    """The minimum age at which a page is visited again, in seconds. The minimum applies even if budget is
-    left."""
+    """The minimum age at which a page is visited again, in seconds. No page is visited before its minimum
+    age, even if budget is left."""
     weights: tuple[tuple[patterns.Searcher, float], ...] = ()
-    """Pairs of a URL pattern and the importance of the pages that match it. The first match counts. The
-    importance of all other pages is 1."""
+    """Pairs of a URL pattern and the importance of the pages that match the pattern. If a URL matches several
+    patterns, the first pattern applies. A page that matches no pattern has the importance 1."""
     inlinks: bool = False
     """Whether the importance also grows with the number of pages that link to a page."""
 

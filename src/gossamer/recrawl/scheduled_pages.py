@@ -18,17 +18,18 @@ from gossamer.recrawl.revisit_policy import SignalRecord
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
-"""If the queued pages of a host need more than this many seconds, no more pages of the host are queued."""
+"""Maximum time in seconds that the visits of a host's queued pages may take. If the visits would take longer,
+no more pages of the host are queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""If the clock differs from the expected time by more than this many seconds, the module assumes that the
-clock was set."""
+"""Maximum number of seconds by which the clock may be behind the time that an earlier run stored. If the
+clock is further behind, the module assumes that the clock was set back."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
 MAX_PLAN_CHANGE, MAX_DUE_CHANGE = 1.25, 0.1
 """Due times depend on the price of a visit and on the mean change rate. If the price or the mean change rate
-has changed by more than the factor MAX_PLAN_CHANGE, the due times are computed again. A new due time is
-written only if it changes the interval by more than the share MAX_DUE_CHANGE of the old interval."""
+has changed by more than the factor MAX_PLAN_CHANGE, all due times are computed again. A new due time is
+written only if it changes the interval between two visits by more than the share MAX_DUE_CHANGE."""
 
 Allowed = Callable[[str], float]
 """A function that returns the number of visits per day that the politeness of a host allows."""

@@ -29,16 +29,19 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 ENTRY_LINES = 256
-"""Maximum number of outcomes in one entry of the store's list of outcomes."""
+"""Maximum number of visit outcomes in one entry of the list of outcomes in the store."""
 READ_CHUNKS, READ_ENTRIES = 64, 64
 """The maximum numbers of chunks and entries that one command reads."""
 MIN_CHUNK_PAGES = CHUNK_PAGES // 4
-"""If a changed chunk has fewer pages than this, its pages move to the chunk that is being filled."""
+"""Minimum number of pages in a changed chunk. The pages of a smaller chunk move to the chunk that is being
+filled."""
 CACHE_KIB = 16_384
-"""The memory for the working copy, in KiB. The rest of the working copy is on disk."""
+"""The memory for the working copy of the page table, in KiB. The part of the working copy that does not fit
+into this memory is on disk."""
 INLINK_CHUNKS, MAX_INLINKS = 4096, 65_535
 """INLINK_CHUNKS: the number of chunks that hold the numbers of inlinks. MAX_INLINKS: the highest number of
-inlinks that is stored. This limit loses nothing, because far fewer inlinks give a page the highest weight."""
+inlinks that is stored. A higher number would make no difference, because a page reaches the highest weight
+with far fewer inlinks."""
 _INLINKS = struct.Struct("<qH")
 _PLACES = """
 CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);

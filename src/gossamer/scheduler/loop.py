@@ -29,13 +29,13 @@ BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
 renew its lead for this many seconds loses the lead. If a leader dies, another scheduler takes over within
 BEAT_INTERVAL_S + LEAD_TIMEOUT_S seconds."""
 STOP_TIMEOUT_S = 9.0
-"""The number of seconds for which the scheduler waits until its crawls stop gracefully."""
+"""Maximum time in seconds that the scheduler waits for its crawls to stop gracefully."""
 MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""A background task of the leader. The loop calls the task with the store's time at each beat, unless the
-previous call still runs. The task itself decides whether any work is due."""
+"""A background task of the leader. At each beat, the loop calls the task with the store's time, unless the
+previous call is still running. The task decides whether work is due."""
 
 
 class Plan(NamedTuple):

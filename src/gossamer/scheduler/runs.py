@@ -34,11 +34,11 @@ CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
 outage of the store, the run is tried again after this many seconds."""
 
 Say = Callable[..., None]
-"""A function that logs an event. The first argument is the name of the event. The keyword arguments are the
-facts of the event."""
+"""A function that logs an event. The first argument of the function is the name of the event, and the keyword
+arguments are the fields of the event."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""A function that checks a summary against gates (`--fail-on`). The function returns the gates that the
-summary does not meet."""
+"""A function that checks the summary of a crawl against gates (`--fail-on`) and returns the gates that the
+crawl does not meet."""
 
 
 class RunOutcome(NamedTuple):

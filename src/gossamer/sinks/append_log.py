@@ -22,17 +22,19 @@ from isal import isal_zlib
 from gossamer.errors import ConfigError, SinkError, of_data
 
 PAGE_BYTES = 4096
-"""The page size in bytes. A write that was interrupted by a kill ends at a multiple of this size."""
+"""The page size of a file in bytes. If a process is killed during a write, the file ends at a multiple of the
+page size."""
 MAX_SUMS = 64
-"""The maximum number of block checksums per append. If an append has more pages than this, each block covers
-several pages."""
+"""The maximum number of block checksums in one log entry. For an append of more than MAX_SUMS pages, each
+checksum covers several pages."""
 MAX_BYTES = 4 << 20
-"""When the log is larger than this, in bytes, it is shortened."""
+"""The log file is shortened when it is larger than this number of bytes."""
 KEPT_BYTES = 1 << 20
-"""The shortened log keeps the newest entries. The total size of these entries is at least this many bytes."""
+"""The minimum total size in bytes of the newest log entries that stay when the log is shortened."""
 MAX_LOST_S = 60.0
-"""After a kill or an outage, the uncommitted appends cover at most this many seconds. If the uncommitted
-appends cover more time, the store was restored from a copy or damaged."""
+"""The maximum time in seconds between the first and the last uncommitted append of a file after a kill or an
+outage. If more time lies between the first and the last uncommitted append, the store was restored from a
+copy, or the file was damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -55,12 +57,13 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """One CRC-32 per block of the append. A block ends at a multiple of `step` in the file, or at the end of
-    the append. The blocks follow page boundaries because an interrupted write ends at a page boundary."""
+    """The checksums (CRC-32) of an append, one per block of the appended bytes. A block ends at a file offset
+    that is a multiple of `step`, and the last block ends at the end of the append. Blocks end at page
+    boundaries of the file because an interrupted write also ends at a page boundary."""
     rows: list[int] = []
-    """One CRC-32 per line, if the append consists of lines. Each CRC-32 covers all bytes from the start of
-    the append to the end of the line. The checksums of lines are needed because a write may also be cut off
-    between two lines."""
+    """The checksums (CRC-32) of an append that consists of lines, one per line. The checksum of a line covers
+    all bytes from the start of the append to the end of the line. The checksums of lines are needed because
+    an interrupted write may also end between two lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""

@@ -25,7 +25,8 @@ from gossamer.sinks.row_fitting import read_frames, refit_line, refit_row
 _CHUNK_BYTES = 256 << 10
 """The number of journal bytes that are parsed at once."""
 _ROW_GROUP_BYTES = 4 << 20
-"""The number of journal bytes per row group. The last row group may be smaller."""
+"""The minimum size of a Parquet row group, in bytes of the journal. Only the last row group of a part may be
+smaller."""
 _TYPES = {
     "str": pa.string(),
     "json": pa.string(),

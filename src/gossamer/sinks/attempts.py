@@ -15,7 +15,8 @@ _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
 RECORDS = ("page", TABLE, LINK)
-"""Kinds of rows that are not items. Rows of these kinds have no history."""
+"""The kinds of rows that are not items: page records, attempts and links. The stores keep no history of page
+records, attempts and links."""
 
 
 def files(form: str) -> bool:

@@ -59,12 +59,12 @@ _TYPES = {
     "uuid": "uuid",
 }
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
-"""Converters that fit values to Cassandra's types. A decimal in Cassandra could have more digits, but
-Cassandra's own tools cannot show them."""
+"""Converters that fit values to Cassandra's types. The number of digits of a decimal is limited because
+Cassandra's own tools cannot show a longer decimal."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
-"""The maximum size of a row in bytes. This size is a little less than half of a commit log segment of the
-default size."""
+"""The maximum size of a row in bytes. Cassandra refuses a write that is larger than half of a commit log
+segment, and 15 MiB is a little less than half of a segment of the default size."""
 _MAX_CONCURRENT = 64
 
 
@@ -87,10 +87,11 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """Maps each kind to its columns, the prepared INSERT, the prepared SELECT, and the number of former
-        columns. A former column is in the table, but no longer in the item class."""
+        """Maps each kind to a tuple of its columns, the prepared INSERT, the prepared SELECT, and the number
+        of its former columns. A former column is a column of the table whose field was removed from the item
+        class."""
         self._there: set[Name] = set()
-        """The items of the current batch that already have a row in the store."""
+        """The kinds and keys of the items in the current batch that already have a row in the store."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
@@ -122,7 +123,7 @@ class Cassandra:
             causes = [*error.errors.values()] if isinstance(error.errors, dict) else [error]
             if causes and all(isinstance(one, words.AuthenticationFailed) for one in causes):
                 raise SinkError(f"{self.where}: {_line(causes[0])}") from error
-            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+            raise SinkAway(f"{self.where} does not accept rows: {_line(error)}") from error
         except words.InvalidRequest as error:
             if "unconfigured table" in str(error) or "eyspace" in str(error):
                 raise SinkError(f"{self.where}: {_line(error)}") from error
@@ -132,7 +133,7 @@ class Cassandra:
         except (UnicodeError, TypeError, OverflowError) as error:
             raise BatchRefused(_line(error)) from error
         except (words.DriverException, words.RequestExecutionException, ErrorMessage, OSError) as error:
-            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+            raise SinkAway(f"{self.where} does not accept rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upsert_sink.Driver`."""

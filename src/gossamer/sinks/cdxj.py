@@ -31,8 +31,8 @@ _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
 _TORN = cast(type[Exception], isal_zlib.error)  # the type stub wrongly declares this class as an instance
 ENDING = ".warc.gz"
 HEAD_BYTES = 256 << 10
-"""The header of a record and the head of its response are searched for in this many decompressed bytes of the
-record."""
+"""The header of a WARC record and the head of its HTTP response must end within the first HEAD_BYTES
+decompressed bytes of the record."""
 
 
 class IndexPosition(msgspec.Struct):

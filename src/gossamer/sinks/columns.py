@@ -23,12 +23,12 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The name of the last column of tables. The column contains one JSON object, with the fields that have no
-declared column and the values that do not fit their column."""
+"""The name of the column that comes last in every table. The column `_extra` contains a JSON object with the
+fields that have no declared column, and with the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
-"""The maximum number of columns of a kind of untyped dicts."""
+"""The maximum number of columns of a kind whose items are untyped dicts."""
 _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
@@ -46,8 +46,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Maps each kind to its columns. If a kind is missing, its items are untyped dicts, whose columns are
-determined from the rows (`loose_names`)."""
+"""A mapping from each kind of row to the columns of that kind. Kinds without an entry contain untyped dicts,
+and `loose_names` determines the columns of untyped dicts from the rows."""
 
 OURS = (
     Column("_url"),
@@ -97,8 +97,8 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 LATER = ("region", "id", "added_at", "location")
-"""Record columns that are missing in files of earlier versions of gossamer. If a file without these columns
-is continued, their values are left out."""
+"""Columns that page records of earlier versions of gossamer did not have. When gossamer continues a CSV file
+of an earlier version, gossamer does not write the values of columns that the file's header lacks."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 

@@ -131,7 +131,7 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
             f"{path} was written by another crawl since: give this one an output of its own with -o"
         )
     if size > committed and (committed < mark.base or (not committed and not mark.owner)):
-        raise SinkError(f"{path} holds rows from before this crawl, which would be cut: give another -o")
+        raise SinkError(f"{path} contains rows from before this crawl, which would be cut: give another -o")
     if size > committed == mark.end:
         raise SinkError(
             f"{path} has grown by {size - committed} bytes since the crawl ended, because another program wrote to it: "
@@ -230,8 +230,9 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """`_last`: the length of the file after this process's last append, and the last bytes before that
-        length. `_cut`: the token of the last cut."""
+        """`_last` is a pair of the file's length after this process's last append, and the last bytes before
+        that length. `_cut` is the random token that the last process to truncate the file stored in an
+        extended attribute of the file."""
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:  # a run that failed did not close the file

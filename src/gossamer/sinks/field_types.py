@@ -45,7 +45,8 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of fields whose values have no single type. Values with this shape are written as JSON text."""
+"""The type of fields whose values do not all have the same type. Values of the type `JSON` are written as
+JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",

@@ -28,9 +28,9 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
 
 STORED = (Column("_first_seen_at", "time"), Column("_changed_at", "time"), Column("_deleted_at", "time"))
-"""Additional columns of a stored item. `_first_seen_at` is the time when the item's key was first seen.
-`_changed_at` is the time when the item's content last changed. `_deleted_at` is the time when the item was
-deleted, or null."""
+"""The columns that a store adds to the columns of each item. `_first_seen_at` is the time when the item's key
+was first seen. `_changed_at` is the time when the item's content last changed. `_deleted_at` is the time when
+the item was marked as deleted, or null."""
 
 HISTORY = "_history"
 HISTORY_COLUMNS = (
@@ -41,24 +41,26 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""The columns of HISTORY. Each row of HISTORY is a former state of an item. The primary key of HISTORY is
-(`_kind`, `_key`, `_from`). Existing rows are never changed. The column `_data` contains the former row as a
-JSON object."""
+"""The columns of the table HISTORY. Each row of HISTORY contains one former state of an item. The primary key
+of HISTORY is (`_kind`, `_key`, `_from`). Existing rows of HISTORY are never changed. The column `_data` of
+HISTORY contains the item's former row as a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
-"""The columns of SIGHTINGS, a table that records for each item the last run that saw the item. Only items
-whose row has a `run` are recorded. The primary key is (`_kind`, `_key`)."""
+"""The columns of SIGHTINGS, a table that records for each item the last run that saw the item. SIGHTINGS has
+rows only for items of sites that each run visits completely. The primary key of SIGHTINGS is (`_kind`,
+`_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
 """The columns of COLUMNS, a table that records which columns gossamer created in each table. A user may
-remove a field from an item class after gossamer created a column for the field. When a row is written again,
-such a column becomes null. Columns that other programs created stay unchanged. In MongoDB and in hashes, each
-entry is one string, which consists of the table, a space and the field."""
+remove a field from an item class after gossamer created a column for the field. When an item is written
+again, gossamer sets the columns of its removed fields to null. Gossamer never changes columns that other
+programs created. In MongoDB and in Valkey hashes, each entry of COLUMNS is one string, which consists of the
+table's name, a space and the field's name."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
-"""Names of gossamer's own tables. The table of a kind must not have one of these names."""
+"""Names of gossamer's own tables. A kind of items must not have one of these names."""
 
 Name = tuple[str, str]
 """The kind and key of an item."""

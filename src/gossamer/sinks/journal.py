@@ -36,10 +36,11 @@ from gossamer.sinks.sink_url import SinkUrl
 MAX_WAITING_BYTES = 64 << 20
 """The maximum number of bytes in the journal that may wait to be sent."""
 MAX_BATCH_BYTES = 1 << 20
-"""The maximum number of bytes in one batch. A row that is longer is sent alone."""
+"""The maximum number of bytes in one batch. A row that exceeds the maximum size of a batch is sent in a batch
+of its own."""
 MAX_FILE_BYTES = 16 << 20
-"""When the current journal file is larger than this, in bytes, and all its rows are sent, a new file replaces
-it."""
+"""Gossamer begins a new journal file when the current journal file has at least MAX_FILE_BYTES bytes and all
+its rows have been sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
 

@@ -34,7 +34,7 @@ from gossamer.sinks.sink_url import SinkUrl
 CALL_TIMEOUT_S = 20.0
 """The maximum duration of a call in seconds."""
 _MAX_HEAD_BYTES = 1024
-"""An upper bound for the size in bytes of a message without its row, key and kind."""
+"""The maximum size in bytes of the parts of a Kafka message other than the row, the key and the kind."""
 Result = TypeVar("Result")
 
 
@@ -209,7 +209,7 @@ class KafkaTopic:
         except hopeless as error:
             raise SinkError(f"{self.where}: {_line(error)}") from error
         except (errors.KafkaError, OSError, TimeoutError) as error:
-            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+            raise SinkAway(f"{self.where} does not accept rows: {_line(error)}") from error
 
 
 async def _within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:

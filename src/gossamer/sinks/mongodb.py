@@ -245,17 +245,18 @@ _HOPELESS = (13, 18, 8000)
 _NAMES = 73
 """MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""MongoDB's error code for InternalError. The error means either that the server has a problem, or that the
-server cannot store a row. FerretDB, for example, cannot store a field whose name contains a quote."""
+"""MongoDB's error code for InternalError. InternalError means either that the server has a problem, or that
+the server cannot store a row. FerretDB, for example, reports InternalError for a field whose name contains a
+quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""The error codes with which MongoDB refuses a row. The possible reasons are BadValue, FailedToParse,
+"""The error codes with which MongoDB refuses a row. MongoDB refuses a row because of BadValue, FailedToParse,
 TypeMismatch, a field name that an update cannot use, a key that is too long, a document that is too large, a
 failed validator, or a violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
-"""The maximum number of entries of COLUMNS that are cached in memory for a collection. A limit is needed
-because untyped dicts may have any number of fields."""
+"""The maximum number of entries of the collection COLUMNS that are cached in memory for each collection of
+rows. The cache needs a limit because untyped dicts may have any number of different fields."""
 
 
 def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
@@ -276,10 +277,12 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """Maps each collection to the IDs of its entries in COLUMNS that this process knows."""
+        """Maps each collection to the `_id` values of its entries in COLUMNS, as far as this process has read
+        or written these entries."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
-        """The two functions that convert decimals. The first is for collections that an earlier version of
-        gossamer created, the second for all others."""
+        """Two functions that convert decimals. The first function converts decimals for collections that an
+        earlier version of gossamer created, and the second function converts decimals for all other
+        collections."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
         """The types of each kind's fields, or None if an earlier version of gossamer created the kind's
         collection. In a collection of an earlier version, dates are strings."""
@@ -340,7 +343,7 @@ class Mongo:
         ) as error:
             raise BatchRefused(str(error)[:300]) from error
         except errors.PyMongoError as error:
-            raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
+            raise SinkAway(f"{self.where} does not accept rows: {_line(error)}") from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upsert_sink.Driver`."""
@@ -543,7 +546,7 @@ class Mongo:
             return SinkError(f"{self.where}: {why}; name the collection with ?collection=")
         if code in _UNFIT or (code == _INTERNAL and _takes(self._base, self._name("page"))):
             return BatchRefused(why)
-        return SinkAway(f"{self.where} does not take rows: {why}")
+        return SinkAway(f"{self.where} does not accept rows: {why}")
 
 
 def _takes(base: Any, called: str) -> bool:

@@ -24,8 +24,8 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The maximum size of a part file in bytes. The size of the objects to which the part file refers does not
-count."""
+"""The size in bytes at which a part file is closed. The size of a part file does not include the objects that
+the part file lists."""
 _encode = msgspec.json.Encoder().encode_lines
 
 

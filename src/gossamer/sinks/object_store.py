@@ -21,14 +21,14 @@ CHUNK_BYTES = 8 << 20
 MAX_WHOLE_BYTES = 32 << 20
 """The maximum size in bytes of an object that is uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""Names of the HDFS exceptions that mean that the user lacks a permission."""
+"""Names of the HDFS exceptions that report a missing permission of the user."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
-"""Substrings of error messages. Such a message shows that the server does not support TLS, or that the
+"""Substrings of the error messages that a client reports if the server does not support TLS, or if the
 server's certificate is not trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
-"""Timeouts in seconds. CHECK_TIMEOUT_S limits the check that a store is writable. TRANSFER_TIMEOUT_S limits
-each transfer of a piece."""
+"""Timeouts of requests to an object store, in seconds. CHECK_TIMEOUT_S limits the check whether an object
+store is writable. TRANSFER_TIMEOUT_S limits each request that uploads or downloads a piece of an object."""
 _UNSIGNED = (
     "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or "
     "GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "

@@ -17,11 +17,11 @@ from gossamer.sinks.uploader import AWAY_AFTER_S, MAX_WAITING_BYTES, Uploader
 from gossamer.sinks.warc import Warc
 
 MAX_PART_BYTES = 32 << 20
-"""The maximum size of a WARC part in bytes. For plain objects, this value limits the approximate total size
-of the objects that are listed in one part."""
+"""The maximum size of a WARC part in bytes. For plain objects, MAX_PART_BYTES limits the approximate total
+size of the objects that one part file lists."""
 MAX_LINES_BYTES = 1 << 20
-"""The maximum size in bytes of a part file for plain objects. A part file lists the objects. If `most` is not
-MAX_PART_BYTES, this maximum changes in proportion to `most`."""
+"""The maximum size in bytes of a part file that lists plain objects. If the caller passes another maximum
+part size than MAX_PART_BYTES, MAX_LINES_BYTES is scaled in proportion."""
 
 
 class ObjectStoreArchive:

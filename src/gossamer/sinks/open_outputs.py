@@ -23,7 +23,8 @@ from gossamer.sinks.output_spec import OpenedOutput as Files
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
 MAX_REJECTS_BYTES = 64 << 20
-"""The maximum size in bytes of the file of rejected items. Further rejected items are only counted."""
+"""The size in bytes at which the file of rejected items is full. After the file of rejected items is full,
+gossamer only counts rejected items."""
 
 
 class SiteOutput(NamedTuple):
@@ -193,8 +194,8 @@ class FilteredTable:
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
-        """Counters by kind. `offered` counts the rows that were passed to the table, `refused` the rows that
-        the table refused. The code that reads the counters also resets them."""
+        """`offered` counts, for each kind, the rows that were passed to the table, and `refused` counts the
+        rows that the table refused. The code that reads `offered` and `refused` also resets them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""

@@ -39,8 +39,8 @@ _MEANT = {
     "tsv": "csv",
     "xls": "xlsx",
 }
-"""Maps unsupported file extensions and format names to a supported format. The error message suggests this
-format."""
+"""Maps unsupported file extensions and format names to the supported format that the error message
+suggests."""
 
 
 class OutputSpec(NamedTuple):
@@ -185,8 +185,8 @@ class OpenedOutput:
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
-        """The kind of the file that `path` links to. None before the first rows, '' if `path` is not a
-        link."""
+        """The kind of the file to which `path` is a symbolic link, or '' if `path` is not a link. `_linked`
+        is None until the first rows are written."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:

@@ -25,8 +25,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.sink_url import PYTHON, SINKS, SITE, SinkUrl
 
 _OF_SITES: dict[str, Any] = {}
-"""Maps output specifications to the sink classes and objects of site files. Gossamer creates one
-specification for each of these sinks."""
+"""Maps output specifications to the sink classes and sink objects that site files define. Gossamer generates
+the output specification for each sink of a site file."""
 
 
 class SinkContext(NamedTuple):

@@ -54,8 +54,8 @@ _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
 """The minimum number of records in an append that are written as an Arrow batch instead of as lines."""
 _LISTING_INTERVAL_S = 10.0
-"""The folder is listed at intervals of this many seconds. At each listing, the journals of closed parts are
-also removed."""
+"""The maximum age in seconds of the listing of a Parquet folder. Whenever a Parquet folder is listed again,
+the old journals of its closed parts are removed."""
 
 
 class Parquet:
@@ -91,12 +91,12 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """Journal bytes before this position may have been written with other columns, because an earlier run
-        may have had other options or another site file."""
+        """The journal bytes before this position may have been written by an earlier run with other columns,
+        because an earlier run may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """The state after the last append, as four values: the committed length in bytes, the position at
-        which the current journal starts, the modification time of the folder in nanoseconds, and the
-        monotonic time in seconds when the folder was last listed."""
+        """A tuple of four values that describe the folder after the last append: the committed length in
+        bytes, the position at which the current journal starts, the modification time of the folder in
+        nanoseconds, and the monotonic time in seconds at which the folder was last listed."""
 
     def target(self) -> str:
         """Returns the absolute path of the folder."""
@@ -257,7 +257,7 @@ class Parquet:
         for start, end in parts:
             if start < committed < end and _size(self._journal(start)) < committed - start:
                 raise SinkError(
-                    f"{self.path} holds rows that the store does not know: start over with --fresh"
+                    f"{self.path} contains rows that the store does not know: start over with --fresh"
                 )
         for start, end in parts:
             if end > committed:

@@ -65,8 +65,9 @@ _EARLIER = {
     "bytes": ("jsonb", "text"),
     "uuid": ("jsonb", "text"),
 }
-"""Types that an existing column may have because an earlier version of gossamer or another program created
-it. A column with one of these types keeps its type, and contains JSON or text."""
+"""The column types, other than the current type, that earlier versions of gossamer or other programs may have
+used for a field type. If an existing column has an earlier type, gossamer does not change the type, and
+writes JSON or text to the column."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -76,8 +77,8 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""Maps each column type of gossamer to other types that hold the same values without silent loss. Another
-program may have created the column with one of these types."""
+"""Maps each column type of gossamer to compatible types, which hold the same values without silent loss.
+Gossamer accepts an existing column with a compatible type if another program created the column."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -461,7 +462,7 @@ class Postgres:
         if code.startswith(_HOPELESS) or (not code and any(words in why for words in _REFUSED)):
             return SinkError(f"{self.where}: {why}")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or code.startswith(_PASSING):
-            return SinkAway(f"{self.where} does not take rows: {why}")
+            return SinkAway(f"{self.where} does not accept rows: {why}")
         if code == "42804":
             return SinkError(
                 f"{self.where}: the items do not fit an existing column: {why}; name another "

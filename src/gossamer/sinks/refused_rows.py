@@ -16,8 +16,8 @@ from gossamer.sinks.crash_safe_file import sink_error, sync
 from gossamer.sinks.jsonl import encode
 
 Refuse = Callable[[str, Row, str], None]
-"""A function that records a refused row. The function is called with the output, the row that the output
-cannot hold, and the reason."""
+"""A function that records a refused row. The arguments of the function are the output, the row that the
+output cannot store, and the reason."""
 
 
 def count_refused(refuse: Refuse, refused: Counter[str]) -> Refuse:

@@ -27,9 +27,10 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 Fit = Callable[[Any], Any]
-"""A function that converts a value for a column, or returns None if the value does not fit."""
+"""A function that converts a value to the type of a column. The function returns None if the type of the
+column cannot represent the value."""
 Misfit = tuple[Row, str]
-"""A row with values that the store cannot hold, and a message. The message names these values and the
+"""A row with values that the store cannot represent, and a message that contains these values and the
 reasons."""
 
 

@@ -27,8 +27,8 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.crash_safe_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
-"""Names of files in a crawl's folder. NAME is the file of rows. If rows of the crawl are missing from NAME,
-the file INCOMPLETE contains the reason."""
+"""Names of files in the folder of a crawl. The file `rows.kept` contains the rows that the crawl keeps. If
+`rows.kept` lacks rows of the crawl, the file `rows.incomplete` contains the reason."""
 TARGET = "@kept-rows"
 """The target name under which the store records the committed length of the file. The target name stays the
 same if the folder moves."""

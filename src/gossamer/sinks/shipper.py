@@ -23,8 +23,9 @@ class Shipper(Protocol):
 
     where: str
     knows: bool
-    """Whether the store itself keeps the journal position. If the store does not keep the position, a batch
-    is repeated with the same end position and lines until it succeeds."""
+    """Whether the store itself saves the journal position. If the store does not save the journal position,
+    gossamer repeats a failed batch with the same end position and the same lines until the store accepts the
+    batch."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep

@@ -23,8 +23,8 @@ FORMS = {
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
     "own": ("python://MODULE:CLASS", ()),
 }
-"""Maps each kind of store to the form of its URL and to gossamer's own parameters. Other parameters are
-passed to the driver."""
+"""Maps each kind of store to the form of its URL and to the URL parameters that gossamer evaluates. Gossamer
+passes all other parameters of a store's URL to the driver."""
 SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -42,10 +42,11 @@ SCHEMES = {
 AWAY = ("s3", "gs", "hdfs", "webhdfs")
 """URL schemes of object stores, which receive whole responses."""
 SINKS: Final = "gossamer.sinks"
-"""The entry point group for sinks in installed packages. The name of an entry point is its URL scheme."""
+"""The entry point group for sinks in installed packages. The name of each entry point in this group is the
+URL scheme of the sink."""
 PYTHON, SITE = "python", "site"
-"""URL schemes of sinks that the user wrote. A `python://` URL names a module and a class in this module. A
-`site://` URL names a sink of a site file."""
+"""URL schemes of sinks that are written by the user. A `python://` URL contains the names of a module and of
+a class in the module. A `site://` URL contains the name of a sink that a site file defines."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 

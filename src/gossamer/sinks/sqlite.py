@@ -50,8 +50,8 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The possible numbers of rows in one INSERT statement. There are only a few numbers, so that compiled
-statements can be cached."""
+"""The numbers of rows that an INSERT statement may have. The number of different statements is small so that
+SQLite can cache the compiled statements."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
@@ -344,7 +344,8 @@ class Sqlite:
         self._columns = columns
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. The code that reads the counter also resets it."""
+        """The number of refused rows of each kind. The code that reads the number of refused rows also resets
+        the number."""
         self._refuse: Refuse = count_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
@@ -353,8 +354,9 @@ class Sqlite:
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """Maps each kind to the columns whose values must be checked individually, with the declared types of
-        these columns."""
+        """Maps each kind to its decimal and binary columns whose declared type is NUMERIC or BLOB, with the
+        declared type of each column. Gossamer checks each value before it writes the value to a column of the
+        declared type NUMERIC or BLOB."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:

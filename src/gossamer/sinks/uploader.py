@@ -22,16 +22,16 @@ from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 
 MAX_WAITING_BYTES = 512 << 20
-"""The maximum total size in bytes of the parts that wait for upload. Above this limit, new rows have to wait
-as well."""
+"""The maximum total size in bytes of the parts that wait for upload. While more than MAX_WAITING_BYTES bytes
+wait for upload, the output accepts no new rows."""
 AWAY_AFTER_S = 3.0
-"""The number of seconds without progress after which a store counts as unreachable. The caller then retries
-(`worker.outputs`)."""
+"""The number of seconds without upload progress after which a store counts as unreachable. `worker.outputs`
+repeats a call that failed because the store was unreachable."""
 RETRY_INTERVAL_S = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
-"""A function that returns the files of a part, given the name of the part. Each file is (local path, name in
-the store)."""
+"""A function that returns the files of a part, given the name of the part. The function returns each file as
+a tuple of the local path and the file's name in the object store."""
 
 
 class Uploader:

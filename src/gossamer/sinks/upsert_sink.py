@@ -37,7 +37,7 @@ class BatchRefused(Exception):
 
 
 Written = tuple[Row, ItemState | None]
-"""A row to write, and its state if it is an item."""
+"""A row to write, with the new state of the item, or with None if the row is not an item."""
 
 
 class Driver(Protocol):
@@ -46,8 +46,8 @@ class Driver(Protocol):
 
     where: str
     misfits: list[Misfit]
-    """The rows of the batch whose values the store cannot all hold, each with the reason. `put` adds these
-    rows."""
+    """The rows of the current batch with values that the store cannot represent, each with a message. The
+    method `put` adds such rows to `misfits`."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connects, and creates or extends the tables of these kinds."""
@@ -99,7 +99,8 @@ class Upserts:
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
-        """The number of refused rows by kind. The code that reads the counter also resets it."""
+        """The number of refused rows of each kind. The code that reads the number of refused rows also resets
+        the number."""
         self._refuse = count_refused(refuse, self.refused)
 
     def target(self) -> str:

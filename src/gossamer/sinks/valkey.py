@@ -89,10 +89,10 @@ class ValkeyConnection:
             redis.BusyLoadingError,
             redis.ReadOnlyError,
         ) as error:
-            raise SinkAway(f"{self.where} does not take rows: {error}") from error
+            raise SinkAway(f"{self.where} does not accept rows: {error}") from error
         except redis.ResponseError as error:
             if any(word in str(error) for word in _AWAY):
-                raise SinkAway(f"{self.where} does not take rows: {error}") from error
+                raise SinkAway(f"{self.where} does not accept rows: {error}") from error
             if "WRONGTYPE" in str(error):
                 raise SinkError(
                     f"{self.where}: a key with this name has another type: choose another name"

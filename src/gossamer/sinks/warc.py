@@ -36,7 +36,8 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 MAX_REMEMBERED_BODIES = 50_000
-"""The maximum number of bodies that an output remembers in order to recognize repeated bodies."""
+"""The maximum number of response bodies whose digests an output stores in memory in order to recognize
+repeated bodies."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
@@ -241,15 +242,15 @@ def _second(whole: int) -> str:
 
 
 MAX_PART_BYTES = 1 << 30
-"""When a part has reached this size in bytes, a new part begins."""
+"""The size in bytes at which a part is closed and a new part begins."""
 MAX_INLINE_BYTES = 32 << 10
-"""Responses with bodies of up to this many bytes are encoded in the event loop. Encoding in the event loop
-takes 30 us, half as long as in a thread. Encoding a body of exactly this size takes a fifth of a
-millisecond."""
+"""Responses with bodies of up to this many bytes are encoded in the event loop. The encoding of a small
+response takes 30 us in the event loop, and twice as long in a thread. The encoding of a body of exactly
+MAX_INLINE_BYTES bytes takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""A process remembers this many of its own appends, the most recent ones. A store can lose its last second of
-writes. A process makes fewer appends than this in a second, so it still remembers all appends that the store
-loses."""
+"""The number of its own latest appends that each process stores in memory. After a crash, the store may lack
+the writes of its last second. A process makes fewer than 1000 appends per second, so the process remembers
+every append that a crashed store can lose."""
 
 
 class AppendedRange(NamedTuple):

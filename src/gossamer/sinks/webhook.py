@@ -131,12 +131,12 @@ class Webhook:
         except pycurl.error as error:
             if error.args[0] in _HOPELESS:
                 raise SinkError(f"{self.where}: {error.args[1]}") from None
-            raise SinkAway(f"{self.where} does not take rows: {error.args[1]}") from None
+            raise SinkAway(f"{self.where} does not accept rows: {error.args[1]}") from None
         code = int(curl.getinfo(pycurl.RESPONSE_CODE))
         if 200 <= code < 300 or code in _ROWS:
             return code
         if code >= 500 or code in _AGAIN:
-            raise SinkAway(f"{self.where} does not take rows: status {code}")
+            raise SinkAway(f"{self.where} does not accept rows: status {code}")
         raise SinkError(
             f"{self.where} refuses rows with status {code}: {said[:200].decode('utf-8', 'replace')}"
         )

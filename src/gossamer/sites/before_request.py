@@ -19,7 +19,7 @@ from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import match
 
 Prepared = tuple[Request, dict[str, str]]
-"""A request, and the headers with which it is sent."""
+"""A tuple of a request and the HTTP headers that are sent with the request."""
 Prepare = Callable[[Request, Mapping[str, str]], Prepared | Failure]
 
 
@@ -30,11 +30,12 @@ class OutgoingRequest(msgspec.Struct):
     url: str
     method: str
     headers: dict[str, str]
-    """The headers that the user, the site and the request set, and the cookies. Header names are in lower
-    case. The collector adds further headers later, such as User-Agent."""
+    """The headers that the user, the site and the request set, and the header with the cookies. Header names
+    in this mapping are in lower case. The collector adds more request headers later, for example
+    User-Agent."""
     body: str | None
     request: Request
-    """The crawl's request, with `carry`, `use` and its other options."""
+    """The request as the crawl made it, with its `carry`, `use` and other options."""
 
 
 def preparer(sites: Sequence[LoadedSite]) -> Prepare | None:

@@ -32,9 +32,10 @@ class CheckResult(msgspec.Struct):
     ok: bool
     detail: str = ""
     updated: bool = False
-    """Whether the found items were saved as the new expected items."""
+    """Whether the check saved the items found on the page as the new expected items."""
     can_update: bool = False
-    """Whether the page could be read but its items differ from the expected items."""
+    """Whether the site could read the page, and the items found on the page differ from the expected
+    items."""
 
 
 class Meta(msgspec.Struct):
@@ -47,8 +48,8 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error message of the site, if a crawl kept this page because the site could not read the page.
-    Otherwise ''."""
+    """The error message of the site if the site could not read the page and a crawl kept the page for that
+    reason, otherwise ''."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:

@@ -14,13 +14,14 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 
 MAX_PAGES = 1000
-"""Maximum number of pages kept."""
+"""Maximum number of failed pages that are stored per crawl."""
 MAX_PAGE_BYTES = 4 << 20
-"""Maximum size in bytes of a page that is kept. A larger page is only logged."""
+"""Maximum size in bytes of a failed page that is stored. If a failed page is larger, gossamer logs the
+failure and does not store the page."""
 
 
 MAX_REPORTED_ERRORS = 5
-"""Maximum number of distinct errors that are reported individually."""
+"""Maximum number of distinct errors of failed pages that are reported individually."""
 
 
 def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:

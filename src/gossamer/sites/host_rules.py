@@ -32,11 +32,11 @@ class HostNeeds(NamedTuple):
     session: str = ""
     """The name of the site whose accounts are logged in on this host."""
     collector: Any = None
-    """The site whose own collector fetches the host's pages, or None."""
+    """The site that fetches the host's pages with a collector of its own, or None."""
     fragments: str = ""
     """How routes in URL fragments are treated (`url.routes.MODES`), or '' if no site sets this rule."""
     types: tuple[str, ...] = ()
-    """Prefixes of media types that are accepted in addition to text."""
+    """Prefixes of the media types that are accepted in addition to text types."""
 
 
 def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:

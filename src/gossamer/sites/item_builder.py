@@ -48,18 +48,18 @@ class BuiltItem(msgspec.Struct):
     fields: dict[str, Any]
     key: str = ""
     content: str = ""
-    """A hash of the item's fields (16 hex digits). The fields that the item's class ignores are not part of
-    the hash."""
+    """A hash of the item's fields (16 hex digits). The hash does not include the fields that the item's class
+    ignores."""
     dropped: str = ""
     faults: Sequence[Fault] = ()
     names: Sequence[Named] = ()
     """The files and other items that this item refers to."""
     beyond: int = 0
-    """The number of dropped references. A reference is dropped if its field contains more references than
-    permitted."""
+    """The number of references of the item that were dropped. A reference is dropped if its field contains
+    more references than permitted."""
     sketch: Sketch | None = None
-    """The digest of the item's content, if the item is compared with other items. If `once` is true, only the
-    first of several items with the same content is stored."""
+    """The digest of the item's content, or None if the item is not compared with other items. If several
+    items have the same content and `once` is true, only the first of these items is stored."""
     once: bool = False
     stop: str = ""
     """The reason why a step stops the crawl, or '' if no step does."""

@@ -19,9 +19,10 @@ class LoadedSite:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
         self.name = site.name
         self.classes: dict[str, type] = {}
-        """The classes of the items that the page functions have yielded so far, by kind."""
+        """The classes of the items that the page functions have yielded so far, keyed by kind."""
         self.script_site: Site | None = None
-        """The original Site object, if a Python program made the site. No other process can load it."""
+        """The original Site object if a Python program created the site, otherwise None. Other processes
+        cannot load a site that a Python program created."""
 
     def requests(self) -> list[Request]:
         """Returns requests for the seeds."""

@@ -74,8 +74,9 @@ def load_all(
 
 
 MODULE = "module:"
-"""A target `module:PACKAGE.MODULE` is the site file of an installed package. Each worker loads the module
-that is installed on its own machine."""
+"""The prefix of targets that refer to the site file of an installed package, in the form
+`module:PACKAGE.MODULE`. Each worker loads a `module:` target from the packages that are installed on its own
+machine."""
 
 
 def module_path(target: str) -> Path:
@@ -93,9 +94,9 @@ def module_path(target: str) -> Path:
 _SOURCES: dict[Path, bytes] = {}
 """Maps the path of each file to the content that the file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
-"""The sites of each file. Each key consists of the file's path as given, its real path and its version. All
-parts of a crawl share these sites, so a file is loaded only once per process. A later load reads the file
-only to notice a change."""
+"""Maps each site file to its loaded sites. The key of a site file is a tuple of the file's path as given, its
+real path and its version. All parts of a crawl share the loaded sites, so that each process loads a site file
+only once. When a loaded site file is requested again, gossamer reads the file only to detect a change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:

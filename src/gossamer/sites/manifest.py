@@ -33,7 +33,7 @@ class Manifest(msgspec.Struct):
     outputs: list[str] = []
     """The outputs that contain all rows and columns, in the syntax of the option -o."""
     partial: list[str] = []
-    """The outputs that contain only some of the rows or columns."""
+    """The outputs that contain only some of the rows, or only some of the columns."""
     earlier: list[str] = []
     """The outputs in which earlier runs stored whole pages, one output per run."""
 

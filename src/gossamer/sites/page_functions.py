@@ -33,13 +33,14 @@ class PageResult(msgspec.Struct):
     error: str | None = None
     detail: str = ""
     function: str = ""
-    """The function's name, or '' if the site has no function for the page."""
+    """The name of the page function, or '' if the site has no function for the page."""
     item: type | None = None
-    """The item class for the dicts that the function yields."""
+    """The item class for the dicts that the page function yields."""
     stop: str = ""
-    """The reason why the function stops the crawl (`Stop`), or '' if it does not."""
+    """The reason for which the page function stops the crawl (`Stop`), or '' if the page function does not
+    stop the crawl."""
     missing: str = ""
-    """The selector in `must_have` that matched nothing on the page."""
+    """The first selector in the site's `must_have` that matches nothing on the page."""
 
 
 def run(loaded: LoadedSite, view: PageView) -> PageResult:

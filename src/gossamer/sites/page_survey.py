@@ -23,12 +23,12 @@ from gossamer.parsing.page_view import PageView
 from gossamer.parsing.prices import price
 
 MIN_LINKS: Final = 3
-"""Minimum number of links to detail pages for a page to count as a listing."""
+"""Minimum number of links to detail pages on a page that counts as a listing."""
 MANY_LINKS: Final = 8
 """A page with at least this many links to detail pages is a listing, even if the page also has a heading and
 a price."""
 MIN_ARTICLE: Final = 800
-"""Minimum number of characters in the main text of a page to count as an article."""
+"""Minimum number of characters in the main text of a page that counts as an article."""
 MIN_DECLARED_ARTICLE: Final = 300
 """Minimum number of characters in the main text of a page that declares itself an article."""
 MAX_LINKS: Final = 3000
@@ -79,7 +79,8 @@ class PageSurvey(msgspec.Struct, frozen=True):
     next_page: str = ""
     table: int = 0
     rows: int = 0
-    """If `kind` is `table`: the index of the table in `page.tables`, and the number of its rows."""
+    """`table` is the index of the data table in `page.tables`, and `rows` is the number of rows of the data
+    table. `table` and `rows` are set only if `kind` is `table`."""
 
 
 def survey(view: PageView) -> PageSurvey:

@@ -23,8 +23,9 @@ from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 
 FOLLOW, PAGES = "follow", "pages"
-"""Special entries in the table of a host. All other entries define fields. The entry `follow` is the selector
-for the links to follow. The entry `pages` is the pattern of the pages whose fields are read."""
+"""Entries of a host's selector table that do not define a field. The entry `follow` contains the selector for
+the links that the crawl follows. The entry `pages` contains a pattern of the URLs of the pages from which
+fields are read. All entries except `follow` and `pages` define fields."""
 URL_ATTRIBUTES = ("::attr(href)", "::attr(src)")
 
 

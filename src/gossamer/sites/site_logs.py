@@ -16,7 +16,7 @@ class LoggedPage:
 
     __slots__ = ("_before", "_page")
     current: tuple[str, str] | None = None
-    """The site and URL of the page that is currently being read."""
+    """The site and the URL of the page that the site file is reading now, or None."""
 
     def __init__(self, site: str, url: str) -> None:
         self._page, self._before = (site, url), LoggedPage.current

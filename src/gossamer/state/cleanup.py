@@ -26,10 +26,11 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 PAUSE_FACTOR = 4
-"""The pause after a step, as a multiple of the duration of the step."""
+"""The ratio of the pause after a cleaning step to the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""The size of the first MAX_MEASURED_KEYS keys is measured individually. Of the further keys, one in every
-SAMPLE_INTERVAL keys is measured, and the others are assumed to have the same size."""
+"""Limits for measuring the size of removed keys. Gossamer measures the sizes of the first MAX_MEASURED_KEYS
+keys. After the first MAX_MEASURED_KEYS keys, gossamer measures one in every SAMPLE_INTERVAL keys, and
+estimates the total size of all keys from the sample."""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -103,7 +104,7 @@ async def pause_after_step(began: float) -> None:
 
 
 LETTERS_PER_CALL = 500
-"""How many dead letters one call reads."""
+"""The number of dead letters that one call to the store reads."""
 _OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
 _TAKE = """
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'ended_at') ~= ARGV[2] then return 0 end
@@ -112,8 +113,9 @@ return 1
 """
 
 Hold = Callable[[str], AbstractContextManager[Any]]
-"""A function that returns a context manager. During its `with` block, no process on this machine can run the
-crawl. Raises InUse."""
+"""A function that returns a context manager for a crawl. During the `with` block of the context manager, no
+other process on this machine can run the crawl. The function raises InUse if a process is running the
+crawl."""
 
 
 async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:

@@ -62,9 +62,8 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers that lack the file. It states which hosts belong to the site
-    (`sites.remote_sites.SiteReach` as JSON).
-    """
+    """The hosts of the site, encoded for workers that lack the site's file (`sites.remote_sites.SiteReach` as
+    JSON)."""
 
 
 class FleetCrawl(NamedTuple):
@@ -77,18 +76,19 @@ class FleetCrawl(NamedTuple):
     sites: dict[str, str]
     ends_as: str
     began: str
-    """The time at which the crawl began. If this value changes, the crawl has begun again, and a worker must
-    discard everything that it has stored about the crawl."""
+    """The time at which the crawl began. A changed time means that the crawl has begun again, and that a
+    worker must discard all local data about the crawl."""
     revision: int
-    """How many times the crawl has been submitted since `began`."""
+    """How many times the crawl has been submitted since the time `began`."""
     apart: tuple[str, ...]
     """Groups of sites, in the form `SITE+SITE`. The hosts of a group wait for workers that have the files of
     all sites in the group."""
     precedence: int = 0
-    """Crawls of a higher precedence get all capacity that they can use."""
+    """The precedence of the crawl. The crawls with the highest precedence get all the capacity that they can
+    use."""
     run_from: float = 0.0
-    """The value of `spent` when the crawl was last submitted. If a crawl visits its pages again, its time
-    limit applies to each run separately."""
+    """The number of seconds that the crawl had already spent when the crawl was last submitted. In a crawl
+    that visits its pages again, the time limit applies to each run separately."""
 
 
 class FleetCrawls:

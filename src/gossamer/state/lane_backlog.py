@@ -17,19 +17,22 @@ class HeapLine(NamedTuple):
     any region."""
 
     lane: str
-    """The lane, or `LANE+SITE+SITE` for hosts that need workers with the files of these sites."""
+    """The name of the lane, followed by the sites whose files a worker needs in order to serve the hosts, in
+    the form `LANE+SITE+SITE`."""
     region: str
     ready: int
-    """Number of hosts whose next request may start now."""
+    """Number of hosts that may get a request now."""
     waiting: int
-    """Number of hosts whose next request may start later."""
+    """Number of hosts that may get their next request only later."""
     hard: int
-    """Number of hosts in `ready` and `waiting` that are hard. The best workers visit hard hosts first."""
+    """Number of hard hosts among the hosts in `ready` and `waiting`. Many recent visits to a hard host failed
+    or were blocked. The workers with the highest scores claim hard hosts first."""
     workers: int | None
-    """Number of living workers that serve these hosts. None if the crawl's own process serves all hosts."""
+    """Number of living workers that serve the hosts of the heap, or None if the crawl's own process serves
+    all hosts."""
     lacking: int = 0
-    """Number of living workers of this lane and region that cannot serve these hosts, because the workers
-    lack site files."""
+    """Number of living workers of the same lane and region that lack site files, and therefore cannot serve
+    the hosts of the heap."""
 
     @property
     def stranded(self) -> bool:

@@ -11,10 +11,10 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""The cached record of a host is used for this many seconds. After this time, the record is read from the
-store again."""
+"""The number of seconds for which a worker uses the cached record of a host before the worker reads the
+record from the store again."""
 MAX_HOSTS = 10_000
-"""Maximum number of hosts in the cache."""
+"""Maximum number of hosts whose records are cached."""
 
 
 class LearnedRungs:

@@ -12,18 +12,20 @@ from gossamer.store import keys
 from gossamer.store.store import Store, script_part
 
 LOGIN_TIMEOUT_MS = 30_000
-"""A worker has the right to log in for this many milliseconds, and can extend this time with `Logins.renew`.
-After this time, another worker may log in."""
+"""The number of milliseconds for which a worker has the exclusive right to log in to an account. The worker
+can extend its right to log in with `Logins.renew`. Another worker may log in to the account when the right to
+log in has expired."""
 TTL_MS = 90 * 86_400_000
-"""The data of a site is kept for this many milliseconds after the last change."""
+"""The log-in data of a site expires this many milliseconds after its last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
-"""An account waits FIRST_WAIT_MS milliseconds after a failed log-in. The wait doubles with each consecutive
-failure, up to MAX_WAIT_MS."""
+"""Limits of the wait after failed log-ins. After the first failed log-in, an account waits FIRST_WAIT_MS
+milliseconds. The wait of an account doubles with each consecutive failed log-in, up to MAX_WAIT_MS
+milliseconds."""
 REFUSED_TTL_MS = 3_600_000
-"""Rejected credentials are tried again only after this many milliseconds."""
+"""Credentials that a site rejected are tried again only after this many milliseconds."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
-"""After MAX_USELESS_LOGINS consecutive log-ins that had no effect, the next log-in is tried only after
-USELESS_WAIT_MS milliseconds."""
+"""After MAX_USELESS_LOGINS consecutive log-ins that had no effect, an account waits USELESS_WAIT_MS
+milliseconds before the next log-in."""
 
 
 class KnownAccount(NamedTuple):
@@ -59,7 +61,7 @@ class Session(NamedTuple):
     site: str
     account: str
     state: str
-    """One of `logged in`, `logged out`, `logging in`, `refused` and `waiting`."""
+    """The state of the account: `logged in`, `logged out`, `logging in`, `refused` or `waiting`."""
     since: float | None
     used: float | None
     wait: float

@@ -12,7 +12,8 @@ from gossamer.store.store import Store
 
 MAX_KEPT = 100
 HOLD_S = 30 * 86400
-"""All malformed messages are removed if no new one has arrived for this many seconds."""
+"""The store removes all malformed messages when this many seconds have passed without another malformed
+message."""
 
 
 class MalformedMessages:

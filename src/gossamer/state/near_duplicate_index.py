@@ -27,16 +27,18 @@ from gossamer.store.store import Store
 DEFAULT_MAX_GROUPS = 1_000_000
 """Maximum number of groups stored per crawl, unless the crawl sets another limit."""
 CHUNK_OPERATIONS = 400
-"""Maximum number of operations in one script call. This limits a call to a few milliseconds."""
+"""Maximum number of operations in one script call. The limit keeps the duration of a script call at a few
+milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
-"""MAX_LOOKS: how many times a process reads a sketch while it is provisional. MAX_PAUSE_S: maximum number of
-seconds between two reads. If the sketch is still provisional after the last read, the process that wrote it
-counts as dead."""
+"""MAX_LOOKS is the maximum number of times that a process reads a provisional sketch of another process.
+MAX_PAUSE_S is the maximum number of seconds between two reads of a provisional sketch. If a sketch is still
+provisional after the last read, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
-"""The key of an entry in the index: the name of a map of `near_duplicates.lua`, the bucket, and the key
-within the map."""
+"""The key of an entry in the index, as a tuple of the name of a map in `near_duplicates.lua`, the bucket, and
+the key within the map."""
 Word = tuple[str, Key, bytes]
-"""An operation of `near_duplicates.lua`: its verb, the key, and a value."""
+"""An operation of the script `near_duplicates.lua`, as a tuple of the operation's name, the key and a
+value."""
 
 
 class _One:

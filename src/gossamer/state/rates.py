@@ -18,7 +18,7 @@ from gossamer.store.store import Store, script_part
 KEY = "gossamer:rates"
 FLEET = "fleet"
 CHECK_INTERVAL_S = 1.0
-"""Seconds between two checks for a cap."""
+"""The interval in seconds at which a worker checks whether the fleet has rate caps."""
 
 
 class Rates:

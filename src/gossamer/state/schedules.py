@@ -27,14 +27,16 @@ class ScheduledTask(msgspec.Struct, frozen=True):
 
     targets: list[str]
     options: dict[str, Any] = {}
-    """Options that `gossamer.crawl` accepts."""
+    """The options of the crawl, with the names that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """The outputs. Each pair consists of the argument of the option -o or -O, and a bool. The bool is true
-    for -O. `{date}` and `{run}` are replaced for each run."""
+    """The outputs of the crawl. Each output is a pair of the argument of the option -o or -O, and a bool that
+    is true for the option -O. In the argument of an output, `{date}` and `{run}` are replaced for each
+    run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
-    """The quality gates (`--fail-on`). Older versions stored a single string."""
+    """The quality gates of the crawl (option `--fail-on`). Earlier versions of gossamer stored the quality
+    gates as a single string."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,16 +64,17 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     """The time at which the run begins."""
     state: str
-    """The state of the run. Until the run has ended, the state is one of OPEN. The state of an ended run is
-    an end state of a crawl, or one of `failed`, `gate`, `skipped` and `missed`."""
+    """The state of the run. The state of an unfinished run is one of OPEN. The state of an ended run is
+    either an end state of a crawl, or one of `failed`, `gate`, `skipped` and `missed`."""
     crawl: str = ""
     part: int = 0
-    """The number of the part, starting at 1, or 0 if the run does not have several parts."""
+    """The number of the part of the run, starting at 1, or 0 if the run is not divided into parts."""
     begun: float | None = None
     ended: float | None = None
     reason: str = ""
     times: int = 1
-    """The number of due times that this record represents."""
+    """The number of due times that the run covers. A run that makes up for several missed due times covers
+    more than one due time."""
     by_hand: bool = False
     task: ScheduledTask | None = None
 
@@ -97,7 +100,7 @@ class StoredSchedule(NamedTuple):
     schedule: Schedule
     revision: str
     mark: float
-    """The time up to which all due times were handled."""
+    """The time up to which schedulers have handled all due times of the schedule."""
     counts: dict[str, int]
 
 

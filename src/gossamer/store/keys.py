@@ -232,8 +232,8 @@ def checks(pool: str) -> str:
 
 
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
-"""The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of a crawl with such a
-name would look like the keys of hosts."""
+"""The pattern of a crawl's name. The pattern excludes the names `h` and `o`, because the store keys of a
+crawl named `h` or `o` would look like the store keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
 _CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"

@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable
 from gossamer.store.store_errors import is_passing
 
 FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
-"""The minimum and maximum number of seconds between two probes. The interval doubles after each probe, and is
-randomly reduced by up to a quarter."""
+"""The minimum and the maximum number of seconds between two probes of the store. The interval between two
+probes doubles after each probe, and each interval is randomly shortened by up to a quarter."""
 CALM_S = 5.0
-"""If there was no outage for this many seconds, the probe interval of the next outage starts at
-FIRST_INTERVAL_S again."""
+"""The probe interval starts at FIRST_INTERVAL_S again if an outage begins more than CALM_S seconds after the
+end of the previous outage."""
 _log = logging.getLogger("gossamer.store")
 
 
@@ -31,7 +31,7 @@ class OutageWaiter:
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds
         self.outages = 0
-        """Number of outages so far."""
+        """Number of outages of the store so far."""
         self._probe, self._where = probe, where
         self._prober: asyncio.Task[None] | None = None
         self._since = self._ended = float("-inf")

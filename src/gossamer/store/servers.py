@@ -42,8 +42,9 @@ class Servers:
         self._by_place: dict[HostPort, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
-        """The server, if there is only one. A single server or a Unix socket is fixed. The master of
-        Sentinels is found by discovery."""
+        """The server that holds all keys, or None if the store is a Cluster or if the master has not been
+        found yet. The server at a single address or at a Unix socket never changes. Discovery through the
+        Sentinels finds the master of a Sentinel service."""
         self._ranges: list[Range] = []
         self.turn = 0
         """A counter that changes whenever the set of servers that accept writes changes."""

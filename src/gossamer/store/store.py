@@ -39,8 +39,9 @@ _TAKING = (
     "links",
 )
 _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
-"""Scripts that change no host. These scripts need only one of the shared parts, the prelude. They are sent
-without the other parts, because a server compiles the whole text that it receives."""
+"""The names of scripts that do not change hosts. A script that does not change hosts needs only one of the
+shared Lua parts, the prelude. Gossamer sends the other shared parts only with scripts that need them, because
+the server compiles the whole text of a script."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -79,10 +80,10 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """A random ID that is generated when a store is created. It is "" if an older gossamer created the
-        store, and the store now rejects writes, so that no ID can be added."""
+        """A random ID that is generated when the store is created. The store's ID is "" if an earlier version
+        of gossamer created the store and the store is too full to accept an ID."""
         self.used = 0
-        """Number of script calls so far."""
+        """Number of script calls that this process has made."""
         self._texts: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._groups: tuple[int, list[list[int]]] = (0, [])

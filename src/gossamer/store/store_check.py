@@ -31,8 +31,8 @@ class CheckedStore(Protocol):
 
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
-"""The oldest server versions that have all commands which gossamer uses. For a Cluster, a newer version is
-required, because some scripts read all buckets of a node."""
+"""The oldest server versions that have all commands which gossamer uses. A Cluster requires a newer server
+version than a single server, because some scripts read all buckets of a node."""
 NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
 
 

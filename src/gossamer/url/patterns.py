@@ -24,20 +24,21 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
 TIMEOUT_S: Final = 0.05
-"""Maximum processor time in seconds for a search in one text."""
+"""Maximum processor time in seconds for one search with a pattern in a text."""
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""A timeout shortens the time limit of a pattern. Afterwards, the limit recovers by this many seconds per
-second, up to `TIMEOUT_S`."""
+"""The number of seconds by which the time limit of a pattern grows per second after a timeout. Each timeout
+of a pattern reduces the pattern's time limit. The time limit of a pattern never exceeds `TIMEOUT_S`."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
-"""Maximum number of backtracking steps of `re` for a text. `re` takes a fraction of a millisecond for 20,000
-steps."""
+"""Maximum number of backtracking steps of the module `re` for a text. The module `re` takes less than a
+millisecond for 20,000 steps."""
 _MAX_WIDTH, _MAX_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
-"""The bit for all non-ASCII characters in a character set. Bits 0 to 127 stand for the ASCII characters."""
+"""The bit that represents all non-ASCII characters in a character set. In a character set, bits 0 to 127
+represent the ASCII characters."""
 _ALL: Final = (1 << 129) - 1
 _NEWLINE: Final = 1 << 10
 _SPACES: Final = r"\t-\r\x1c-\x20\x{85}\x{a0}\p{Z}"
@@ -432,9 +433,11 @@ class _Writer:
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """If true, RE2 is guaranteed to match this pattern as `re` does only on ASCII texts."""
+        """If `ascii_only` is true, the results of RE2 and of `re` are guaranteed to be equal only for ASCII
+        texts."""
         self.ends = self.repeats_empty = False
-        """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
+        """`ends` is true if the pattern contains `$`. `repeats_empty` is true if the pattern repeats a part
+        that may be empty."""
 
     def sequence(self, tree: Any, flags: int) -> str:
         """Writes a sequence of items. Raises _Inexpressible."""

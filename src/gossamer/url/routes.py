@@ -15,9 +15,9 @@ from urllib.parse import unquote
 from gossamer.url import HrefResolver, parse
 
 MODES: Final = ("auto", "routes", "drop")
-"""The settings for routes. With `auto`, a crawl follows the routes of a site if a rendered page shows that
-the site uses routes. With `routes`, a crawl always follows routes. With `drop`, a crawl never follows routes.
-"""
+"""The possible settings for routes of single-page applications. With the setting `auto`, a crawl follows the
+routes of a site if a rendered page shows that the site uses routes. With the setting `routes`, a crawl always
+follows routes. With the setting `drop`, a crawl never follows routes."""
 _WHOLE: Final = re.compile(r"!?/+[^/]")
 
 

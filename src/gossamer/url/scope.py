@@ -26,26 +26,26 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: str
     seeds: frozenset[str]
-    """The seeds. No pattern refuses a seed, so a crawl with `--include /blog/` can start at the front page.
-    """
+    """The URLs of the seeds. A seed is accepted even if a pattern excludes its URL, so a crawl with
+    `--include /blog/` can start at the front page."""
     places: frozenset[str]
-    """The hosts or registered domains (depending on the mode) that are in scope."""
+    """The hosts that are in scope, or in mode `domain` the registered domains that are in scope."""
     prefixes: tuple[str, ...]
-    """The authority and directory of each seed in mode `prefix`. Empty in other modes."""
+    """The authority and the directory of each seed if the mode is `prefix`, otherwise empty."""
     include: tuple[patterns.Searcher, ...]
     exclude: tuple[patterns.Searcher, ...]
-    """Patterns of URLs to refuse. A URL on which one of these patterns takes too long is also refused.
-    """
+    """Patterns of URLs that the scope refuses. The scope also refuses a URL if the search with an exclude
+    pattern takes too long."""
     depth: int
     ports: frozenset[int]
     longest: int
     today: date
     domains: frozenset[str] = frozenset()
-    """The registered domains of the seeds in mode `host`. Empty in other modes."""
+    """The registered domains of the seeds if the mode is `host`, otherwise empty."""
     open: bool = False
-    """Whether seeds may be added while the crawl runs. If true, every URL that is added as a seed is in
-    scope. Mode `host` then also accepts every link to the linking page's own host. Mode `domain` then also
-    accepts every link to the linking page's own registered domain."""
+    """Whether seeds may be added while the crawl runs. In an open scope, every URL that is added as a seed is
+    in scope. An open scope with the mode `host` also accepts every link to the linking page's own host. An
+    open scope with the mode `domain` also accepts every link to the linking page's own registered domain."""
 
     @classmethod
     def of(

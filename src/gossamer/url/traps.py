@@ -16,8 +16,8 @@ from datetime import date
 from gossamer.model.lazy_pattern import lazy_pattern
 
 MAX_SEGMENTS = 24
-"""Maximum number of path segments of a URL. The deepest real URLs have about 18 segments. They belong to
-source browsers."""
+"""Maximum number of path segments of a URL. The deepest URLs of real pages have about 18 path segments, and
+are URLs of web pages that display source code."""
 MAX_PARAMETERS = 32
 """Maximum number of query parameters of a URL."""
 
@@ -34,8 +34,8 @@ RULES = {
         "than two years ahead"
     ),
 }
-"""The keys are the names of the rules. Each value describes the URLs that the rule refuses. `explain` shows
-this description."""
+"""Maps the name of each rule against crawler traps to a description of the URLs that the rule refuses.
+`Scope.explain` returns the description of the rule that refuses a URL."""
 
 _SESSION = lazy_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE

@@ -35,12 +35,13 @@ class Delivered(NamedTuple):
     """The result of `deliver_alerts`."""
 
     sent: int
-    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
+    """Number of alerts that receivers accepted. An alert that several receivers accepted counts once per
+    receiver."""
     suppressed: int
-    """Number of alerts that were not sent because of `max_per_day`."""
+    """Number of alerts that were not sent because of the limit `max_per_day`."""
     failures: tuple[str, ...]
-    """One message for each receiver to which sending failed. The next call sends the alerts of this receiver
-    again."""
+    """One error message per receiver that could not be reached. The alerts for an unreachable receiver stay
+    in the outbox, and the next call of `deliver_alerts` sends them again."""
 
 
 class ReportedChanges(NamedTuple):
@@ -49,12 +50,13 @@ class ReportedChanges(NamedTuple):
     alerts: tuple[RuleAlert, ...]
     """The new alerts."""
     sent: int
-    """Number of alerts that receivers accepted. An alert counts once for each receiver."""
+    """Number of alerts that receivers accepted. An alert that several receivers accepted counts once per
+    receiver."""
     suppressed: int
-    """Number of alerts that were not sent because of `max_per_day`."""
+    """Number of alerts that were not sent because of the limit `max_per_day`."""
     failures: tuple[str, ...]
-    """One message for each receiver to which sending failed. The next call sends the alerts of this receiver
-    again."""
+    """One error message per receiver that could not be reached. The alerts for an unreachable receiver stay
+    in the outbox, and the next call of `report_changes` sends them again."""
     events_sent: int
     """Number of events that were sent to the outputs."""
 

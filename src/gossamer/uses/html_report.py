@@ -25,7 +25,7 @@ border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 
 .chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
 """
 Cell = tuple[str, str]
-"""The class and the HTML of a table cell."""
+"""A table cell as a tuple of its CSS class and its HTML."""
 
 
 def head(title: str, period: str, note: str, style: str = "") -> str:
@@ -40,7 +40,7 @@ def head(title: str, period: str, note: str, style: str = "") -> str:
 
 
 END = "</main></body></html>\n"
-"""The end of a document."""
+"""The HTML at the end of a report."""
 
 
 def facts(found: Iterable[tuple[str, str]]) -> str:

@@ -40,11 +40,12 @@ class RuleBook(NamedTuple, Generic[Rule]):
 
     rules: tuple[Rule, ...] = ()
     digest: str = "run"
-    """How alerts are combined into notifications. `run`: one notification with all alerts of a run. `day`:
-    one notification per day. `off`: one notification for each alert."""
+    """The way in which alerts are combined into notifications. With the digest `run`, all alerts of a run are
+    sent in one notification. With the digest `day`, all alerts of a day are sent in one notification. With
+    the digest `off`, each alert is sent in its own notification."""
     max_per_day: int = 50
-    """Maximum number of notifications per receiver and day. The next notification states how many alerts were
-    left out."""
+    """Maximum number of notifications per receiver and day. The first notification after a suppressed alert
+    states how many alerts were suppressed."""
 
 
 class BadRule(ValueError):
@@ -64,23 +65,24 @@ class RuleTable(NamedTuple):
     severity: str
     scopes: dict[str, frozenset[str]]
     values: Mapping[str, Any]
-    """All values of the table, including the values of additional keys (`RuleForm.more`)."""
+    """All values of the TOML table, including the values of the keys in `RuleForm.more`."""
 
 
 class RuleForm(NamedTuple, Generic[Rule]):
     """The syntax of price rules or of rank rules."""
 
     listed: str
-    """The word for an entry of the user's list in messages, `target` or `keyword`."""
+    """The term for an entry of the user's list, `target` or `keyword`, for use in error messages."""
     forms: str
-    """The possible values of `when`, for error messages."""
+    """A list of the possible values of the key `when`, for use in error messages."""
     scopes: tuple[str, ...]
-    """The keys that restrict a rule to some targets or keywords. The value of such a key is a string or a
-    list of strings."""
+    """The keys of a rule table that restrict a rule to some targets or keywords. The value of a key that
+    restricts a rule is a string or a list of strings."""
     more: tuple[str, ...]
-    """Additional keys that only this kind of rule has."""
+    """Additional keys of a rule table, which exist either only in price rules or only in rank rules."""
     make: Callable[[RuleTable], Rule]
-    """A function that creates a rule from its table. Raises BadRule."""
+    """A function that creates a rule from its table. The function raises BadRule if the table contains an
+    invalid value."""
 
     @property
     def keys(self) -> tuple[str, ...]:

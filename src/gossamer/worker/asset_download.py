@@ -42,12 +42,12 @@ from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import format_time
 
 MAX_FILES_PER_PAGE = 5000
-"""Maximum number of distinct files that are requested for the items of one page. Further files are counted as
-`trap`."""
+"""Maximum number of distinct files that the crawl requests for the items of one page. Files beyond this
+number are counted as skipped with the reason `trap`."""
 MAX_TEXT_FILE_BYTES = 64 << 20
 """Maximum size in bytes of a file whose text is extracted."""
 MAX_TEXT_CHARS = 1_000_000
-"""Maximum length in characters of the extracted text that is stored in a row."""
+"""Maximum length in characters of the text that is extracted from a file and stored in a row."""
 THREADS = 4
 _encode = msgspec.json.Encoder().encode
 
@@ -61,9 +61,9 @@ class FileStore(Protocol):
 
 
 MakeThumbnails = Callable[[bytes, Sequence[tuple[int, int]]], tuple[list[bytes], str]]
-"""A function that makes thumbnails of an image (`parsing.thumbnails`). Its arguments are the image's bytes
-and the maximum width and height of each thumbnail. It returns the thumbnails and '', or no thumbnails and the
-reason."""
+"""A function that makes thumbnails of an image (`parsing.thumbnails`). The arguments of the function are the
+bytes of the image, and the maximum width and height of each thumbnail. The function returns a list of
+thumbnails and an error message, of which one is empty."""
 
 
 class AssetRows:

@@ -20,17 +20,17 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store records where the rows of the current pass (`--refresh`) begin, as an offset
-in the file of kept rows."""
+"""The name under which the store records the offset in the file of kept rows at which the current pass
+(`--refresh`) begins."""
 LOST = -1
-"""A sentinel that is used in place of an offset in the file of kept rows. It means that an output lacks rows
-that were not kept."""
+"""A value that is stored instead of an offset in the file of kept rows, if an output lacks rows that the
+crawl did not keep."""
 Through = Callable[..., Awaitable[Any]]
-"""A function that makes a call in the thread of the outputs, and repeats the call while the sink is
+"""A function that runs a call in the thread of the outputs, and repeats the call while the sink is
 unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
-"""A function that prepares a file that is new to the crawl. Its arguments are the sink, the path, and the
-offset of the first kept row that the file lacks."""
+"""A function that prepares an output file that is new to the crawl. The arguments of the function are the
+sink, the path of the file, and the offset of the first kept row that is missing in the file."""
 
 
 class OutputBackfill:
@@ -45,11 +45,12 @@ class OutputBackfill:
     ) -> None:
         self._frontier, self._kept, self._through, self._only_pass = frontier, kept, through, only_pass
         self.added: list[str] = []
-        """Outputs that were filled with rows of earlier runs."""
+        """The paths of the outputs into which this run wrote rows of earlier runs."""
         self.unfilled: list[str] = []
-        """Outputs that lack rows of earlier runs, because those rows were not kept."""
+        """The paths of the outputs that lack rows of earlier runs because the crawl did not keep these
+        rows."""
         self.changes: list[str] = []
-        """New outputs that get only the rows of the current pass."""
+        """The paths of new outputs that contain only rows of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:

@@ -12,19 +12,21 @@ from gossamer.config.resources import memory_roomy, thread_busy_seconds
 from gossamer.errors import OWN_LIMITS
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
-"""CUT_S: seconds between two reductions of the limit. GROW_S: seconds without a shortage before the limit
-rises. HOLD_S: seconds after a shortage before the limit may again reach the number of visits at which the
-shortage occurred."""
+"""Intervals in seconds for changes of the limit on running visits. CUT_S is the minimum number of seconds
+between two reductions of the limit. GROW_S is the number of seconds without a shortage before the limit
+rises. HOLD_S is the number of seconds after a shortage for which the limit stays below the number of visits
+at which the shortage occurred."""
 TUNE_S, STALE_S = 0.15, 1.0
-"""TUNE_S: minimum seconds between two changes of the level. STALE_S: seconds after which a measurement is too
-old."""
+"""TUNE_S is the minimum number of seconds between two changes of `Limiter.level`. STALE_S is the age in
+seconds above which a measurement of the CPU load is ignored."""
 FREE_SHARE, FULL_SHARE = 0.75, 0.95
-"""Limits of the share of time in which the event loop's thread is busy. Below FREE_SHARE, the thread can
-handle more visits. Above FULL_SHARE, it has too many."""
+"""Limits for the share of time in which the thread of the event loop is busy. If the thread is busy for less
+than FREE_SHARE of the time, the limit on running visits may rise. If the thread is busy for more than
+FULL_SHARE of the time, the limit on running visits is reduced."""
 GIVE_UP_S = 15.0
-"""Seconds after which the worker exits if not even one visit at a time succeeds."""
+"""Seconds after which the worker exits if a shortage prevents even a single visit at a time."""
 REPEAT_S = 600.0
-"""Minimum seconds between two log messages about the same shortage."""
+"""Minimum number of seconds between two log messages about the same shortage."""
 RESOURCES = {
     OWN_LIMITS[errno.EMFILE]: "descriptors",
     OWN_LIMITS[errno.ENFILE]: "descriptors",
@@ -33,7 +35,7 @@ RESOURCES = {
     OWN_LIMITS[errno.EAGAIN]: "threads",
     OWN_LIMITS[errno.EADDRNOTAVAIL]: "ports",
 }
-"""Maps the name of a scarce resource in a message to its name in the worker's record."""
+"""Maps the name of a scarce resource in error messages to the name of the resource in the worker's record."""
 
 
 class Limiter:
@@ -68,11 +70,12 @@ class Limiter:
         self._busy_seconds, self._roomy = busy_seconds, roomy
         self._measured: tuple[float, float] | None = None
         self.over = ""
-        """The resource that was too scarce even for one visit at a time, or ''. If it is set, the worker
-        exits."""
+        """The resource that was too scarce even for a single visit at a time, or ''. The worker exits when
+        `over` is set."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
-        """A function that returns two values: the share of the visits that the load of the process allows,
-        and the name of the scarce resource ('' if there is none)."""
+        """A function that returns two values. The first value is the share of the visits that the load of the
+        process allows, and the second value is the name of the scarce resource, or '' if no resource is
+        scarce."""
         self._log, self._clock, self._begins = log, clock, begins
         self._most_by, self._scarce = most_by, ""
         self._held_by = most_by if self._least == most else "latency"

@@ -25,22 +25,23 @@ from gossamer.worker.capacity import FleetCaps
 from gossamer.worker.uncommitted_visits import UncommittedVisits
 
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
-"""POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
-poll found no host that is due."""
+"""POLL_ALL_INTERVAL_S is the number of seconds between two polls of all buckets. QUIET_S is the number of
+seconds until the next poll of all buckets if no host is due soon."""
 POLL_RANKS_INTERVAL_S = 0.1
-"""Seconds between two polls of all buckets while their ranks differ. The interval is short because an urgent
-host that becomes due raises the rank of its bucket."""
+"""The number of seconds between two polls of all buckets while the ranks of the buckets differ. The poller
+must notice quickly when an urgent host becomes due and raises the rank of its bucket."""
 TICK_S = 0.2
-"""Maximum seconds between two polls if the store has only one bucket."""
+"""Maximum number of seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
-"""Seconds until the next try if a fleet-wide cap currently allows no claims."""
+"""The number of seconds until the next attempt to claim URLs if the rate caps of the fleet currently allow no
+claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
-"""If claims are requested from several buckets, each bucket is asked for at least this many. A call for one
-claim costs as much as a call for several."""
+"""The minimum number of claims that the poller requests from each bucket if it requests claims from several
+buckets. A request for a single claim costs as much as a request for several claims."""
 MAX_RANKS_PER_ROUND = 4
-"""Maximum number of calls in a round. Each call requests claims of hosts of one rank, except that the last
-call accepts hosts of all remaining ranks."""
+"""Maximum number of claim calls in a round. Each call requests claims only from buckets of one rank, except
+the last call, which requests claims from buckets of all remaining ranks."""
 
 
 class ClaimPoller:
@@ -57,26 +58,27 @@ class ClaimPoller:
         self._landed = landed or UncommittedVisits()
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
-        """The monotonic time at which each bucket is due."""
+        """Maps each bucket to the monotonic time at which the bucket is due."""
         self._ranks: dict[int, int] = {}
-        """Maps each bucket to the rank of its first host."""
+        """Maps each bucket to the rank of the most urgent host in the bucket."""
         self._turns = random.randrange(8)
-        """Number of claims so far, counted from a random start. Every 8th claim takes the host that has been
-        due for longest."""
+        """Number of claims so far, starting from a random number. One in every 8 claims is for the host that
+        has been due for the longest time."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether at least one host is known to be waiting for its next start."""
+        """Whether the poller knows of at least one host that waits for the start of its next request."""
         self.dry = True
-        """Whether the last round returned no claim. If so, every host waits until it is due, or until its
-        unsettled visits free their slots."""
+        """Whether the last round returned no claims. If the last round returned no claims, every host waits
+        until it is due, or until the commit of its visits frees slots."""
         self.short = True
-        """Whether the last round returned fewer claims than wanted. If so, a separate call to free the slots
-        of hosts is worthwhile."""
+        """Whether the last round returned fewer claims than the worker requested. If the last round returned
+        too few claims, the worker uses a separate call to free the slots of hosts."""
         self.capped = False
-        """Whether the fleet's caps, and not the hosts, limited the claims of the last round."""
+        """Whether the number of claims in the last round was limited by the rate caps of the fleet, and not
+        by the hosts."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket whose hosts may now be due at a different time, so that the bucket is polled

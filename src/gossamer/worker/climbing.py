@@ -62,10 +62,10 @@ class Rung(NamedTuple):
     identity: LendsIdentity
     proxies: LendsProxies | None = None
     elsewhere: bool = False
-    """Whether this worker lacks the rung and only other workers of the fleet have it."""
+    """Whether only other workers of the fleet have the rung, and this worker does not."""
     prepare: Prepare | None = None
-    """Prepares each request with the `@site.before` function of its site. None if no site has such a
-    function."""
+    """A function that passes each request to the `@site.before` function of its site, or None if no site has
+    a `@site.before` function."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
         """Fetches one URL, through a proxy if proxies are configured, and stores the response's cookies in
@@ -133,9 +133,9 @@ class CrawlRungs(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""A function that returns the rung on which a request is made."""
+"""A function that returns the rung for a request."""
 Allowed = Callable[[Request], tuple[str, ...]]
-"""A function that returns the rungs that a request may use, cheapest first."""
+"""A function that returns the names of the rungs that a request may use, with the cheapest rung first."""
 
 
 class NoIdentity:
@@ -210,12 +210,12 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host gets no further requests for a while (`ladder.rest_seconds`), so that the visit
-        does not climb."""
+        """Whether the host must not get further requests for some time (`ladder.rest_seconds`). If the host
+        must not get further requests, the visit does not continue on a higher rung."""
         self.late: str | None = None
-        """The rung that the visit needs, if that rung can no longer start in time. Otherwise None."""
+        """The name of the higher rung that the visit needs and that can no longer start in time, or None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
-        """The result and verdict of the next lower rung."""
+        """The result and the verdict that the visit got on the next lower rung, or None."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
         self._until, self._rest = time.monotonic() + patience, 0.0
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
-"""For how many seconds a single visit waits for other visits to join its commit."""
+"""The number of seconds for which a single visit waits for other visits to join its commit."""
 MAX_GATHERED_VISITS = 32
 
 
@@ -39,18 +39,20 @@ class GatherLimits(NamedTuple):
     visits."""
 
     seconds: float
-    """Maximum number of seconds that a visit waits for its commit to start. Shortly after that time, the
-    lease keeper frees the slot of the visit's host with a separate call."""
+    """Maximum number of seconds that a visit waits for the start of its commit. If a visit waits longer, the
+    lease keeper frees the visit's slot at its host with a separate call."""
     enough: int
-    """If this many visits are gathered, the commit starts without further waiting."""
+    """The number of gathered visits at which the commit starts without further waiting."""
     most: int
-    """Maximum number of visits in one commit, and maximum number of visits that wait for the next commit."""
+    """Maximum number of visits in one commit, and also the maximum number of visits that wait for the next
+    commit."""
 
 
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
-"""The limits MANY apply if a host allows at least this many times as many concurrent requests as the worker
-makes. Otherwise, the worker may have to wait for slots that unsettled visits still hold."""
+"""The committer uses the limits MANY if the crawl's hosts together allow at least ROOMY times as many
+concurrent requests as the worker makes. If the hosts allow fewer concurrent requests, long waits for commits
+could leave the worker without free slots, so the committer uses the limits FEW."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:

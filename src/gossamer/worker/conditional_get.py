@@ -17,7 +17,8 @@ GONE_STATUSES = (404, 410)
 MAX_VALIDATOR_CHARS = 256
 """Maximum length in characters of a stored validator (ETag, Last-Modified)."""
 _CONDITIONAL = ("plain", "impersonated")
-"""Rungs on which a request can be conditional. Browsers and unlocker APIs have their own caches."""
+"""The names of the rungs on which requests may be conditional. On the other rungs, browsers and unlocker APIs
+use caches of their own."""
 _encode = msgspec.json.Encoder().encode
 
 

@@ -18,14 +18,15 @@ from gossamer.worker.committer import Committer
 from gossamer.worker.uncommitted_visits import UncommittedVisits, ends
 
 RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
-"""Seconds between two renewals of all leases, and between two sweeps. Both are checked every TICK_S
-seconds."""
+"""RENEW_INTERVAL_S is the number of seconds between two renewals of all leases. SWEEP_INTERVAL_S is the
+number of seconds between two sweeps. The lease keeper checks every TICK_S seconds whether a renewal or a
+sweep is due."""
 LATE, MORE = 0.5, 0.1
-"""If a visit waits too long for its commit, a separate call frees its host's slot. This happens after at
-least LATE seconds, and at least MORE seconds after the longest time for which the committer gathers
-visits."""
+"""LATE and MORE determine when a separate call frees the slot of a visit that waits for its commit. A visit's
+slot is freed when the visit has waited at least LATE seconds for its commit. In addition, the visit must have
+waited at least MORE seconds longer than the committer gathers visits."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
-"""For this many seconds after an outage, this worker does not sweep."""
+"""The number of seconds after an outage of the store in which this worker does not sweep."""
 
 
 class LeaseKeeper:

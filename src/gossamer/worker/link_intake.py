@@ -24,16 +24,18 @@ from gossamer.url.routes import RouteResolver
 MAX_CACHED_LINKS = 50_000
 """Maximum number of links in each of the two generations of the cache."""
 MAX_KEY_CHARS = 512
-"""Maximum length in characters of a cached link."""
+"""Maximum length in characters of a link that is cached."""
 FINGERPRINT_SLOTS = 1 << 20
-"""Number of slots for fingerprints of taken URLs, with 8 bytes each. If a link is no longer in the cache but
-its fingerprint is still in a slot, it is not added again."""
+"""Number of slots for fingerprints of URLs that were already added to the frontier, with 8 bytes per slot. A
+link whose fingerprint is in a slot is not added to the frontier again, even if the link is no longer in the
+cache."""
 
 
 Hit = tuple[int, str, int]
-"""A cache entry for a link. It contains the link's fingerprint, the reason why the link is refused
-(`duplicate` if it was taken before), and the depth at which it was taken. A link that is found at a smaller
-depth than before is added again. The depth is -1 if depths are not tracked."""
+"""A cache entry for a link, as a tuple of the link's fingerprint, the reason for refusing the link, and the
+link's depth. For a link that was already added to the frontier, the reason is `duplicate`. If a page links to
+a cached link at a smaller depth than the cached depth, the link is added to the frontier again. The cached
+depth is -1 if the crawl does not track exact depths."""
 
 
 class Filter(Protocol):
@@ -58,8 +60,8 @@ class TakenLinks(msgspec.Struct):
     skips: dict[str, int] = {}
     distinct: int = 0
     links: set[int] = set()
-    """The fingerprints of all links that were not refused, whether known or new. Empty unless
-    `LinkIntake.keeps_links` is set."""
+    """The fingerprints of all accepted links, including links that the crawl already knows. `links` is empty
+    unless `LinkIntake.keeps_links` is true."""
 
     def skip(self, reason: str, by: int = 1) -> None:
         """Counts `by` refused links with this reason."""
@@ -80,19 +82,20 @@ class ReadResult(msgspec.Struct):
     taken: TakenLinks
     items: int = 0
     counts: dict[str, int] = {}
-    """Counts for the site's quality (`gossamer.model.quality`), and the number of items that are not
-    stored."""
+    """Counts for the quality report of the site (`gossamer.model.quality`), including the number of items
+    that are not stored."""
     error: str | None = None
     infrastructure: bool = False
-    """Whether the page is a sitemap or feed, which does not count as a page."""
+    """Whether the URL is a sitemap or a feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
-    """The function for `Visit.later`, or None."""
+    """The function that becomes `Visit.later`, or None."""
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The references of each item, if another process read the page. An entry contains the files and items to
-    which the item refers, and the number of references beyond the limit. The first entry belongs to the first
-    item in `rows`, and so on. In `rows`, the items come before all other rows."""
+    """The references of each item if another process read the page, otherwise empty. Each entry of `names` is
+    a tuple of the files and items to which one item refers, and the number of references beyond the limit.
+    The entries of `names` are in the same order as the items in `rows`. The items come first in `rows`,
+    before all other rows."""
 
 
 class HrefCache:
@@ -150,10 +153,10 @@ class LinkIntake:
         self.depths = depths
         self._is_open = is_open
         self.keeps_links = False
-        """Whether the fingerprints of all links that are not refused are returned in `TakenLinks.links`."""
+        """Whether `TakenLinks.links` contains the fingerprints of all accepted links."""
         self.holds = True
-        """Whether a seed may still be redirected. While this is true, refused links are kept if a seed might
-        be redirected to their host."""
+        """Whether a seed of the crawl may still be redirected. As long as a seed may be redirected, the link
+        intake sends refused links to the frontier if their host could become the host of the seed."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 

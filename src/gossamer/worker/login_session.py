@@ -32,11 +32,11 @@ from gossamer.worker.login_flow import (
 )
 
 RENEW_INTERVAL_S = 8.0
-"""Seconds between two renewals of the right to log in while a log-in runs."""
+"""The number of seconds between two renewals of the right to log in during a log-in."""
 OFTEN, TURNED = 2, 8
-"""Limits on repeated requests. A visit repeats its request if another visit has changed the account's cookies
-in the meantime. After OFTEN repeats, the host gets only one request at a time. TURNED is the maximum number
-of repeats."""
+"""Limits for repeating a request because another visit has changed the cookies of the account. After OFTEN
+repeats of a request, the host of the request gets only one request at a time. TURNED is the maximum number of
+repeats of a request."""
 
 
 class Seat(NamedTuple):

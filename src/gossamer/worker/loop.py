@@ -32,23 +32,25 @@ from gossamer.worker.uncommitted_visits import UncommittedVisits
 from gossamer.worker.worker_score import ScoreKeeper
 
 STATE_INTERVAL_S = 1.0
-"""Seconds between two reads of the crawl's state."""
+"""The number of seconds between two reads of the crawl's state."""
 MAX_IDLE_SLEEP_S = 0.5
-"""Maximum number of seconds that the loop sleeps while no visit is running."""
+"""Maximum number of seconds for which the worker's loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
-"""For how many seconds a graceful stop waits for running requests. If the worker waits during outages, the
-stop also waits for their commit within this time."""
+"""Maximum number of seconds for which a graceful stop waits for running requests. If the worker is configured
+to wait for the end of outages, a graceful stop also limits its wait for the commit of finished visits to
+about this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
-"""For how many seconds a stop waits for claim calls in flight. If it did not wait, no worker could use the
-new claims until their leases expire."""
+"""Maximum number of seconds for which a stop waits for the answers to claim calls. If a stop did not wait for
+claim calls, the URLs that a call has just claimed would be blocked until their leases expire."""
 SHORT_MS = 1000
-"""Milliseconds until a host may be claimed again, if its visit ended because this process ran short of a
-resource."""
+"""The number of milliseconds until URLs of a host may be claimed again after a visit to the host failed
+because this process ran short of a resource."""
 MAX_MEMORY_FAILURES = 3
-"""How many times the visit of one URL may run out of memory before the run ends. After more failures, the URL
-is likely to be the cause."""
+"""Maximum number of retries of a URL whose visit ran out of memory. If the visit of the URL runs out of
+memory again, the page is probably too large, and the worker stops."""
 ALONE_AFTER_DEATHS = 3
-"""If this many workers died while visiting a URL, the URL is visited only while no other visit runs."""
+"""The number of workers that died during visits of a URL after which the URL is visited only while no other
+visit is running."""
 ENDS = {
     "stopping": "stopped",
     "cancelling": "cancelled",
@@ -61,7 +63,7 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""Maps each state in which a crawl's workers claim no more URLs to the outcome of a worker's run."""
+"""Maps each state of a crawl in which workers claim no more URLs to the outcome of the worker's run."""
 
 Result = TypeVar("Result")
 
@@ -112,12 +114,13 @@ class Worker:
         self.concurrency, self.deadline = concurrency, deadline
         self.room, self.merit = room or SoleCrawlAllowance(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
-        """All claims of this worker, by bucket and token. Their visits have not begun, are running, or wait
-        for their commit."""
+        """All claims of this worker, keyed by bucket and token. The visit of a claim in `held` has not begun,
+        is running, or waits for its commit."""
         self.busy = 0
         """Number of running visits."""
         self.outcome = ""
-        """Why the run ended: `finished`, `pages`, `bytes`, `time`, `stopped` or `cancelled`."""
+        """The reason for the end of the run: `finished`, `pages`, `bytes`, `time`, `stopped` or
+        `cancelled`."""
         self._paused = paused or asyncio.Event()
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()

@@ -23,7 +23,7 @@ from gossamer.model.visit import Claim, Visit
 from gossamer.worker.link_intake import LinkIntake
 
 MAX_EXACT_DEPTH = 50
-"""Only depth limits below this value are exact."""
+"""Depths are exact only if the depth limit (option `--depth`) is lower than this number."""
 MAX_CACHED_BYTES = 32 << 20
 """Maximum total size in bytes of the cached pages."""
 

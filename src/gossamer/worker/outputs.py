@@ -43,16 +43,17 @@ if TYPE_CHECKING:
     from gossamer.recrawl.stored_table import VisitOutcomes
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
-"""Seconds before the first retry, and maximum seconds between two retries. The interval doubles after each
-retry."""
+"""FIRST_RETRY_S is the number of seconds before the first retry, and MAX_RETRY_S is the maximum number of
+seconds between two retries. The interval between retries doubles after each retry."""
 REPORT_OUTAGE_AFTER_S = 1.0
-"""Seconds after which an outage is reported."""
+"""The number of seconds after which an outage of a sink is reported."""
 
 WAITING = ": waiting for it"
-"""The end of the message that reports an outage."""
+"""The last part of the message that reports an outage."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""A function that reports an outage. Its arguments are a message, and whether the outage continues."""
+"""A function that reports the beginning or the end of an outage. The arguments of the function are a message,
+and a bool that is true if the outage continues."""
 Result = TypeVar("Result")
 
 
@@ -122,11 +123,11 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""The growth of files: for each file, its path, its committed length and its new length in bytes."""
+"""The files that an append has extended, as tuples of the path, the committed length before the append, and
+the length after the append, in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""A function that holds back rows which lack usual values, until the whole run is judged
-(`model.absence`)."""
+"""A function that holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
 
 
 class Outputs:

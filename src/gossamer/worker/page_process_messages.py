@@ -23,7 +23,7 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     """The settings of the crawl that the page process needs."""
 
     sources: list[tuple[str, bytes]]
-    """The path and content of each site file, as the worker loaded them."""
+    """The path and the content of each site file, as loaded by the worker."""
     names: list[str]
     args: dict[str, str]
     path: list[str]
@@ -33,11 +33,13 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     parameters."""
     read: ReadSettings
     graph: tuple[str, str] | None
-    """The name of the crawl, and the kind of its link rows. None if links are not stored as rows."""
+    """A tuple of the crawl's name and the kind of its link rows, or None if the crawl does not store links as
+    rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
     """The usual fields of items, with their coverage (`model.absence`), for each site and kind of item."""
     log_level: str = ""
-    """The minimum level of the site files' log records that are printed. If it is '', none are printed."""
+    """The minimum level of the log records of site files that the page process prints. If `log_level` is '',
+    the page process prints no log records."""
     crawl: str = ""
     folder: str = ""
     """The crawl's folder."""
@@ -109,17 +111,17 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """The number of items if any of them refers to files or other items, otherwise -1. The items are the
-    first rows of the answer."""
+    """The number of items on the page if at least one of them refers to files or other items, otherwise -1.
+    The rows of the items come first in the answer."""
     why: list[str] = []
-    """The reasons why the page is stored for replay."""
+    """The reasons for which the page is stored for replay."""
     block: str | None = None
     lacks: str = ""
     too_complex: str = ""
     stop: str = ""
     retire: bool = False
-    """Whether the process exits after this answer, because its memory has grown too large."""
+    """Whether the page process exits after this answer because the process has used too much memory."""
 
 
 ROWS, TAKES, NAMES, END = range(4)
-"""The types of answer frames. The first byte of a frame is its type."""
+"""The types of answer frames. The first byte of an answer frame is its type."""

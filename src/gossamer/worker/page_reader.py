@@ -52,9 +52,10 @@ if TYPE_CHECKING:
     from gossamer.worker.reader import Reader
 
 EXIT_S = 5.0
-"""Seconds that an idle process may take to close its sites' steps and exit."""
+"""Maximum number of seconds that an idle page process may take to close the steps of its sites and to
+exit."""
 MAX_PROCESSES = 2
-"""Maximum number of costly pages that one worker reads at once."""
+"""Maximum number of costly pages that one worker reads at the same time."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
 _ROWS = msgspec.msgpack.Decoder(list[PackedRow])
 _TAKES = msgspec.msgpack.Decoder(list[RecordedTake])
@@ -81,7 +82,7 @@ class PageReader:
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
-        """An event that is set when the first process was started."""
+        """An event that is set when the first page process has been started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page in a page process. If the page takes too much time or memory, the result contains the

@@ -39,17 +39,19 @@ from gossamer.worker.route_links import RouteFollower
 from gossamer.worker.unrendered_pages import UnrenderedPages, may_be_empty
 
 MAX_LINKS = 5000
-"""Maximum number of distinct requests from one page. Further requests are counted as `trap`."""
+"""Maximum number of distinct requests that one page may add to the frontier. Requests beyond this number are
+counted as skipped with the reason `trap`."""
 MAX_SITEMAP_BYTES = 100_000
-"""Maximum size in bytes of a sitemap that is read in the crawling process."""
+"""Maximum size in bytes of a sitemap that the process of the worker reads itself."""
 MAX_HREFS = 50_000
-"""Maximum number of distinct hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
+"""Maximum number of distinct `href` values of a page that are resolved. Values beyond this number are counted
+as skipped with the reason `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
-"""Maximum number of links that a page record lists, and maximum total length of these links in characters.
-The number `links` in the record counts all links.
-"""
+"""Maximum number of links in the list of a page record, and maximum total length of these links in
+characters. The field `links` of a page record contains the number of all links, including links that are
+missing in the list."""
 MAX_PARSED = 16
-"""Maximum number of pages that are kept parsed until they are read."""
+"""Maximum number of parsed pages that are cached until the pages are read."""
 
 
 class ReadsApart(Protocol):
@@ -66,21 +68,23 @@ class ReadSettings(msgspec.Struct, frozen=True):
     """Settings that determine what a crawl extracts from its pages."""
 
     pages: bool
-    """Whether page records are written."""
+    """Whether the crawl writes page records."""
     text: bool = False
     """Whether page records include the page's text."""
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
-    """The value of the setting `duplicates`, which determines which duplicates are marked."""
+    """The value of the setting `duplicates`, which determines the duplicates that are marked."""
     run: str = ""
-    """The name of the run, which is recorded for items of sites that each run visits completely."""
+    """The name of the run. The rows of items contain the name of the run if each run visits the item's site
+    completely."""
     beside: str = ""
-    """`*` if the scope treats entries of sitemaps like seeds, otherwise ''."""
+    """The value `*` if the scope accepts entries of sitemaps as if the entries were seeds, otherwise ''."""
     watched: frozenset[str] = frozenset()
-    """The fields that have a coverage gate. Pages whose items lack such a field are stored for replay."""
+    """The fields that have a coverage gate. A page is stored for replay if its items lack a field with a
+    coverage gate."""
     fetches: bool = True
-    """Whether the files that items refer to are requested."""
+    """Whether the crawl requests the files to which items refer."""
     fragments: str = "auto"
     """How routes in fragments are treated (`url.routes.MODES`)."""
 
@@ -124,8 +128,8 @@ class Reader:
         self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
         self._tap = tap
         self.usual: Usual = {}
-        """The fields that nearly all items of the last good runs had. Empty if no sink keeps an item
-        history."""
+        """The fields that nearly all items had in the last runs without quality problems. `usual` is empty if
+        no sink stores the history of items."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
         self.builders = ItemBuilders(sites, key)
@@ -138,16 +142,17 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether each row gets its page attached, for a receiver in this process."""
+        """Whether the page is attached to each of its rows, for a receiver of rows in this process."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
-        """The pages that `lacks`, `shows` or `unrendered` parsed last, with their trees. The keys are the
-        `id()` of the pages."""
+        """The pages that the methods `lacks`, `shows` or `unrendered` have parsed and that have not been read
+        yet, with their trees. The key of a parsed page is the page's `id()`."""
         self._unrendered = UnrenderedPages()
         self._routes = RouteFollower(settings.fragments, tell)
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
-        """The page whose cost was estimated last, and that cost."""
+        """The last page whose reading cost was estimated, and the estimated cost."""
         self._reading = CrashMarker()
-        """Marks the claim whose page is being read, in case the page kills the process."""
+        """Marks the claim whose page is being read, so that the claim can be identified if the page kills the
+        process."""
 
     def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
         """Begins a run, and opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder

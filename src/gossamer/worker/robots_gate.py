@@ -28,10 +28,10 @@ from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
-"""A log-in may need a robots.txt that cannot be read. After this many seconds, that robots.txt is requested
-again."""
+"""The number of seconds after which gossamer requests a robots.txt again if a log-in needs the robots.txt and
+the robots.txt was unreachable."""
 MAX_CACHED_FILES = 10_000
-"""Maximum number of parsed robots.txt files in the cache."""
+"""Maximum number of parsed robots.txt files that are cached."""
 
 
 class HostTreatment(NamedTuple):

@@ -11,10 +11,10 @@ from gossamer.parsing.html import Document, attribute_of
 from gossamer.url.routes import with_route
 
 MIN_ROUTES = 2
-"""A page must link to at least this many different routes before its site is taken to use routes in
-fragments."""
+"""The minimum number of different routes to which a page must link before gossamer assumes that the site uses
+routes in fragments."""
 MAX_TOLD_HOSTS = 1000
-"""Maximum number of hosts for which a process remembers that it reported their routes."""
+"""Maximum number of hosts for which a process remembers that it has reported the routes of the host."""
 
 
 class RouteFollower:

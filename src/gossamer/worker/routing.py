@@ -77,7 +77,7 @@ class SiteRouter:
         self._frontier, self._lacks, self._tell, self._shut = frontier, lacks, tell, shut
         self._owners = lru_cache(10_000)(partial(owner_names, sites))
         self.told: set[str] = set()
-        """The groups of sites that this worker has already announced."""
+        """The groups of sites that this worker has announced to the store."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
         """Requeues a batch of claims and reserves their host for other workers, if this worker lacks the file

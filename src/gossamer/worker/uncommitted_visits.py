@@ -15,11 +15,12 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""The maximum delay with which a free slot is reported to the frontier, as a share of the time between two
-request starts at the host. Because of this, slots of fast hosts are freed immediately, and one call frees the
-slots of several slow hosts."""
+"""The maximum delay with which a worker frees the slot of a finished request, as a share of the time between
+two request starts at the host. Slots of fast hosts are freed immediately, and a single call frees the slots
+of several slow hosts."""
 TIMER_S = 0.002
-"""The shortest delay in seconds for which a timer is used, because timers are late by up to a millisecond."""
+"""The shortest delay in seconds for which a timer is used. Shorter delays are not useful because timers are
+late by up to a millisecond."""
 NO_REQUEST_ENDS = (ClaimEnd.REQUEUED, ClaimEnd.REFUSED)
 
 Name = tuple[int, int]
@@ -31,7 +32,7 @@ class UncommittedVisits:
 
     def __init__(self) -> None:
         self.freed: set[Name] = set()
-        """Visits whose slots at their hosts are already free."""
+        """The bucket and token of each visit whose slot at its host was already freed."""
         self._waiting: dict[Name, Visit] = {}
         self._due: list[tuple[float, Name]] = []
 

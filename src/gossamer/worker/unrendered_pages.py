@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 MAX_NAMED_HOSTS = 100
-"""Maximum number of hosts for which a process keeps separate counts. All other hosts share one count."""
+"""Maximum number of hosts for which a process has separate counts. All hosts beyond this number share the
+count OTHER_HOSTS."""
 RENDERS = ("browser", "unlocker")
-"""Rungs that return pages after a browser has run the pages' scripts."""
+"""The names of the rungs that return a page after a browser has run the scripts of the page."""
 
 
 class UnrenderedPages:

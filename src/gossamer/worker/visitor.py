@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
 MAX_SITEMAPS = 5000
-"""Maximum number of sitemaps taken from one robots.txt. Further sitemaps are counted as `trap`."""
+"""Maximum number of sitemaps of one robots.txt that the crawl visits. Sitemaps beyond this number are counted
+as skipped with the reason `trap`."""
 MAX_FIXED_HOSTS = 100_000
-"""Maximum number of hosts for which a process remembers that their fixed delay was stored."""
+"""Maximum number of hosts for which a process remembers that it has stored the fixed delay of the host."""
 
 
 class ReadsPages(Protocol):
@@ -75,14 +76,14 @@ class VisitSettings(NamedTuple):
     crawl: str
     worker: str
     sitemaps: bool = False
-    """Whether to visit the sitemaps that a robots.txt names."""
+    """Whether the crawl visits the sitemaps that a robots.txt lists."""
     raw: bool = False
     """Whether an output stores whole responses."""
     by: str | None = None
-    """Digest of the site files, which is stored with the data about each URL for a later recrawl. If None, no
-    data about URLs is stored."""
+    """A digest of the site files, which is stored with the data about each visited URL for a later recrawl.
+    If the digest is None, the crawl stores no data about visited URLs."""
     revisits: bool = False
-    """Whether known pages are visited again and again, without a check of the seen set."""
+    """Whether the crawl visits known pages repeatedly, without a check of the seen set."""
 
 
 class Visitor:

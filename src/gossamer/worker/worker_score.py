@@ -26,9 +26,9 @@ from gossamer.politeness.scores import (
 )
 
 EXCHANGE_INTERVAL_S = 2.0
-"""Seconds between two exchanges of scores with the other workers."""
+"""The number of seconds between two exchanges of scores with the other workers."""
 SCORE_TTL_S = 60.0
-"""Seconds after which the score of a dead worker is removed."""
+"""The number of seconds after a worker's death at which the score of the worker is removed."""
 
 
 class ScoreStore(Protocol):

@@ -1,5 +1,5 @@
-"""A real store whose clock moves, with real crawls in it (of a folder of pages), and cleaning that is told
-what to do."""
+"""Fixtures for the cleanup tests: a real store with a movable clock, and a `Bed` that crawls saved pages
+and runs `clean` on that store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the tests of cleaning share: crawls in every state, and what a store holds of them, byte by byte."""
+"""`Bed`, the helper of the cleanup tests: creates crawls in every state, and dumps the keys of the store
+byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DAY = 86_400.0
 
 
 class Bed:
-    """A store and a data folder."""
+    """A store with a movable clock, a data folder, and a folder of saved pages that the crawls read."""
 
     def __init__(self, moved: Moved, store: Store, folder: Path) -> None:
         self.moved, self.store, self.folder = moved, store, folder
@@ -36,7 +37,7 @@ class Bed:
         return Settings(**given)
 
     async def crawl(self, name: str, stop: asyncio.Event | None = None, **more: Any) -> Summary:
-        """Run a crawl of the folder: 17 URLs, half of them not there."""
+        """Run a crawl of the saved pages. The pages link to 17 URLs, and half of these URLs do not exist."""
         output = [JobOutput(str(self.folder / f"{name}.jsonl"))]
         one = Job(
             targets=["https://a.example/"],
@@ -48,24 +49,25 @@ class Bed:
         return await crawl(one, stop=stop)
 
     async def left(self, name: str, state: str) -> None:
-        """A crawl with a queue, in this state; the moment of the end is now by the store's clock."""
+        """Create a crawl with a queue, in the given state. The crawl's end time is the store's current
+        time."""
         await self.crawl(name, limit=3)
         await self.date(name, state)
 
     async def date(self, name: str, state: str | None = None) -> None:
-        """Say that it ended now, in this state."""
+        """Set the crawl's end time to the store's current time, and its state if one is given."""
         fields = {"ended_at": repr(self.moved.now())} | ({"state": state} if state else {})
         await self.store.guard(
             cast(Any, self.store.client.hset(f"gossamer:crawl:{name}", mapping=cast(Any, fields)))
         )
 
     async def clean(self, **more: Any) -> dict[str, Cleaned]:
-        """Clean; what was done, by part."""
+        """Run `clean`, and return the removed things, keyed by part."""
         settings = self.settings(**more.pop("settings", {}))
         return {one.part: one for one in await clean(settings, self.store, **more)}
 
     async def dump(self, name: str = "") -> dict[bytes, Any]:
-        """All keys, or those of a crawl, with their values as the store writes them; times to live are left
+        """Return the serialized values of all keys, or of the keys of one crawl. Expiry times are left
         out."""
         found = {}
         async for key in self.store.client.scan_iter(count=1000):

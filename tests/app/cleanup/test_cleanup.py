@@ -1,5 +1,5 @@
-"""What cleaning removes and what it must not, as tables of crawls in every state on a real store with a moved
-clock."""
+"""Tests of `clean`: tables of crawls in every state, on a real store with a movable clock, show which
+crawls are removed and which stay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_finished_crawl_goes_at_its_age_and_not_before(bed: Bed) -> None
     left = await bed.dump()
     assert not [key for key in left if b"}old:" in key or key.endswith(b":old")]
     assert [key for key in left if not known(key.decode())] == []
-    again = await bed.crawl("old")  # begins anew, and its file goes on
+    again = await bed.crawl("old")  # the crawl starts from scratch and appends to its output file
     assert (again.state, again.pages) == ("finished", 17)
     assert len((bed.folder / "old.jsonl").read_text().splitlines()) == 34
 
@@ -48,7 +48,8 @@ async def test_a_finished_crawl_goes_at_its_age_and_not_before(bed: Bed) -> None
     "state", ["limited", "stopped", "failed", "paused", "running", "stopping", "cancelling"]
 )
 async def test_a_crawl_with_a_queue_is_never_touched(bed: Bed, state: str) -> None:
-    """Nor its dead letters, seen-set, committed lengths: every key of it is the same, byte by byte."""
+    """Cleaning also keeps the crawl's dead letters, seen set and committed lengths: every key keeps its
+    value, byte for byte."""
     await bed.left("c", state)
     frontier = Frontier(bed.store, "c", Policy(delay=0, obey_robots=False))
     del frontier
@@ -105,7 +106,8 @@ async def test_a_crawl_without_a_queue_goes_when_it_has_ended(
 async def test_a_crawl_whose_producers_were_not_at_their_end_stays(
     bed: Bed, state: str, done: str, gone: bool
 ) -> None:
-    """A list half read, a watched sitemap, a topic: nothing waits, but it goes on where it was."""
+    """A crawl whose producer is unfinished (a half-read list, a watched sitemap, a topic) has an empty
+    queue, but a later run continues the producer."""
     await bed.crawl("c")
     await bed.date("c", state)
     await cast(Any, bed.store.client.hset("{b:000}c:po", "list a.txt", f'{{"at": null, "done": {done}}}'))
@@ -125,7 +127,7 @@ async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
 
 
 async def _with_letters(bed: Bed, name: str) -> int:
-    """A finished crawl with dead letters: hosts that do not answer."""
+    """Create a finished crawl with dead letters: the targets refuse every connection."""
     from gossamer.app.job import Job
     from gossamer.app.runner import crawl
 
@@ -147,7 +149,8 @@ async def test_dead_letters_by_age_and_only_of_what_has_ended(bed: Bed) -> None:
     assert await bed.dump("lives") == before
     summary = await CrawlStatistics(bed.store).summary("done")
     assert (summary.dead, summary.failed, summary.adds_up()) == (0, 5, True)
-    assert (await bed.clean(what=["dead"], older=0, crawl="lives"))["dead"].count == 5  # asked for by name
+    # the dead letters of an unfinished crawl are removed only if the call names this crawl
+    assert (await bed.clean(what=["dead"], older=0, crawl="lives"))["dead"].count == 5
     assert (await CrawlStatistics(bed.store).summary("lives")).dead == 0
 
 
@@ -168,7 +171,8 @@ async def test_leases_of_ended_crawls_return(bed: Bed) -> None:
         claim for bucket in range(bed.store.buckets) for claim in (await frontier.claim(bucket, 9)).claims
     ]
     assert claims
-    assert (await bed.clean(what=["leases"]))["leases"].count == 0  # it may be alive
+    # the worker that holds the leases may still be alive
+    assert (await bed.clean(what=["leases"]))["leases"].count == 0
     open_ = (await CrawlStatistics(bed.store).summary("c")).pending
     bed.moved.move(60)
     assert (await bed.clean(what=["leases"], dry=True))["leases"].count == len(claims)
@@ -192,7 +196,7 @@ async def test_leases_of_a_living_crawl_stay(bed: Bed) -> None:
 async def test_hosts_that_nobody_asks_for(bed: Bed) -> None:
     client = bed.store.client
     await cast(Any, client.hset("{b:001}h:alone.example", mapping={"i": 0, "n": 1}))
-    # nobody gives its slot back
+    # no worker will ever release the busy slot of this host
     await cast(Any, client.hset("{b:001}h:lost.example", mapping={"i": 1, "n": 1}))
     await cast(Any, client.hset("{b:001}h:wanted.example", mapping={"i": 0, "n": 1}))
     await cast(Any, client.hset("{b:001}h:timed.example", mapping={"i": 0, "n": 1}))
@@ -214,7 +218,8 @@ async def test_what_a_late_worker_left_of_a_crawl_that_is_gone(bed: Bed) -> None
     await cast(Any, client.hset("{b:002}gone:n", "pages", 1))
     await cast(Any, client.rpush("{b:002}gone:q:x.example:0", "entry"))
     before = await bed.dump("lives")
-    assert (await bed.clean(what=["keys"]))["keys"].count == 0  # it may just have begun
+    # the crawl that owns these keys may have started a moment ago
+    assert (await bed.clean(what=["keys"]))["keys"].count == 0
     bed.moved.move(2 * DAY)
     done = (await bed.clean(what=["keys"]))["keys"]
     assert done.count == 2
@@ -256,7 +261,7 @@ async def test_records_of_runs_but_for_the_last(bed: Bed) -> None:
 
 
 async def test_cleaning_while_a_crawl_runs_costs_it_nothing(bed: Bed) -> None:
-    """Cleaning again and again, of any age, beside a crawl: it ends as it would have."""
+    """Repeated cleaning, with any minimum age, during a crawl does not change the result of the crawl."""
     for name in ("a", "b"):
         await bed.crawl(name)
         await bed.date(name)
@@ -281,7 +286,7 @@ async def test_a_crawl_that_is_taken_up_is_not_removed_and_one_being_removed_is_
     bed.moved.move(40 * DAY)
     from gossamer.frontier.crawl_lock import hold_lock
 
-    with hold_lock(bed.data / "c", "c"):  # a process of this machine has it
+    with hold_lock(bed.data / "c", "c"):  # a process on this machine holds the lock of the crawl
         assert (await bed.clean(what=["crawls"]))["crawls"].count == 0
     await cast(Any, bed.store.client.hset("gossamer:crawl:c", "state", "removing"))
     with pytest.raises(InUse, match="is being removed"):

@@ -1,5 +1,5 @@
-"""What is left in the data folder and the temporary folder: stores without doors, sockets, locks, logs,
-cached pages."""
+"""Tests of the removal of leftovers in the data folder and the temporary folder: abandoned stores,
+sockets, locks, logs and cached pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ time.sleep(60)
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A temporary folder of this test alone, with a path that a socket can have."""
+    """Set up a temporary folder for one test, with a path short enough for a Unix socket."""
     folder = Path(tempfile.mkdtemp(prefix="gt-", dir="/tmp"))
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -46,7 +46,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def door(data: Path) -> subprocess.Popen[str]:
-    """A process that holds the embedded store of a folder."""
+    """Start a process that runs the embedded store of a data folder."""
     env = {**os.environ, "PYTHONPATH": str(SRC)}
     process = subprocess.Popen(
         [sys.executable, "-c", DOOR, str(data)], stdout=subprocess.PIPE, text=True, env=env
@@ -89,9 +89,10 @@ def test_a_store_whose_doors_were_killed_is_ended_and_keeps_what_it_has(short: P
 
     with redis.Redis.from_url(str(url)) as client:
         client.set("gossamer:crawls", "kept")
-    assert sweep() == []  # its door lives
+    assert sweep() == []  # the process that uses the store is alive
     ended(process)
-    assert list(orphan_servers.find_orphans(3600)) == []  # too young: a door may come back for it
+    # the store is too young to be removed, because a new process may still connect to it
+    assert list(orphan_servers.find_orphans(3600)) == []
     assert lives(pid)
     (one,) = sweep()
     assert (one.alive, one.store) == (True, (short / "data" / "store").resolve())
@@ -208,7 +209,7 @@ def test_the_verb_and_doctor(short: Path, tmp_path: Path, capsys: pytest.Capture
     )
     capsys.readouterr()
     assert run(["clean", "--older", "soon", *words]) == 2
-    assert "--older 'soon': it is a time" in capsys.readouterr().err
+    assert "--older 'soon': must be a time" in capsys.readouterr().err
     assert run(["clean", "--what", "craws", *words]) == 2
     assert "did you mean crawls?" in capsys.readouterr().err
     assert run(["clean", "--what", "crawls", "--json", *words]) == 0
@@ -247,7 +248,7 @@ async def test_the_scheduler_cleans_every_hour(bed: Bed) -> None:
         assert [one for one in said if "crawls" in one] == expected
     other = Hourly(
         bed.settings(), bed.store, lambda event, **_: said.append(event)
-    )  # who takes over begins no new round
+    )  # a scheduler that takes over waits for the next hourly cleaning
     before = len(said)
     await bed.crawl("c")
     await bed.date("c")
@@ -257,7 +258,7 @@ async def test_the_scheduler_cleans_every_hour(bed: Bed) -> None:
 
 
 def marked(owner: int, profile: Path) -> subprocess.Popen[bytes]:
-    """A process that carries the mark of a browser of `owner`."""
+    """Start a process whose command line marks it as a browser that the process `owner` started."""
     profile.mkdir()
     words = [f"--gossamer-pid={owner}", f"--user-data-dir={profile}", "--headless"]
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *words])
@@ -268,7 +269,7 @@ def profiles(folder: Path) -> list[str]:
 
 
 def ended_process() -> int:
-    """The process id of a process that has ended."""
+    """Return the process ID of a process that has ended."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     return dead.pid
@@ -292,7 +293,7 @@ async def test_browsers_of_killed_processes_are_ended(bed: Bed, short: Path) -> 
 
 async def test_proxies_without_reports_are_forgotten(bed: Bed) -> None:
     statistics = ProxyStatistics(bed.store, "c")
-    report = (0, 3, 0.0, 3, 3, 60_000, 900_000)  # three faults quarantine it
+    report = (0, 3, 0.0, 3, 3, 60_000, 900_000)  # three failures quarantine a proxy
     await statistics.exchange({f"old-{n}": report for n in range(700)})
     bed.moved.move(6 * DAY)
     await statistics.exchange({"new": report})

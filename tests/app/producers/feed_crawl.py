@@ -1,4 +1,4 @@
-"""Feeding a crawl with nobody at work."""
+"""Helpers that feed a crawl's producers into the store while no worker runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gossamer.frontier.summary import crawl_counts
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are long from 100 bytes on, and read in small parts."""
+    """Treat lists as long from 100 bytes on, and read them in small chunks."""
     monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 200)
     monkeypatch.setattr("gossamer.app.producers.lines.SHORT_LIST_BYTES", 100)
 
 
 async def fed(one: Job) -> dict[str, int]:
-    """Add what a job's producers give, to their ends; the counts."""
+    """Run the producers of a job to their ends, and return the counters of the crawl."""
     setup, given = seeding.prepare(one)
     (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
     store, embedded = await open_store(one.settings)

@@ -1,5 +1,5 @@
-"""Lists as they come: cut off, still being written, with lines that are no requests, endless lines, standard
-input that says nothing."""
+"""Tests of faulty lists: truncated files, files that are still being written, invalid lines, endless
+lines, and a standard input that stays silent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_bad_lines_that_come_again_are_rejected_once(tmp_path: Path) -> No
     )
     one = job([str(path)], tmp_path)
     whole = producer_runner.Feeder.keep
-    # as if it died after each batch, before its position was kept
+    # simulate a death after each batch, before the position of the batch is stored
     with pytest.MonkeyPatch.context() as patch:
         for n in range(3):
             patch.setattr(producer_runner.Feeder, "keep", _dying(whole, after=n))
@@ -59,8 +59,9 @@ async def test_bad_lines_that_come_again_are_rejected_once(tmp_path: Path) -> No
 
 
 def _dying(keep: Any, after: int) -> Any:
-    """`Feeder.keep` that dies where it is to keep the position of a batch, after so many."""
-    left = after + 1  # the first call says that the producer began
+    """Return a `Feeder.keep` that stores `after` positions and then raises an error instead of storing the
+    next one."""
+    left = after + 1  # the first call only reports that the producer has started
 
     async def kept(self: Any, position: Any, done: bool) -> None:
         nonlocal left
@@ -78,7 +79,8 @@ LONG = "https://a.example/" + "x" * 5000
 async def test_a_line_that_is_too_long_is_one_bad_line(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever it is cut: no part of it is a URL, and what follows has its right number."""
+    """Wherever an overlong line is cut, no part of the line is taken for a URL, and the following lines
+    keep their line numbers."""
     for place in ("gossamer.app.targets", "gossamer.app.producers.lines"):
         monkeypatch.setattr(f"{place}.MAX_LINE_BYTES", 1000)
     urls = [
@@ -100,10 +102,10 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
     assert (n["added"], n["found"]) == (3, 3)
     bad = rows(tmp_path / "data" / "c" / "rejected.jsonl")
     assert [(one["line"], one["reason"][:27]) for one in bad] == [
-        (2, "is a line of a MiB or more"),
-        (4, "is a line of a MiB or more"),
+        (2, "the line has 1 MiB or more"),
+        (4, "the line has 1 MiB or more"),
         (5, "'bad' is not an http(s) URL"),
-        (7, "is a line of a MiB or more"),
+        (7, "the line has 1 MiB or more"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A crawl that ends while URLs are being added to it ends the command that adds them."""
+"""If a crawl ends while a command adds URLs to it, the command ends too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gossamer.state.fleet_crawls import FleetCrawls
 
 
 class Endless(UrlProducer):
-    """Gives nothing, and has no end."""
+    """A producer that yields empty batches forever."""
 
     name, beside = "endless", "*"
 
@@ -35,7 +35,8 @@ class Endless(UrlProducer):
 async def test_a_crawl_that_is_ending_counts_as_what_it_ends_as(
     tmp_path: Path, valkey_url: str, monkeypatch: pytest.MonkeyPatch, ends_as: str, code: int
 ) -> None:
-    """Its fleet closes its outputs, which may be over before the next look at its state or last for minutes."""
+    """The `ending` state of a fleet crawl, in which the fleet closes the outputs, may last for minutes, or
+    may pass before the state is read again."""
     monkeypatch.setattr(producer_runner, "CROWDED_INTERVAL_S", 0.01)
     one = job(["https://a.example/"], tmp_path, store=valkey_url)
     setup, _ = seeding.prepare(one)

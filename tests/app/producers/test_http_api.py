@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest takes fixtures by their names
-"""`api:URL`: URLs from an HTTP API that returns JSON, page by page."""
+"""Tests of `api:URL`: the producer reads URLs from an HTTP API that returns JSON, page by page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.answers import answering
 
 
 class Api(BaseHTTPRequestHandler):
-    """Answers `/api...` by `answers`, and a page for everything else."""
+    """Answers requests for `/api...` as `answers` defines, and all other requests with an HTML page."""
 
     answers: ClassVar[dict[str, Callable[[str], tuple[int, Any, dict[str, str]]]]] = {}
     asked: ClassVar[list[tuple[str, str | None]]] = []
@@ -57,7 +57,7 @@ def serve(path: str, body: Any, status: int = 200, **headers: str) -> None:
 
 
 def crawled(room: Path, target: str, *more: str) -> tuple[int, set[str], str]:
-    """The exit code, the paths of the pages that were crawled, and what stderr got."""
+    """Crawl a target, and return the exit code, the paths of the crawled pages, and the standard error."""
     words = ("--scope", "page", "--delay", "0.01", "-o", "out.jsonl", *more)
     code, _, err = gossamer(room, "crawl", target, *words)
     out = room / "out.jsonl"

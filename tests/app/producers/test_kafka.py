@@ -1,4 +1,5 @@
-"""A Kafka topic as a source, on Apache Kafka: committed after the add, rebalanced, stopped, gone on with."""
+"""Tests of Kafka topics as a source, on a real Apache Kafka: commits after URLs are added, rebalancing,
+stopping and continuing."""
 
 from __future__ import annotations
 
@@ -32,13 +33,14 @@ from web import preset, serve
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
-    """HOST:PORT of a broker of our own, on loopback: Apache Kafka."""
+    """Start an Apache Kafka broker on the loopback interface, and yield its HOST:PORT."""
     with running("kafka") as place:
         yield f"127.0.0.1:{place.server.port}"
 
 
 async def send(broker: str, topic: str, values: list[Any], partitions: int = 4) -> None:
-    """Make the topic, and put values into it, keyed by host."""
+    """Create the topic if it is missing, and send the values to it. Each value's first 20 bytes are its
+    key."""
     import aiokafka
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
@@ -57,7 +59,7 @@ async def send(broker: str, topic: str, values: list[Any], partitions: int = 4) 
 
 @contextlib.asynccontextmanager
 async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.Task[None]]]:
-    """Feed a crawl with nobody at work until so many URLs are in it."""
+    """Feed a crawl without workers until it has added `added` URLs."""
     setup, given = seeding.prepare(one)
     (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
     store, embedded = await open_store(one.settings)
@@ -80,7 +82,7 @@ async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.
 
 
 async def queued(store: Store) -> set[str]:
-    """The URLs that wait in a store."""
+    """Return the URLs that wait in the store."""
     found = set()
     for key in await store.client.keys("{b:000}c:q:*"):
         host = key.decode().split(":")[-2]
@@ -155,7 +157,8 @@ async def test_two_members_of_a_group_share_a_topic_and_lose_nothing(tmp_path: P
     async with fed_until(one, 1) as (store, _), fed_until(other, 0) as (second, leaving):
         last = 400
         async with asyncio.timeout(60):
-            while not (await crawl_counts(second, "c"))["added"]:  # it has its share
+            # send messages until the second member has received some of them
+            while not (await crawl_counts(second, "c"))["added"]:
                 await send(broker, "shared", urls(100, last))
                 last += 100
                 await asyncio.sleep(0.5)

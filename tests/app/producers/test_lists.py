@@ -1,4 +1,5 @@
-"""Long lists: added while they are read, gone on with after a kill, never in memory whole."""
+"""Tests of long lists: a list is added while it is read, is continued after a kill, and is never in memory
+as a whole."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ async def test_a_long_list_is_added_once_and_read_once(tmp_path: Path, name: str
     (bad,) = rows(tmp_path / "data" / "c" / "rejected.jsonl")
     assert (bad["line"], bad["text"]) == (3001, "bad line")
     assert await fed(one) == n
-    with path.open("ab") as file:  # what is appended is read behind what was
+    with path.open("ab") as file:  # only the appended lines are read
         file.write(
             gzip.compress(b"https://h1.example/more\n")
             if name.endswith("gz")
@@ -173,7 +174,7 @@ def test_standard_input_is_streamed(tmp_path: Path) -> None:
             door.stdin.write(f"{url}\n")
         door.stdin.flush()
         deadline = time.monotonic() + 30
-        while len(fetched(web)) < len(pages):  # before the end of the input
+        while len(fetched(web)) < len(pages):  # all pages are fetched before the input ends
             assert door.poll() is None, door.communicate()
             assert time.monotonic() < deadline, fetched(web)
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""SQL queries as a source: SQLite and a real PostgreSQL server."""
+"""Tests of SQL queries as a source, on SQLite and a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ BIN = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """URL of a server of our own on a socket in a private folder."""
+    """Start a PostgreSQL server that listens on a socket in a private folder, and yield its URL."""
     if BIN is None:
         pytest.skip("PostgreSQL is not here: ./test gets it where apt-get is")
-    own = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []  # it does not run as root
+    own = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []  # PostgreSQL refuses to run as root
     with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:
         if own:
             shutil.chown(folder, "nobody")
@@ -65,7 +65,7 @@ ROWS = [(n, f"https://h{n % 9}.example/{n}", n % 3) for n in range(1, 12_001)]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """URL of a database with a table of pages."""
+    """Return the URL of a database that contains a table of pages."""
     table = "CREATE TABLE page (id INTEGER, url TEXT, priority INTEGER)"
     if request.param == "sqlite":
         base = sqlite3.connect(tmp_path / "shop.db")
@@ -108,7 +108,8 @@ async def test_a_query_goes_on_behind_the_last_row(tmp_path: Path, shop: str) ->
 async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
     tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill after any batch: its position leads to all rows that were not in it or before."""
+    """After a kill that follows any batch, the stored position leads to all rows that no earlier batch
+    contained."""
     monkeypatch.setattr(sql, "BATCH_URLS", 7)
     query = f"{shop} SELECT nullif(id / 5, 30) AS after, url FROM page WHERE id / 5 > :after AND id < 160 ORDER BY id"
 

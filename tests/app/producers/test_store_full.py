@@ -1,5 +1,5 @@
-"""Producers wait while the store has no room, whichever of its servers it is, and say so; who may not ask
-does not look."""
+"""Producers report a full store and wait until it has room, whichever server of a cluster is full. If the
+store user may not read the memory use, producers add URLs without this check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def server(tmp_path: Path) -> Iterator[Process]:
 
 
 def bound(server: Process, share: float) -> None:
-    """Let what it holds be such a share of what it may hold (0: no bound), and a batch be little of it."""
+    """Set `maxmemory` so that the current data are the given share of the limit (0: no limit). The data
+    are made large, so that a single batch hardly changes the share."""
     with server.client() as client:
         client.execute_command("DEBUG", "POPULATE", 300_000, "filler", 100)
         most = round(client.info("memory")["used_memory"] / share) if share else 0

@@ -1,5 +1,5 @@
-"""Watched sitemaps and feeds: read again and again with their validators; only what is new or changed is
-visited."""
+"""Tests of watched sitemaps and feeds: they are requested repeatedly with their validators, and only new
+or changed URLs are visited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gossamer.model.page import Page
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
-    """Pages, and documents with an ETag that is their own hash."""
+    """Serves pages, and documents whose ETag is their own hash."""
 
     documents: ClassVar[dict[str, str]] = {}
     asked: ClassVar[list[tuple[str, int]]] = []
@@ -43,7 +43,7 @@ class Shop(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        """Disable the request log."""
 
 
 @pytest.fixture
@@ -144,7 +144,8 @@ async def test_a_sitemap_that_is_away_for_a_while_is_asked_for_again(tmp_path: P
 async def test_a_sitemap_of_an_index_that_could_not_be_read_is_read_in_the_next_turn(
     tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the index says when it changed last, and is itself no more than one of another index."""
+    """The unread sitemap is requested again even if its index contains an unchanged `lastmod`, and even if
+    this index is part of another index."""
     monkeypatch.setattr("gossamer.app.producers.watched_feeds.REQUEST_INTERVAL_S", 0.0)
 
     def index(*names: str) -> str:
@@ -199,7 +200,7 @@ async def test_an_answer_that_is_no_sitemap_or_half_of_one_loses_no_change(tmp_p
 
 
 class Answers:
-    """A collector whose every answer is the same."""
+    """A collector that always returns the same response."""
 
     def __init__(self, answer: Any) -> None:
         self.collect = AsyncMock(return_value=answer)

@@ -1,4 +1,5 @@
-"""Comparisons of fields with values: numbers, moments, true and false, texts, in rows of every form."""
+"""Tests of filters: comparisons of fields with numbers, times, booleans and strings, in rows of every
+format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What was kept is looked through, summed up, exported; DuckDB reads the files as they are."""
+"""Tests of queries over stored crawls: rows are filtered, summarized and exported, and DuckDB reads the
+files directly."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def leaf(page):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a crawl of a site was made, with every kind of output."""
+    """Return a folder in which a site was crawled into outputs of every kind."""
     folder = tmp_path_factory.mktemp("query")
     with serve(preset("tiny", hosts=2, pages=20, latency=0)) as web:
         (folder / "leaves.py").write_text(SITE.replace("SEEDS", repr(web.plan.seeds())))
@@ -207,7 +208,7 @@ def test_what_is_exported_is_all_there(
     monkeypatch.chdir(place)
     for what, count in (("items", 40), ("attempts", 42), ("pages", 40)):
         file = tmp_path / f"{what}.{ending}"
-        for _ in range(2):  # anew, not once more
+        for _ in range(2):  # the second export replaces the file
             told = said(capsys, "export", "leaves", str(file), "--what", what)[0]
             assert told["rows"] == count
             assert all(Path(one).exists() for one in told["files"])

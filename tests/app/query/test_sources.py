@@ -1,4 +1,4 @@
-"""Rows read back from outputs of any form: what they are now, with the values that they had."""
+"""Rows read back from outputs of any format have their current state and the original values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored pages that end the process which reads them: left out, and the rest is read."""
+"""If a stored page kills the process that reads it, `reparse` leaves this page out and reads the rest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_page_that_ends_its_process_is_left_out_and_the_rest_is_read(
     )
     Path("shop.py").write_text(deadly)
     words = ["--archive", "plain", "--site", "shop.py", "--old", str(before), "--processes", processes]
-    for _ in range(2):  # a run of before leaves nothing behind
+    for _ in range(2):  # the first run leaves nothing behind that changes the second run
         log.unlink(missing_ok=True)
         told = reparse(capsys, *words, "--fresh")
         assert (told["pages"], told["items"], told["failed"]) == (COUNT, COUNT - 4, 4)
@@ -55,7 +55,7 @@ def test_a_stored_page_too_deep_for_the_parser_ends_one_process_at_most(
     place: Path,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """turbohtml 1.15 ends the process on it; a newer one may not."""
+    """turbohtml 1.15 crashes on this page, and a newer version of turbohtml may not crash."""
     row = stored(1)
     body = b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>"
     row.data.exchange = msgspec.structs.replace(row.data.exchange, body=body)

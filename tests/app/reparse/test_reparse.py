@@ -1,5 +1,5 @@
-"""A better parser over stored pages: the same items as from the web, differences that are right, a run that
-goes on where it ended."""
+"""Tests of `reparse` with a better parser: it finds the same items as a crawl, reports the right
+differences, and continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def stored(n: int, status: int = 200, **asked: Any) -> Row:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a
-    block, a sitemap, robots.txt."""
+    """Return a folder with a site file and with the pages that a crawl of the site stored: products, an
+    unreadable product, a redirect, a block page, a sitemap and robots.txt."""
     monkeypatch.chdir(tmp_path)
     Path("shop.py").write_text(SITE)
     rows = [stored(n) for n in range(COUNT)] + [stored(100, 302), stored(101, block="cloudflare challenge")]
@@ -168,7 +168,7 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
         def save(self: runner.ReparseRun, at: int = at, count: list[int] = count) -> None:
             count[0] += 1
             if count[0] == at:
-                raise Died  # the lines of a batch are written, the state is not
+                raise Died  # the lines of the batch are written, but its state is not
             saved(self)
 
         monkeypatch.setattr(runner.ReparseRun, "_save", save)
@@ -205,7 +205,7 @@ def test_pages_of_all_runs_count_and_the_last_answer_of_each(
 
         before = {str(n): f"Pot {n}" for n in range(4)}
         assert crawled("first.warc.gz", "out.jsonl") == before
-        assert crawled("out.jsonl", refresh=True) == before  # it kept no page
+        assert crawled("out.jsonl", refresh=True) == before  # this run stored no page
         shop.titles = {"/p/1": "New"}
         assert crawled("second.warc.gz", refresh=True) == before | {"1": "New"}
         shop.titles = {"/p/1": "Newer"}
@@ -332,7 +332,8 @@ def test_stored_pages_that_are_broken_are_told(place: Path, capsys: pytest.Captu
     assert told["broken"][0].startswith("torn.warc.gz byte ")
     assert 0 < told["pages"] < COUNT
     stamp = Path("pages.cdxj").stat().st_mtime
-    Path("pages.warc.gz").write_bytes(whole[: len(whole) // 2])  # its index names more than it has
+    # the index lists more pages than the truncated file contains
+    Path("pages.warc.gz").write_bytes(whole[: len(whole) // 2])
     os.utime("pages.warc.gz", (stamp, stamp))
     short = reparse(capsys, *words, "pages.warc.gz", "--fresh")
     assert short["unread"] == short["read"] - short["pages"] - short["passed"] > 0

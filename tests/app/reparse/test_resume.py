@@ -1,4 +1,5 @@
-"""What a run over stored pages goes on from, and what begins it anew."""
+"""Tests of interrupted `reparse` runs: the next run continues the interrupted run, or starts from scratch
+if the arguments or the pages have changed."""
 
 from __future__ import annotations
 

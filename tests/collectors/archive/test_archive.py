@@ -1,4 +1,5 @@
-"""Folders, files and dicts replayed; nothing outside a folder can be named."""
+"""Tests of the archive collector, which serves pages from folders, files and dicts. No URL leads out of
+the folder."""
 
 from __future__ import annotations
 
@@ -202,7 +203,7 @@ CLIMBS = [
 @pytest.mark.parametrize("host", ["e.com", "..", "%2e%2e", ".", "e.com/..", "..:80", ""])
 async def test_no_url_leads_out_of_the_folder(host: str, path: str, mirrored: Path) -> None:
     (mirrored.parent / "secret.html").write_text("secret")
-    (mirrored / "secret.html").write_text("secret")  # beside the hosts: of no URL
+    (mirrored / "secret.html").write_text("secret")  # a file beside the host folders, to which no URL leads
     for base in (None, "http://e.com/"):
         collector = archive_collector(str(mirrored if base is None else mirrored / "e.com"), base=base)
         page = good(await collector.collect(Request(f"http://{host}{path}"), {}))

@@ -1,4 +1,5 @@
-"""WARC files: what warcio writes is read as warcio reads it; what is broken is skipped and named."""
+"""Tests of WARC reading: files of warcio are read as warcio reads them, and broken records are skipped and
+reported."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from support.byte_servers import bad, good
 
 
 class WARCWriter(Warcio):
-    """warcio's, whose temporary files nobody closes, in memory."""
+    """warcio's writer with temporary files in memory, because warcio does not close its temporary files."""
 
     @staticmethod
     def _create_temp_file() -> io.BytesIO:
@@ -85,7 +86,7 @@ def written(path: Path, packed: bool) -> Path:
             "dns:e.com",
             "<metadata://gnu.org/software/wget/warc/wget.log>",
             "gopher:e.com",
-        ):  # the first two are no pages
+        ):  # the first two URIs are not URLs of web resources
             writer.write_record(
                 writer.create_warc_record(
                     beside, "resource", payload=io.BytesIO(b"1"), warc_content_type="text/dns"

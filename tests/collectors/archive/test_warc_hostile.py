@@ -1,5 +1,5 @@
-"""WARC files made to hold the reader up: its work is bounded by the size of the file, however the records
-lie."""
+"""Tests of WARC files that are made to slow the reader down. Whatever the layout of the records, the
+reader's work is limited by the size of the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FALSE = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 999999999999999999\
 
 
 class Counting(Stream):
-    """Counts the bytes handed out one piece at a time, which is what costs."""
+    """Counts the calls of `take` and the bytes that they return, because these calls are the costly part."""
 
     taken = 0
     pieces = 0

@@ -1,4 +1,5 @@
-"""A site of a few pages, and browsers that are let to it: a real Chromium."""
+"""Fixtures for the browser tests: a site of a few pages, and collectors with a real Chromium that may
+connect to this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from gossamer.model.request import Request
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without a browser there is nothing to test; in CI there is one."""
+    """Skip the tests whose browser is not installed. In CI nothing is skipped, so a missing browser is an
+    error there."""
     here = os.path.dirname(__file__)
     if shutil.which("chromium") is None and os.environ.get("CI") != "true":
         for item in items:
@@ -33,7 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Stage(http.server.ThreadingHTTPServer):
-    """Answers by path: a body, or a status, headers and a body. `seen`: (path, headers) of each request."""
+    """Serves `pages`: each path has a body, or a tuple of status, headers and body. `seen`: the path and
+    the headers of each request."""
 
     daemon_threads = True
 
@@ -41,16 +44,16 @@ class Stage(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answers)
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.came: Counter[str] = Counter()
-        """Requests by the address they came from."""
+        """The number of requests per client address."""
         self.bodies: list[bytes] = []
         self.pages: dict[str, Any] = {}
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        """A URL of it."""
+        """Return a URL of this server."""
         return f"http://{host}:{self.server_port}{path}"
 
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
+        """Return the requested paths in order."""
         return [path for path, _ in self.seen]
 
 
@@ -91,7 +94,7 @@ def stage() -> Iterator[Stage]:
 
 
 async def here(host: str, _port: int) -> list[str]:
-    """Every name leads to this machine."""
+    """Resolve every host name to this machine. Return an IP address unchanged."""
     return [host if host.replace(".", "").isdecimal() else "127.0.0.1"]
 
 
@@ -99,18 +102,19 @@ Make = Callable[..., BrowserCollector]
 
 
 BOTH = pytest.mark.parametrize("program", [None, "firefox-esr"], ids=["chromium", "firefox"])
-"""Marks tests that both browsers pass."""
+"""Run a test with Chromium and with Firefox."""
 
 
 @pytest.fixture
 def program() -> str | None:
-    """The program of `browser`; None: the usual one."""
+    """The browser executable that `browser` uses. None means the default executable."""
     return None
 
 
 @pytest.fixture
 async def browser(program: str | None) -> AsyncIterator[Make]:
-    """`browser(**options)`: a collector that says it is `test/1`, allowed to this machine."""
+    """Yield `browser(**options)`, which creates a collector with the user agent `test/1` that may connect
+    to this machine."""
     made: list[BrowserCollector] = []
 
     def make(
@@ -130,14 +134,14 @@ async def browser(program: str | None) -> AsyncIterator[Make]:
 async def page(
     collector: BrowserCollector, url: str, headers: dict[str, str] | None = None, **more: Any
 ) -> Page:
-    """The page at a URL, for there is one."""
+    """Fetch a URL, and return the page. Fail if the collector returns a failure."""
     got = await collector.collect(Request(url, **more), headers or {})
     assert isinstance(got, Page), got
     return got
 
 
 async def failure(collector: BrowserCollector, url: str, **more: Any) -> Failure:
-    """Why there is none."""
+    """Fetch a URL, and return the failure. Fail if the collector returns a page."""
     got = await collector.collect(Request(url, **more), {})
     assert isinstance(got, Failure), got
     return got

@@ -1,5 +1,5 @@
-"""What a site wants done on a page and kept of it: steps, answers to scripts, console, pictures; what never
-comes is told, the page kept."""
+"""Tests of a site's `render` options: steps, captured responses, the console and screenshots. If an
+awaited element never appears, the page is kept and the failed step is reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOADS = "<p>x</p><script>fetch('/api?n=1'); fetch('/text'); fetch('/big')</scrip
 
 
 def looking(make: Make, said: Any, **more: Any) -> BrowserCollector:
-    """A browser that renders so."""
+    """Return a collector that renders every page with the given options."""
     wanted = rendering.read_rendering(said)
     return make(looks=lambda _: wanted, **more)
 

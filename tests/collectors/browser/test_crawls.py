@@ -1,5 +1,5 @@
-"""The browser rung as people meet it: climbed to for a page that scripts fill, honest, replayed, missed with
-one line."""
+"""Tests of the browser rung in whole crawls: a page that scripts fill makes the crawl climb, the user
+agent is honest, pages are replayed from the cache, and a missing browser is reported in one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN = f"<!doctype html><title>News</title><h1>News</h1>{ROWS}"
 
 @pytest.fixture
 def shop(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A front page as sent, and an app behind it; the working folder is empty."""
+    """Serve a front page with its content, and an app that scripts fill. The working folder is empty."""
     monkeypatch.chdir(tmp_path)
     stage.pages |= {
         "/": PLAIN + "<a href=/app>app</a><a href=/old>old</a>",
@@ -43,7 +43,7 @@ def shop(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage
 
 
 def crawl(shop: Stage, ladder: str, name: str, *more: str) -> list[dict[str, str]]:
-    """A crawl of it; its attempts."""
+    """Crawl the shop, and return the attempts."""
     words = [
         "--name",
         name,

@@ -1,5 +1,5 @@
-"""Pages that scripts fill, of several kinds, in real crawls: which climb to the browser, and what is told where
-there is none."""
+"""Tests of pages that scripts fill, of several kinds, in real crawls: such pages climb to the browser.
+Without the browser rung, such pages are counted and reported."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SENT = {
 
 @pytest.fixture
 def shop(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A shop, some pages of which scripts fill. The working folder is empty."""
+    """Serve a shop in which scripts fill some of the pages. The working folder is empty."""
     monkeypatch.chdir(tmp_path)
     pages = {
         path: f"<!doctype html><title>{path}</title><body>{body}" for path, body in (KINDS | SENT).items()
@@ -103,7 +103,7 @@ def test_without_a_browser_they_are_counted_with_advice(
 
 
 def test_a_host_begins_in_the_browser_when_its_pages_need_it(shop: Stage) -> None:
-    """The rung is learned, as after a block."""
+    """The crawl learns the host's rung from empty pages, as it does from blocks."""
     more = {f"/menu/{n}": f"<!doctype html><title>{n}</title><body>{KINDS['/menu']}" for n in range(6)}
     shop.pages |= more
     shop.pages["/"] = (

@@ -1,5 +1,5 @@
-"""Whom the browser appears as where it is to look like one of people's: consistent, one a session, no bot to
-a detector; honest else."""
+"""Tests of the browser's fingerprint: a browser with an identity is consistent, has one identity per
+session, and passes a bot detector. Without an identity, the browser is honest."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ document.body.insertAdjacentHTML('beforeend', '<p id=seen>' + JSON.stringify(fou
 
 
 def wearing(make: Make, **more: Any) -> BrowserCollector:
-    """A browser that wears identities."""
+    """Return a collector that gives the browser the fingerprint of the session's identity."""
 
     def worn(name: str) -> BrowserFingerprint:
         one = BROWSERS[name]
@@ -59,7 +59,7 @@ def wearing(make: Make, **more: Any) -> BrowserCollector:
 
 
 async def told(collector: BrowserCollector, stage: Stage, guise: Guise) -> dict[str, Any]:
-    """What a page sees."""
+    """Return the properties of the browser that a page reads by script."""
     got = await collector.collect(Request(stage.url()), {}, guise)
     assert isinstance(got, Page), got
     assert got.session == (f"{guise.browser}/{guise.session}" if guise.browser else None)
@@ -80,7 +80,7 @@ async def test_all_that_it_says_agrees(stage: Stage, browser: Make, name: str) -
     assert first["platform"] == {"Windows": "Win32", "macOS": "MacIntel", "Linux": "Linux x86_64"}[system]
     assert first["languages"] == ["en-US", "en"]
     assert stage.seen[0][1]["accept-language"] == one.language
-    if "brands" in first:  # on secure pages alone
+    if "brands" in first:  # browsers define this property only on secure pages
         assert all(brand in hints["sec-ch-ua"].replace('";v="', "") for brand in first["brands"])
     assert first["webdriver"] is False
     assert first["plugins"] > 0

@@ -1,4 +1,5 @@
-"""What Firefox as the browser rung's program does not do is refused at the start, in one line."""
+"""If the browser rung uses Firefox, options that Firefox does not support are refused at the start, in one
+line."""
 
 from __future__ import annotations
 

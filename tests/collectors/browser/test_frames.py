@@ -1,5 +1,5 @@
-"""Frames of other origins are read as if they stood in the page: in order, nested, bounded; what hangs, is
-huge or blocked is left out."""
+"""Frames of other origins are read as parts of the page: in order, nested, and within limits. Frames that
+hang, are huge or are blocked are left out."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gossamer.collectors.browser import tab
 from gossamer.model.rendering import Render
 
 ORIGINS = ("two.test", "three.test", "a.test", "b.a.test")
-"""The last two share a process, for they are one site."""
+"""The last two origins share a process, because they belong to one site."""
 SWALLOWS = "const one = document.createElement('style'); one.textContent = '</' + 'style><plaintext>'; document.body.append(one)"
-"""Makes what, written out, would take all that follows for its own."""
+"""A script that adds an element whose serialized form would swallow the rest of the page."""
 
 
 def rows(*numbers: int) -> str:

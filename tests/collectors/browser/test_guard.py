@@ -1,5 +1,5 @@
-"""Nothing that a page does reaches what the guard refuses: all that the browser sends goes through the
-tunnel."""
+"""Tests of the browser's guard: all connections of the browser pass through the tunnel, so no page can
+reach a refused address."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Promise.all(tries).then(() => { document.body.append(Object.assign(document.crea
 
 
 class Trap:
-    """Listens on TCP and UDP; `heard` is what came."""
+    """Listens on TCP and UDP. `heard`: one entry per TCP connection or UDP packet."""
 
     async def __aenter__(self) -> Trap:
         self.heard: list[object] = []
@@ -55,7 +55,7 @@ class Trap:
         writer.close()
 
     def all(self) -> list[object]:
-        """All that came."""
+        """Return the TCP connections and the UDP packets so far."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.heard.append(self.udp.recv(2000))
@@ -63,7 +63,8 @@ class Trap:
 
 
 async def names(host: str, _port: int) -> list[str]:
-    """`site.test` is this machine, `inner.test` a private address of it, as is what is written so."""
+    """Resolve `site.test` to 127.0.0.1 and `inner.test` to 127.0.0.2, which the guard refuses. Return
+    other names unchanged."""
     return {"site.test": ["127.0.0.1"], "inner.test": ["127.0.0.2"]}.get(host, [host])
 
 
@@ -77,7 +78,7 @@ async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make)
         stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps(addresses)).replace(
             "UDP", str(trap.udp.getsockname()[1])
         )
-        guard = Resolver(["127.0.0.1/32"], lookup=names)  # so much is let, and no more
+        guard = Resolver(["127.0.0.1/32"], lookup=names)  # the guard allows only this address
         trap_elsewhere = await asyncio.start_server(trap._came, "127.0.0.2", trap.port)
         got = await page(browser(guard, lambda _: Render("#done")), stage.url(host="site.test"))
         assert b'id="done"' in got.body
@@ -88,7 +89,7 @@ async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make)
 
 @BOTH
 async def test_what_is_let_is_reached(stage: Stage, browser: Make) -> None:
-    """The other way round, so that silence above says something."""
+    """An allowed address is reached, which shows that the trap of the previous test works."""
     async with Trap() as trap:
         stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps([f"127.0.0.1:{trap.port}"])).replace(
             "UDP", "9"
@@ -136,7 +137,7 @@ async def test_the_tunnel_pins_counts_and_ends(stage: Stage) -> None:
             writer.close()
 
     try:
-        assert (await ask())[2:4] == b"\x05\x01"  # no page, no way
+        assert (await ask())[2:4] == b"\x05\x01"  # while no page is loaded, the tunnel refuses connections
         tunnel.begin(100_000)
         got = await ask()
         assert got.endswith(b"x" * 5000)

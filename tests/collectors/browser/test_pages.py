@@ -1,5 +1,5 @@
-"""What scripts build is read as if it had been sent: the same items as a static twin's; redirects, cookies
-and other bodies."""
+"""Pages that scripts build are read like pages that a server sends: the items equal those of a static page
+with the same content. Redirects, cookies and other media types are handled too."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ BUILT = {
 
 
 def items(body: bytes, kind: str | None) -> list[tuple[str, str]]:
-    """The books of a page, as a site file would read them."""
+    """Return the books of a page, read as a site file would read them."""
     found = parse(decode(body, kind)).select("ul .book")
     return [(one.select("b")[0].text, one.select("i")[0].text) for one in found]
 

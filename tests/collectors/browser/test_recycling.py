@@ -1,4 +1,4 @@
-"""A browser that hangs, dies or has had its pages is replaced; nothing of it is left."""
+"""A browser that hangs, dies or has loaded its maximum of pages is replaced, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gossamer.model.request import Request
 
 
 def browsers() -> set[int]:
-    """The main processes of the browsers below this process."""
+    """Return the main processes of the browsers that this process started."""
     parents, found = {}, set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -45,7 +45,7 @@ def browsers() -> set[int]:
 
 
 async def gone(pids: set[int]) -> None:
-    """Returns when none of them runs."""
+    """Wait until none of the processes is running."""
     async with asyncio.timeout(40):
         while browsers() & pids:  # noqa: ASYNC110 - processes tell no event
             await asyncio.sleep(0.05)
@@ -80,7 +80,8 @@ def arguments(pid: int) -> list[str]:
 
 
 async def test_a_browser_names_its_process(stage: Stage, browser: Make) -> None:
-    """So that `gossamer clean` finds it when that process was killed."""
+    """A mark in the browser's arguments lets `gossamer clean` find the browser if the process that started
+    it was killed."""
     stage.pages["/"] = "<p>well</p>"
     collector = browser()
     await page(collector, stage.url())

@@ -1,4 +1,5 @@
-"""Routes in fragments (#/guide) as pages of their own, in a real browser: an application made here, docsify."""
+"""Tests of routes in URL fragments (#/guide), which are crawled as pages of their own by a real browser.
+The tested applications are docsify and a small one that was written for this test."""
 
 from __future__ import annotations
 
@@ -40,14 +41,15 @@ SHELL = (
 
 @pytest.fixture
 def app(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """An application with a router of fragments. The working folder is empty."""
+    """Serve an application with a fragment router. The working folder is empty."""
     monkeypatch.chdir(tmp_path)
     stage.pages |= {"/": SHELL, "/app.js": (200, SCRIPT, APP), "/robots.txt": (404, {}, "")}
     return stage
 
 
 def crawl(stage: Stage, name: str, *more: str, path: str = "/") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Crawls it. Returns the page records by URL below the host, and the summary."""
+    """Crawl the application, and return its page records, keyed by the URL without scheme and host. The
+    second value is an empty dict."""
     words = ["--name", name, "--json", "--delay", "0.01", "--retries", "none", "-O", f"{name}.jsonl", *more]
     assert run(["crawl", stage.url(path), *words]) == 0
     lines = [json.loads(one) for one in Path(f"{name}.jsonl").read_text().splitlines()]
@@ -55,13 +57,13 @@ def crawl(stage: Stage, name: str, *more: str, path: str = "/") -> tuple[dict[st
 
 
 def summary(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """The summary that was printed, and what was told."""
+    """Return the summary that the crawl printed to stdout, and its stderr."""
     got = capsys.readouterr()
     return json.loads(got.out), got.err
 
 
 def balanced(told: dict[str, Any]) -> bool:
-    """Whether every found URL is accounted for."""
+    """Return whether the summary accounts for every found URL."""
     ended = sum(told[name] for name in ("pages", "redirected", "failed", "dead", "pending"))
     return bool(told["found"] == ended + sum(told["skipped"].values()))
 
@@ -99,7 +101,8 @@ def test_routes_that_are_not_followed_are_counted(app: Stage, capsys: pytest.Cap
 
 
 def test_a_site_says_that_it_has_routes(app: Stage, capsys: pytest.CaptureFixture[str]) -> None:
-    """Include and exclude see the whole URL, a function gets the routes it asks for, once each."""
+    """`--exclude` is matched with the whole URL including the fragment, and the function of a route
+    pattern gets each matching route once."""
     Path("shop.py").write_text(
         "from gossamer import Site\n"
         f"site = Site('shop', seeds=['{app.url('/#/about')}'], fragments='routes', ladder=['plain', 'browser'])\n"
@@ -145,7 +148,7 @@ def test_a_crawl_of_routes_is_resumed(app: Stage, capsys: pytest.CaptureFixture[
 
 
 def test_a_killed_crawl_of_routes_has_each_once(app: Stage) -> None:
-    """SIGKILL after each page; the same command finishes the crawl."""
+    """The process is killed (SIGKILL) after each page. The same command then finishes the crawl."""
     out = Path("killed.jsonl")
     words = ["--name", "killed", "--quiet", "--json", "--ladder", "plain,browser", "--text", "-o", str(out)]
     words += [
@@ -186,7 +189,7 @@ def test_a_killed_crawl_of_routes_has_each_once(app: Stage) -> None:
 
 @pytest.mark.skipif(not DOCSIFY.exists(), reason="needs docsify (./test gets it)")
 def test_docsify(app: Stage, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each Markdown file is a page, its headings are none."""
+    """Each Markdown file is a page. Links to headings lead to no further pages."""
     names = [f"page{n}" for n in range(8)]
     app.pages |= {
         "/": "<!doctype html><title>Docs</title><body><div id=app>Loading...</div><script>window.$docsify = "

@@ -1,5 +1,5 @@
-"""The browser through proxies: real ones of each kind, all that a page loads with it; whose fault a failure
-is; nothing goes directly."""
+"""Tests of the browser with real proxies of each kind: all resources of a page are loaded through the
+proxy and never directly, and a failure is blamed on the proxy or the target."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUILT = (
 
 
 def build(stage: Stage) -> None:
-    """A page that scripts fill."""
+    """Serve a page that scripts fill."""
     stage.pages |= {
         "/": BUILT.replace("PORT", str(stage.server_port)),
         "/rows": "<li>row</li>",
@@ -39,7 +39,7 @@ def build(stage: Stage) -> None:
 
 
 async def got(collector: BrowserCollector, url: str, proxy: str) -> Page | Failure:
-    """What comes through it."""
+    """Fetch a URL through the proxy."""
     return await collector.collect(Request(url), {}, Guise(proxy=proxy))
 
 

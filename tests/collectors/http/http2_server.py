@@ -1,5 +1,5 @@
-"""HTTP/2 over TLS on loopback: a server that counts its connections, and one that says whatever frames a test
-wants."""
+"""HTTP/2 servers over TLS on the loopback interface: a server that counts its connections, and helpers
+that send arbitrary frames."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ ADDRESS = Plan("tls", hosts=1, pages=1, tls="ok").name_of(0)
 HEAD = [(":status", "200"), ("content-type", "text/html"), ("x-a", "b")]
 
 Say = Callable[[h2.connection.H2Connection, int, asyncio.StreamWriter], Awaitable[None]]
-"""Answers a stream; what the connection object gathers is written after it."""
+"""A function that writes the response on an HTTP/2 stream. After each call, the server sends the data that
+the connection object has collected."""
 
 
 def made(folder: Path, fault: str, alpn: tuple[str, ...] = ()) -> tuple[ssl.SSLContext, str]:
-    """A server's context for 127.0.0.x, and the file of its authority."""
+    """Return a server context for 127.0.0.x, and the path of the CA certificate."""
     folder.mkdir()
     ca, cert, key = certs.make(Plan("tls", hosts=1, pages=1, tls=fault), folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -38,7 +39,7 @@ def made(folder: Path, fault: str, alpn: tuple[str, ...] = ()) -> tuple[ssl.SSLC
 
 @dataclass
 class Multiplexed:
-    """A running server."""
+    """A running server, with the number of its connections and the headers of its requests."""
 
     port: int
     accepts: int = 0
@@ -50,7 +51,7 @@ class Multiplexed:
 
 
 async def two(conn: h2.connection.H2Connection, stream: int, writer: asyncio.StreamWriter) -> None:
-    """The usual answer."""
+    """Send the default response."""
     conn.send_headers(stream, HEAD)
     conn.send_data(stream, b"<p>two", end_stream=True)
 
@@ -59,7 +60,8 @@ async def two(conn: h2.connection.H2Connection, stream: int, writer: asyncio.Str
 async def multiplexed(
     context: ssl.SSLContext, say: Say = two, streams: int = 100
 ) -> AsyncIterator[Multiplexed]:
-    """Serve until the block ends. `streams`: how many at once it allows on a connection."""
+    """Run a server until the block ends. `streams` is the maximum number of concurrent streams per
+    connection."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -99,12 +101,12 @@ async def multiplexed(
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame (RFC 9113 section 4.1)."""
+    """Return the bytes of a frame (RFC 9113 section 4.1)."""
     return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
 
 
 async def without_end(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Write the same again and again until the other side goes."""
+    """Write the same data repeatedly until the client disconnects."""
     while not writer.is_closing():
         writer.write(data)
         await writer.drain()

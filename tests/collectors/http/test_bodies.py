@@ -1,4 +1,5 @@
-"""What comes back of an answer: bodies in all codings and framings, heads, the content-type gate."""
+"""Tests of responses: bodies in all content codings and framings, response heads, and the content-type
+gate."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Connections: kept ones are reused for the same host and address alone, requests are sent again only where
-that is safe."""
+"""Tests of connections: a kept connection is reused only for the same host and address, and a request is
+repeated only if this is safe."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ POST = {"method": "POST", "body": "a=1"}
 
 
 async def closes_kept(asked: Asked, writer: asyncio.StreamWriter) -> bool:
-    """The first request of a connection is answered, the next one meets its end: what an idle time-out looks
-    like."""
+    """Answer the first request of each connection, and close the connection at the second request, as
+    after an idle timeout."""
     if asked.number == 1:
         writer.write(OK)
         return False
@@ -153,7 +153,8 @@ def test_the_second_lock_refuses_other_addresses() -> None:
 
 
 async def test_the_second_lock_holds_when_curl_would_dial_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    def astray(self: Transfer, address: str) -> None:  # as if the pin and what curl was told did not agree
+    # simulate that curl's target differs from the pinned address
+    def astray(self: Transfer, address: str) -> None:
         self.pin, self.allowed = "127.0.0.9", ("127.0.0.9",)
         self.curl.setopt(pycurl.CONNECT_TO, [f"::{address}:"])
 
@@ -195,7 +196,7 @@ async def test_the_next_address_is_tried_when_one_does_not_connect() -> None:
 
 
 async def test_an_address_that_does_not_answer_the_connect_is_left_in_time() -> None:
-    with socket.socket() as full:  # a listener whose queue is full drops what comes: connecting hangs
+    with socket.socket() as full:  # a listener with a full queue drops new connections, so connecting hangs
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         port = full.getsockname()[1]
@@ -252,7 +253,7 @@ def test_two_hundred_at_once_on_each_loop(
 
 
 async def mixed(url: Callable[[str], str], collector: HttpCollector) -> None:
-    """Cancelled ones between others."""
+    """Cancel every other request. The remaining requests return their pages."""
     tasks = [asyncio.create_task(collector.collect(Request(url(f"/{n}")), {})) for n in range(60)]
     await asyncio.sleep(0.005)
     for task in tasks[::2]:

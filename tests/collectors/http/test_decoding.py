@@ -1,4 +1,5 @@
-"""Content-codings undone under a limit, in time that grows with the size and no faster."""
+"""Tests of content decoding: the output is limited, and the time grows linearly with the size of the
+input."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ def test_bombs_end_at_the_limit(coding: str, bombs: dict[str, bytes]) -> None:
 def test_many_tiny_members_and_late_breaks_cost_no_more_than_their_size() -> None:
     empty = gzip.compress(b"")
     began = time.process_time()
-    decode(empty * 100_000, "gzip", LIMIT)  # quadratic: minutes
+    decode(empty * 100_000, "gzip", LIMIT)  # quadratic time would take minutes
     body = gzip.compress(random.Random(4).randbytes(4 << 20), 1)
     broken = body[:-100] + b"\xff" * 100
     assert len(decode(broken, "gzip", 32 << 20)) > 4_100_000

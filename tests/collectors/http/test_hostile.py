@@ -1,4 +1,5 @@
-"""Servers that lie, drip, flood and hang: each ends within its bounds, with the right word."""
+"""Tests of servers that lie, drip, flood or hang: each request ends within its limits, with the right
+error word."""
 
 from __future__ import annotations
 
@@ -168,7 +169,10 @@ async def test_resets_and_no_answer() -> None:
             assert (failure.reason, failure.final, failure.sent) == ("reset", False, True)
         assert len(server.asked) == 2, "a new connection that breaks is not tried again here"
     failure = bad(await get(b"", end=True))
-    assert (failure.reason, failure.detail) == ("reset", "the server closed the connection without an answer")
+    assert (failure.reason, failure.detail) == (
+        "reset",
+        "the server closed the connection without a response",
+    )
 
 
 @pytest.mark.parametrize(

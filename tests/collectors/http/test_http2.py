@@ -1,4 +1,4 @@
-"""HTTP/2 over TLS: one connection a host, also for a burst at its start; servers that mean harm."""
+"""Tests of HTTP/2 over TLS: one connection per host, even for a burst at the start, and hostile servers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ async def test_a_burst_over_the_streams_of_a_connection(h2_kind: Kind) -> None:
 
 
 async def test_a_host_that_carries_one_at_a_time_gets_its_burst_at_once(tmp_path: Path) -> None:
-    """After its first answer nobody waits for a connection that others will not share."""
+    """After the first HTTP/1.1 response, concurrent requests no longer wait for a shared connection,
+    because HTTP/1.1 connections cannot be shared."""
     context, ca = made(tmp_path / "h1", "ok", ("http/1.1",))
     begun = asyncio.Event()
 
@@ -69,7 +70,7 @@ async def test_a_host_that_carries_one_at_a_time_gets_its_burst_at_once(tmp_path
         if server.accepts > 1:
             if len(server.asked) == 11:
                 begun.set()
-            await begun.wait()  # none is answered before all ten are there
+            await begun.wait()  # no request is answered before all ten have arrived
         writer.write(answer(b"<p>ok"))
         return True
 
@@ -127,7 +128,7 @@ async def reset(conn: Conn, stream: int, writer: Writer) -> None:
 
 
 async def header_bomb(conn: Conn, stream: int, writer: Writer) -> None:
-    """15,000 times the same header of 4 KB by its index: 60 MB out of 19 KB."""
+    """Send the same 4 KB header 15,000 times by its index in the header table: 19 KB expand to 60 MB."""
     whole = block((":status", "200"), ("x-a", "y" * 4000)) + bytes((0x80 | 62,)) * 15_000
     writer.write(conn.data_to_send() + frame(HEADERS, 0, stream, whole[:16_000]))
     writer.write(frame(CONTINUATION, 4, stream, whole[16_000:]))
@@ -215,8 +216,8 @@ async def test_hostile_servers(say: Say, reason: str, h2_kind: Kind) -> None:
 
 
 async def test_no_descriptor_and_no_socket_is_left_behind() -> None:
-    """Connections that are kept, closed by either side, and refused; ResourceWarnings are errors in these
-    tests."""
+    """Covers connections that are kept, closed by either side, or refused. In these tests, a
+    ResourceWarning is an error."""
 
     async def reply(asked: Asked, writer: Writer) -> bool:
         number = len(server.asked)

@@ -1,5 +1,4 @@
-"""What outlives a transfer or hides behind a status: handles that wait, bodies of errors, the framing of kept
-connections."""
+"""Tests of limits that apply to idle handles, error bodies and kept connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""curl on the event loop, where curl itself fails."""
+"""Tests of curl on the event loop when curl itself fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.byte_servers import answer, collecting, saying, serving
 
 
 class GivesUp:
-    """A curl that works no socket any more."""
+    """A curl multi handle that raises an error instead of handling its sockets."""
 
     def __init__(self, multi: Any) -> None:
         self._multi = multi

@@ -1,4 +1,5 @@
-"""The odd answers of the test web, one by one: each ends as its row says."""
+"""Fetches each odd response of the test web. Each result must agree with the row that describes the
+response."""
 
 from __future__ import annotations
 

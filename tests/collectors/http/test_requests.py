@@ -1,4 +1,4 @@
-"""What goes out: headers, methods, bodies; nothing can be smuggled in."""
+"""Tests of outgoing requests: headers, methods and bodies, without any way to smuggle data in."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ async def test_only_http_is_spoken() -> None:
 
 
 async def test_what_is_kept_of_an_exchange_is_what_went_over_the_wire() -> None:
-    """The request is put together from curl's lines, not copied: so it is held against the socket's own
-    bytes."""
+    """The recorded request is assembled from curl's debug lines, so this test compares it with the bytes
+    on the socket."""
     got: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

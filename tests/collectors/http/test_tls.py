@@ -1,4 +1,5 @@
-"""TLS: who is not who he says is refused with the word `tls`."""
+"""Tests of TLS: a server whose certificate does not prove its identity is refused with the error word
+`tls`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Captures of real browsers (`shared/data/browser-signatures.jsonl.gz`) and what of one is comparable with a
-connection."""
+"""Reads captures of real browsers (`shared/data/browser-signatures.jsonl.gz`), and extracts the parts that
+are comparable with a recorded connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collectors.impersonated.client_hello import Hello
 from collectors.impersonated.recording_server import Seen
 
 FILE = Path(__file__).parents[4] / "shared" / "data" / "browser-signatures.jsonl.gz"
-# The capture's file -> the browser of ours that is compared with it.
+# The name of a capture -> the name of our browser that is compared with the capture.
 OURS = {
     "chrome_99.0.4844.51_win10": "chrome99",
     "chrome_101.0.4951.67_win10": "chrome101",
@@ -33,14 +33,15 @@ OURS = {
     "safari_26.0_macOS": "safari260",
     "tor_14.5_macOS": "tor145",
 }
-# Extensions that come and go by the length of the hello and by what was visited before; their lengths, where
-# they are drawn.
+# PASSING: extensions whose presence depends on the length of the hello and on earlier visits. DRAWN:
+# extensions whose length or data is random.
 PASSING = ("padding", "pre_shared_key")
 DRAWN = ("server_name", "encrypted_client_hello", "GREASE")
 
 
 def captures() -> dict[str, dict[str, Any]]:
-    """Signatures by the name of their capture; none where the data is not at hand."""
+    """Return the browser signatures, keyed by the name of the capture. Without the shared data, return an
+    empty dict."""
     if not FILE.is_file():
         return {}
     with gzip.open(FILE, "rt") as lines:
@@ -48,7 +49,8 @@ def captures() -> dict[str, dict[str, Any]]:
 
 
 def hello_of(found: Hello | dict[str, Any], shuffled: bool) -> dict[str, Any]:
-    """What is compared of a hello; `shuffled`: the browser draws the order of its extensions anew each time."""
+    """Return the comparable parts of a ClientHello. `shuffled`: the browser randomizes the order of its
+    extensions."""
     given = found if isinstance(found, dict) else vars(found)
     kept = [
         {
@@ -59,7 +61,7 @@ def hello_of(found: Hello | dict[str, Any], shuffled: bool) -> dict[str, Any]:
         for one in given["extensions"]
         if one["type"] not in PASSING
     ]
-    if shuffled:  # but GREASE, which stands first and last
+    if shuffled:  # all extensions are shuffled except GREASE, which is first and last
         assert [kept[0]["type"], kept[-1]["type"]] == ["GREASE", "GREASE"]
         kept.sort(key=lambda one: json.dumps(one, sort_keys=True))
     names = ("record_version", "handshake_version", "session_id_length", "ciphersuites", "comp_methods")
@@ -67,7 +69,8 @@ def hello_of(found: Hello | dict[str, Any], shuffled: bool) -> dict[str, Any]:
 
 
 def frames_of(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The client's frames up to its first request, without the acknowledgement of our settings."""
+    """Return the client's frames before its first request, without the acknowledgement of the server's
+    settings."""
     kept = []
     for frame in frames:
         if frame["frame_type"] == "HEADERS":
@@ -78,11 +81,12 @@ def frames_of(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def told(capture: dict[str, Any]) -> dict[str, Any]:
-    """The capture's own request: pseudo-headers and headers in order, `name: value`."""
+    """Return the HEADERS frame of the captured request: pseudo-headers and headers in order, in the form
+    `name: value`."""
     found: dict[str, Any] = next(one for one in capture["http2"]["frames"] if one["frame_type"] == "HEADERS")
     return found
 
 
 def lines(seen: Seen, request: int = -1) -> list[str]:
-    """The headers of a request as captures write them."""
+    """Return the headers of a request in the notation of the captures."""
     return [f"{name}: {value}" for name, value in seen.headers(request)]

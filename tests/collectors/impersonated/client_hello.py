@@ -1,4 +1,5 @@
-"""A TLS ClientHello taken apart (RFC 8446 section 4.1.2), in the terms of the captures, with its JA3 and JA4."""
+"""Parses a TLS ClientHello (RFC 8446 section 4.1.2) into the notation of the captures, and computes its
+JA3 and JA4 fingerprints."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ VERSIONS = {
 
 
 def grease(value: int) -> bool:
-    """RFC 8701."""
+    """Return whether a value is a GREASE value (RFC 8701)."""
     return value & 0x0F0F == 0x0A0A and value >> 8 == value & 0xFF
 
 
 class Bytes:
-    """Reads numbers and vectors off bytes."""
+    """Reads numbers and vectors from bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -69,7 +70,8 @@ def numbers(data: bytes, size: int) -> list[Any]:
 
 @dataclass
 class Hello:
-    """A ClientHello in the terms of the captures: numbers, GREASE as a word, extensions in the order sent."""
+    """A ClientHello in the notation of the captures: numbers, the word GREASE, and extensions in the order
+    sent."""
 
     record_version: str
     handshake_version: str
@@ -103,7 +105,7 @@ class Hello:
         return next((one for one in self.extensions if one["type"] == name), {})
 
     def ja3(self) -> str:
-        """JA3 with the extensions sorted (browsers shuffle them), GREASE left out."""
+        """Return the JA3 text with sorted extensions (because browsers shuffle them) and without GREASE."""
         own = sorted(one for one in self.raw if not grease(one) and one not in (21, 41))
         groups = [one for one in self.get("supported_groups")["supported_groups"] if one != "GREASE"]
         suites = [one for one in self.ciphersuites if one != "GREASE"]
@@ -111,7 +113,7 @@ class Hello:
         return "771," + ",".join("-".join(map(str, part)) for part in parts)
 
     def ja4(self) -> str:
-        """JA4 (FoxIO's TLS client fingerprint)."""
+        """Return the JA4 fingerprint (FoxIO's TLS client fingerprint)."""
         suites = sorted(f"{one:04x}" for one in self.ciphersuites if one != "GREASE")
         kinds = sorted(f"{one:04x}" for one in self.raw if not grease(one) and one not in (0, 16))
         several = len([one for one in self.raw if not grease(one)])

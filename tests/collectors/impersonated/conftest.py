@@ -1,4 +1,5 @@
-"""A server that records, and collectors that are let to it: every name leads to this machine."""
+"""Fixtures: a server that records its connections, and collectors that may connect to it. Every host name
+resolves to this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from web import Plan, certs
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """An authority's file, a certificate of its for `ADDRESS`, and the key."""
+    """The CA certificate, a certificate for `ADDRESS` that this CA signed, and its key."""
     return certs.make(Plan("tls", hosts=1, pages=1, tls="ok"), tmp_path_factory.mktemp("ca"))
 
 
@@ -30,7 +31,7 @@ def certified(authority: tuple[Path, Path, Path]) -> tuple[Path, Path]:
 
 @pytest.fixture
 def context(certified: tuple[Path, Path]) -> ssl.SSLContext:
-    """A server's context that speaks HTTP/2 where it is offered."""
+    """A server context that offers HTTP/2 and HTTP/1.1."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.load_cert_chain(*certified)
     made.set_alpn_protocols(["h2", "http/1.1"])
@@ -39,7 +40,7 @@ def context(certified: tuple[Path, Path]) -> ssl.SSLContext:
 
 @pytest.fixture
 async def recorder(context: ssl.SSLContext) -> AsyncIterator[Recorder]:
-    """A server that writes down who comes."""
+    """A server that records its connections."""
     async with Recorder(context) as server:
         yield server
 
@@ -49,19 +50,20 @@ ADDRESS = Plan("tls", hosts=1, pages=1, tls="ok").name_of(0)
 
 @pytest.fixture
 async def trusted(context: ssl.SSLContext) -> AsyncIterator[Recorder]:
-    """The same at the address of its certificate."""
+    """A recording server whose address matches its certificate."""
     async with Recorder(context, address=ADDRESS) as server:
         yield server
 
 
 async def here(_host: str, _port: int) -> list[str]:
-    """Every name leads to this machine."""
+    """Resolve every host name to this machine."""
     return ["127.0.0.1"]
 
 
 @pytest.fixture
 async def collect() -> AsyncIterator[Callable[..., ImpersonatedCollector]]:
-    """`collect(**options)`: a collector of the impersonated rung, allowed to this machine."""
+    """Yield `collect(**options)`, which creates a collector of the impersonated rung that may connect to
+    this machine."""
     made: list[ImpersonatedCollector] = []
 
     def make(resolver: Resolver | None = None, **options: object) -> ImpersonatedCollector:
@@ -75,6 +77,6 @@ async def collect() -> AsyncIterator[Callable[..., ImpersonatedCollector]]:
 
 
 def guise(name: str, session: str = "1", proxy: str | None = None) -> Guise:
-    """The guise of a browser by its name."""
+    """Return the `Guise` of a browser, given the browser's name."""
     browser = BROWSERS[name]
     return Guise(name, browser.target, browser.http2, session, proxy)

@@ -1,4 +1,5 @@
-"""A proxy on loopback (HTTP CONNECT or SOCKS5 with names) that writes down what it was asked for."""
+"""A proxy on the loopback interface (HTTP CONNECT, or SOCKS5 with host names) that records the requested
+targets."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from collectors.impersonated.recording_server import ended
 
 
 class Proxy:
-    """`async with Proxy({host: port})`: leads names to ports of this machine; others are refused. `asked`:
-    `host:port` in order."""
+    """`async with Proxy({host: port})` connects each host name to its port on this machine, and refuses
+    other names. `asked`: the requested targets as `host:port`, in order."""
 
     def __init__(self, places: dict[str, int], scheme: str = "http", credentials: str = "") -> None:
         self.places, self.scheme, self.credentials = places, scheme, credentials

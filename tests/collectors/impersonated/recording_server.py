@@ -1,9 +1,8 @@
-"""A TLS server that writes down how a client introduces itself: its ClientHello, its first HTTP/2 frames, its
-headers in order.
+"""A TLS server that records the start of each connection: the ClientHello, the HTTP/2 frames before the
+first response, and the headers in order.
 
-It reads the bytes itself (`hello`; RFC 9113); only the handshake is Python's `ssl` and header compression is
-`hpack`.
-"""
+The server itself parses the ClientHello (`client_hello.py`) and the HTTP/2 frames (RFC 9113). Only the TLS
+handshake uses Python's `ssl`, and header compression uses `hpack`."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 @dataclass
 class Seen:
-    """One connection: its hello, its frames before the first answer, the headers of each request in the order
-    sent."""
+    """A recorded connection: its ClientHello, the frames before the first response, and the headers of
+    each request in the order sent."""
 
     hello: Hello | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
@@ -31,7 +30,8 @@ class Seen:
     paths: list[str] = field(default_factory=list)
 
     def akamai(self) -> str:
-        """Akamai's HTTP/2 fingerprint: settings, window, priorities, pseudo-header order."""
+        """Return Akamai's HTTP/2 fingerprint: settings, window, priorities and the order of
+        pseudo-headers."""
         first = next(f for f in self.frames if f["frame_type"] == "SETTINGS")
         window = next(
             (f["window_size_increment"] for f in self.frames if f["frame_type"] == "WINDOW_UPDATE"), 0
@@ -52,13 +52,13 @@ class Seen:
         )
 
     def headers(self, request: int = -1) -> list[tuple[str, str]]:
-        """The headers of a request without pseudo-headers, in order, names as sent."""
+        """Return the headers of a request in order, with their names as sent and without pseudo-headers."""
         return [(name, value) for name, value in self.requests[request] if not name.startswith(":")]
 
 
 class Recorder:
-    """`async with Recorder(context)`: a server on this machine; `seen`: its connections; `news`: set at each
-    request. Without a context it speaks plain HTTP."""
+    """`async with Recorder(context)` runs a server on this machine. Without a context, the server uses
+    plain HTTP. `seen`: the connections. `news`: set at each request."""
 
     def __init__(
         self,
@@ -146,7 +146,8 @@ class Recorder:
 
 
 def taken(kind: int, flags: int, stream: int, payload: bytes) -> tuple[dict[str, Any], bytes]:
-    """What captures tell of a frame (nothing of those they leave out), and its piece of a block of headers."""
+    """Return a frame in the notation of the captures, and the frame's part of a header block. For a frame
+    type that the captures omit, the first value is an empty dict."""
     told: dict[str, Any] = {"stream_id": stream}
     if kind == 4 and not flags & 1:
         pairs = [payload[i : i + 6] for i in range(0, len(payload), 6)]
@@ -172,7 +173,7 @@ def taken(kind: int, flags: int, stream: int, payload: bytes) -> tuple[dict[str,
 
 
 async def ended(server: asyncio.Server, tasks: set[asyncio.Task[None] | None]) -> None:
-    """A server and its connections are gone."""
+    """Stop a server, and cancel its connections."""
     server.close()
     mine = [task for task in tasks if task is not None]
     for task in mine:
@@ -181,7 +182,7 @@ async def ended(server: asyncio.Server, tasks: set[asyncio.Task[None] | None]) -
 
 
 class Pipe:
-    """TLS over a stream with `ssl.MemoryBIO`, so that the client's first bytes are ours to read."""
+    """TLS over a stream with `ssl.MemoryBIO`, which gives access to the client's first bytes."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext | None

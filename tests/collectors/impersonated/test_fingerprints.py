@@ -1,4 +1,5 @@
-"""What a server can tell of the browsers that we appear as, against captures of the real ones."""
+"""Tests of imitated browsers: everything that a server can observe of them is compared with captures of
+the real browsers."""
 
 from __future__ import annotations
 
@@ -20,14 +21,15 @@ from gossamer.model.request import Request
 
 CAPTURES = captures()
 Make = Callable[..., ImpersonatedCollector]
-# What a capture says and we do not, on purpose: a telephone whose hint says it is none is no browser's.
+# Headers that intentionally differ from the capture. The capture of an Android phone contains a hint that the
+# device is not mobile, which no real browser sends.
 ON_PURPOSE = {"chrome_131.0.6778.81_android": {"sec-ch-ua-mobile: ?0": "sec-ch-ua-mobile: ?1"}}
 
 
 async def seen(
     recorder: Recorder, collector: ImpersonatedCollector, name: str, proxy: str | None = None
 ) -> Seen:
-    """How the first connection of a browser of ours looks."""
+    """Return the first connection of an imitated browser."""
     before = len(recorder.seen)
     url = recorder.url()
     page = await collector.collect(
@@ -50,7 +52,7 @@ def same(found: Seen, capture: dict[str, Any], purpose: dict[str, str]) -> None:
     first = told(capture)
     assert [name for name, _ in found.requests[0] if name.startswith(":")] == first["pseudo_headers"]
     assert lines(found, 0) == [purpose.get(line, line) for line in first["headers"]]
-    if frames := frames_of(capture["http2"]["frames"]):  # older captures have no other frames
+    if frames := frames_of(capture["http2"]["frames"]):  # older captures contain only the HEADERS frame
         assert frames_of(found.frames) == frames
 
 
@@ -75,7 +77,7 @@ async def test_a_proxy_changes_nothing_of_it(
         behind = await seen(recorder, collector, name, proxy.url)
         assert proxy.asked == [f"www.example.test:{recorder.port}"]
     directly = await seen(recorder, collector, name)
-    assert behind is not directly  # never over the other's connection
+    assert behind is not directly  # the direct request does not reuse the proxy's connection
     assert behind.hello is not None
     assert directly.hello is not None
     shuffled = BROWSERS[name].engine == "chromium"
@@ -88,7 +90,7 @@ async def test_a_proxy_changes_nothing_of_it(
 
 
 async def test_families_differ_and_versions_agree(recorder: Recorder, collect: Make) -> None:
-    """Every browser that can be named is known to the client, and speaks as its family does."""
+    """The client supports every browser name, and browsers of one family have equal fingerprints."""
     collector, spoken = collect(), {}
     for name in BROWSERS:
         found = await seen(recorder, collector, name)

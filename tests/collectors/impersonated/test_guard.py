@@ -1,4 +1,5 @@
-"""The guard and the bounds of the impersonated rung: the same as the plain one's, also through a proxy."""
+"""Tests of the guard and the limits of the impersonated rung, which equal those of the plain rung and also
+apply through a proxy."""
 
 from __future__ import annotations
 
@@ -25,11 +26,12 @@ CHROME = guise("chrome150")
 
 
 def names(*answers: list[str]) -> Resolver:
-    """A name server that gives one answer after the other, the last for ever; each is asked for."""
+    """Return a resolver whose lookups return the given answers in turn. The last answer is repeated, and
+    no lookup is cached."""
     left = list(answers)
 
     async def lookup(host: str, port: int) -> list[str]:
-        if host == "127.0.0.1":  # a proxy's
+        if host == "127.0.0.1":  # the proxy is given by its address
             return [host]
         return left.pop(0) if len(left) > 1 else left[0]
 
@@ -65,7 +67,7 @@ async def test_a_name_that_moves_is_refused_and_the_pin_is_dialled(recorder: Rec
 async def test_no_other_address_than_the_checked_one(
     recorder: Recorder, collect: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second lock: whatever made curl go elsewhere, the socket is refused."""
+    """A second check: if curl connects to another address for any reason, the socket is refused."""
     dial = Transfer.dial
 
     def astray(self: Transfer, address: str) -> None:
@@ -116,7 +118,7 @@ async def test_a_session_has_connections_of_its_own(recorder: Recorder, collect:
     for who in (CHROME, CHROME, guise("chrome150", "2"), guise("edge150"), CHROME):
         assert isinstance(await ask(collector, recorder.url(), who), Page)
     assert [len(one.requests) for one in recorder.seen] == [3, 1, 1]
-    for one in recorder.seen:  # no ticket of another session's connection
+    for one in recorder.seen:  # no connection reuses a session ticket of another session
         assert one.hello is not None
         assert 41 not in one.hello.raw
 
@@ -138,7 +140,7 @@ async def test_through_a_proxy_or_not_at_all(recorder: Recorder, collect: Make) 
         assert isinstance(found, Failure), place
         assert "s3cret" not in found.detail
     assert len(recorder.seen) == 1
-    # a handle keeps no proxy
+    # a curl handle does not keep the proxy of its previous request
     assert isinstance(await ask(collector, recorder.url("third.example.test")), Page)
 
 

@@ -1,10 +1,11 @@
-"""Debian's Chromium at the same server: order of headers, HTTP/2 and TLS of ours are its own.
+"""Compares an imitated Chromium with Debian's Chromium at the same server: header order, HTTP/2 and TLS
+are equal.
 
-Its version is Debian's and newer than any that can be imitated, so what a version brings (a brand's version,
-pictures in Accept, an extension more) may differ: 156 has one more TLS extension than our 150 (trust anchors,
-51764), GREASE among its signature algorithms and `image/jxl` in Accept; its scripts' requests have an HTTP/2
-weight of 220, ours 256.
-"""
+Debian's version is newer than any version that can be imitated. Differences between versions (the version
+in the brands, image types in Accept, an additional extension) are therefore allowed. Chromium 156 has one
+more TLS extension than our 150 (trust anchors, 51764), GREASE among its signature algorithms, and
+`image/jxl` in Accept. Requests of scripts have the HTTP/2 weight 220 in Chromium 156, and 256 in our
+imitation."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 @asynccontextmanager
 async def browsing(url: str) -> AsyncIterator[None]:
-    """Chromium with its own profile at a URL; every name leads to this machine. Its folder's path is short: a
-    socket lies in it."""
+    """Run Chromium with its own profile at a URL. Every host name resolves to this machine. The profile's
+    path is short, because it contains a socket."""
     folder = tempfile.mkdtemp(prefix="gc-")
     words = [
         "--headless",
@@ -70,7 +71,8 @@ async def browsing(url: str) -> AsyncIterator[None]:
 
 
 def asked(recorder: Recorder, path: str) -> list[str] | None:
-    """The names of the headers of the request for a path, in order, as sent."""
+    """Return the header names of the request for a path, in order and as sent. Return None if the path was
+    not requested."""
     for seen in recorder.seen:
         if path in seen.paths[: len(seen.requests)]:
             return [name for name, _ in seen.headers(seen.paths.index(path))]
@@ -103,13 +105,14 @@ async def test_ours_is_asked_as_chromium_asks(
             )
             await collector.collect(Request(recorder.url(path=path)), headers, who)
         ours = {path: asked(recorder, path) for path in asks}
-    if secure:  # a script's move is no person's click; ours are clicks
+    if secure:  # Chromium navigated by script, whereas our requests imitate a person's click
         assert ours["/next"] is not None
         ours["/next"].remove("sec-fetch-user")
     assert {path: [name.lower() for name in names or ()] for path, names in ours.items()} == {
         path: [name.lower() for name in names or ()] for path, names in theirs.items()
     }
-    assert (ours["/"], ours["/next"]) == (theirs["/"], theirs["/next"])  # as HTTP/1.1 writes them, too
+    # names are compared including their case, which HTTP/1.1 preserves
+    assert (ours["/"], ours["/next"]) == (theirs["/"], theirs["/next"])
     if secure:
         alike(first, recorder.seen[0])
 
@@ -137,7 +140,7 @@ async def test_a_form_of_ours_is_sent_as_chromium_sends_it(
         member.jar.take(recorder.url(), b"id=1")
         await collect().collect(request, *member.lend(request))
         ours = told(recorder, "/sent")
-    if secure:  # a script sends it, ours is a person's click
+    if secure:  # Chromium sent the form by script, whereas our request imitates a person's click
         ours.pop("sec-fetch-user")
     assert list(ours) == list(theirs)
     own = ("accept", "accept-language", "sec-ch-ua", "sec-ch-ua-platform", "user-agent")
@@ -147,19 +150,19 @@ async def test_a_form_of_ours_is_sent_as_chromium_sends_it(
 
 
 def told(recorder: Recorder, path: str) -> dict[str, str]:
-    """The headers of the request for a path, names in lower case."""
+    """Return the headers of the request for a path, with lower-case names."""
     seen = next(seen for seen in recorder.seen if path in seen.paths[: len(seen.requests)])
     return {name.lower(): value for name, value in seen.headers(seen.paths.index(path))}
 
 
 def alike(theirs: Seen, ours: Seen) -> None:
-    """HTTP/2 is the same; of TLS all that ours says Chromium says, and by the same words where a version does
-    not matter."""
+    """Assert that HTTP/2 is equal, and that Chromium's ClientHello contains every element of ours.
+    Extensions that do not depend on the version must be equal."""
     assert ours.akamai() == theirs.akamai()
     first = [
         next(frame for frame in seen.frames if frame["frame_type"] == "HEADERS") for seen in (ours, theirs)
     ]
-    assert first[0] == first[1]  # its stream, weight and dependency
+    assert first[0] == first[1]  # the frames contain the stream, its weight and its dependency
     assert ours.hello is not None
     assert theirs.hello is not None
     assert ours.hello.ciphersuites == theirs.hello.ciphersuites

@@ -1,5 +1,5 @@
-"""Identities: one browser a domain and session, with its cookies; whole header sets that say where a link
-came from."""
+"""Tests of identities: one browser with its own cookies per domain and session, and complete header sets
+that state the referrer of a link."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHROME = BROWSERS["chrome150"]
 
 
 class Clock:
-    """A clock that stands."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -50,7 +50,7 @@ def test_a_domain_sees_one_browser_for_a_session_and_its_cookies_end_with_it() -
     again = one.lend(Request("https://shop.example.com/x"))
     assert again.guise == first.guise
     assert again.headers["Cookie"] == "id=1"
-    # another worker agrees
+    # another worker chooses the same identity
     assert sessions(clock).lend(Request("https://www.example.com/")).guise == first.guise
     clock.now += 3600
     later = one.lend(Request("https://www.example.com/"))
@@ -146,7 +146,8 @@ async def test_one_page_through_the_whole_road(trusted: Recorder, authority: tup
     record = trial.rows[0].data
     assert getattr(record, "collector", None) == "impersonated"
     agents = {dict(asked)["user-agent"] for one in trusted.seen for asked in one.requests}
-    assert agents == {BROWSERS["firefox147"].agent}  # robots.txt, too
+    # all requests, including that for robots.txt, have the same user agent
+    assert agents == {BROWSERS["firefox147"].agent}
 
 
 async def test_honest_by_default(trusted: Recorder, authority: tuple[Path, Path, Path]) -> None:

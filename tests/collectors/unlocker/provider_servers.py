@@ -1,5 +1,5 @@
-"""Local servers that answer as the providers' documentation says: `target` is the page that they were asked
-for."""
+"""Local servers that behave as the providers' documentation describes. `target` is the page that a
+provider fetches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODY = "<title>Zoë</title><p>hello".encode()
 
 @dataclass
 class Asking:
-    """A call as the provider understood it."""
+    """A call as a provider understands it."""
 
     url: str
     key: str
@@ -31,7 +31,7 @@ class Asking:
 
 @dataclass
 class Target:
-    """The page behind the provider."""
+    """The page that a provider fetches."""
 
     status: int = 200
     headers: dict[str, str] = field(
@@ -42,7 +42,7 @@ class Target:
 
 
 def understood(asked: Asked) -> Asking:
-    """What a call says, wherever the provider wants it: in its query, or in JSON."""
+    """Parse a call whose parameters are in the query or in a JSON body, depending on the provider."""
     method, target, _ = asked.line.split(" ")
     given: dict[str, Any] = dict(parse_qsl(urlsplit(target).query, keep_blank_values=True))
     key = given.get("api_key") or given.get("apikey") or given.get("key") or ""
@@ -133,7 +133,8 @@ PAGES: dict[str, Callable[[Asking, Target], bytes]] = {
 
 
 class Stub:
-    """A provider: each call is answered with the target's page, or with the bytes of `errors`, in turn."""
+    """A provider that first answers calls with the byte strings in `errors`, one per call, and then with
+    the target's page."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class Stub:
 
 
 def problem(status: int, reply: Any = None, *headers: str) -> bytes:
-    """An answer of the provider's own: JSON, or a text."""
+    """Return a response that the provider itself generates, as JSON or as text."""
     if isinstance(reply, str):
         return answer(reply.encode(), status, "Content-Type: text/plain", *headers)
     return answer(json.dumps(reply or {}).encode(), status, "Content-Type: application/json", *headers)

@@ -1,5 +1,5 @@
-"""Whole crawls on the unlocker rung, as a person runs them: credits, ends, kills, and secrets that are found
-nowhere."""
+"""Tests of whole crawls on the unlocker rung, run as commands: credits, exit codes, kills, and secrets
+that must appear nowhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PASSWORD = "CANARY-password"
 
 
 def shop(url: str) -> Target:
-    """A page of a small site: the first one links to all others."""
+    """Return a page of a small site whose front page links to all other pages."""
     links = "".join(f'<a href="/{n}">x</a>' for n in range(1, PAGES)) if url.endswith("/") else ""
     return Target(body=f"<title>{url}</title>{links}".encode())
 
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def site() -> AsyncIterator[Server]:
-    """The target itself: it has a robots.txt, and nobody asks it for pages."""
+    """Run the target's own server, which the crawl may contact only for robots.txt."""
 
     async def reply(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b"", 404 if "robots.txt" in asked.line else 500))
@@ -106,7 +106,7 @@ def attempts(folder: Path) -> list[dict[str, Any]]:
 
 
 def canaries(folder: Path) -> list[str]:
-    """Files in which a secret stands, the store's own among them."""
+    """Return the files that contain a secret. The files of the store are searched too."""
     marks = [b"CANARY", KEY.encode()]
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert any("aof" in path.name for path in files), "the store's log is one of them"

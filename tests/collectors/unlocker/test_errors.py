@@ -1,5 +1,5 @@
-"""Each documented error of each provider, said by a server of ours: what becomes of the request, and what it
-cost."""
+"""Tests of each documented error of each provider, sent by a local server: the outcome of the request, and
+its cost."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def fly(status: int, code: str, again: str = "no", *headers: str) -> bytes:
 
 
 AGAIN, LATER, OVER = "again", "later", "over"
-"""What becomes of a request: tried again on its schedule, given back untried, ended for good with a reason.
-"""
+"""Outcomes of a request: retried on its schedule, returned to the queue without counting as a retry, or
+finally failed with a reason."""
 ERRORS: list[tuple[str, bytes, Any]] = [
     ("scraperapi", problem(400, "bad request"), "http-4xx"),
     ("scraperapi", problem(401, f"Unauthorized request, {KEY}"), ConfigError),

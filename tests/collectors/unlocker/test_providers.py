@@ -1,5 +1,5 @@
-"""Each provider against a server that behaves as documented: pages come out as if fetched directly, within
-the credits."""
+"""Tests of each provider against a server that behaves as documented: pages equal directly fetched pages,
+and the credits are never exceeded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The providers of search results: what they are asked, what their answers mean, and what is refused before a call."""
+"""Tests of search result providers: the requests that they receive, the meaning of their responses, and
+requests that are refused before a call."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MOBILE = {"Sec-CH-UA-Mobile": "?1"}
 
 
 def asked(name: str, url: str, **needs: Any) -> tuple[Call, dict[str, Any]]:
-    """The call for a URL, and what it says: its query, or its JSON."""
+    """Return the call for a URL, and the call's parameters from its query or its JSON."""
     one = chosen_unlocker(name)
     call = one.provider.request(one.wanted(one.needs._replace(url=url, **needs)), one.endpoint, "KEY")
     found = json.loads(call.body) if call.body else dict(parse_qsl(urlsplit(call.url).query))
@@ -58,7 +59,7 @@ def test_google_is_asked_as_each_documentation_says() -> None:
     assert call.url == "https://api.dataforseo.com/v3/serp/google/organic/live/advanced"
     assert base64.b64decode(call.headers["Authorization"].removeprefix("Basic ")) == b"KEY"
     assert given == {
-        "keyword": 'café "a %2B b" 100%25',  # it decodes both
+        "keyword": 'café "a %2B b" 100%25',  # the provider decodes %2B and %25
         "device": "desktop",
         "depth": 30,
         "language_code": "de",

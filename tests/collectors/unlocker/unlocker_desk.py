@@ -1,4 +1,4 @@
-"""A collector at a stub of a provider, with a purse in a real store."""
+"""A collector that calls a local stub of a provider, and a real store that counts its credits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL = [*PROVIDERS, "generic"]
 
 
 class Desk:
-    """A collector at a stub, with a purse in a real store."""
+    """A collector that calls the stub of a provider, with a credit account in a real store."""
 
     def __init__(self, stub: Stub, collector: UnlockerCollector, purse: Credits) -> None:
         self.stub, self.collector, self.purse, self.said = stub, collector, purse, list[str]()
@@ -45,7 +45,7 @@ class Desk:
         return await self.collector.collect(Request(url, **needs), headers)
 
     async def probe(self) -> None:
-        """The time of the breaker is over."""
+        """Change the state of the circuit breaker as if its open time had expired."""
         client, key = self.purse._store.client, f"{tag(0)}@unlocker:{self.collector.name}"
         text = (await client.get(key)).decode().split(",")
         await client.set(key, ",".join([*text[:3], "1", *text[4:]]))

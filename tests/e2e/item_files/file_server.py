@@ -1,5 +1,5 @@
-"""A web of pages and files on loopback, which says of each path how often it was asked for; pictures and PDFs
-made here."""
+"""A local web of pages and files that counts the requests per path, and functions that create images and
+PDFs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = tuple[int, dict[str, str], bytes | Iterator[bytes]]
 
 
 class Web:
-    """`put(path, body, type)`: what is there; `asked`: how often each path was."""
+    """`put(path, body, type)` stores a page or file. `asked`: the number of requests per path."""
 
     def __init__(self) -> None:
         self.there: dict[str, Callable[[], Answer] | Answer] = {"/robots.txt": (404, {}, b"")}
@@ -31,7 +31,7 @@ class Web:
     def put(
         self, path: str, body: bytes | str, kind: str = "text/html", status: int = 200, **headers: str
     ) -> str:
-        """Have something there; its URL."""
+        """Store a response for a path, and return its URL."""
         given = {"Content-Type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
         self.there[path] = (status, given, body.encode() if isinstance(body, str) else body)
         return self.url + path
@@ -43,7 +43,8 @@ class Web:
             protocol_version = "HTTP/1.1"
 
             def handle(self) -> None:
-                with contextlib.suppress(ConnectionError):  # a crawler that has enough hangs up
+                # a crawler that has received enough closes the connection
+                with contextlib.suppress(ConnectionError):
                     super().handle()
 
             def do_GET(self) -> None:
@@ -69,14 +70,14 @@ class Web:
                     self.close_connection = True
 
             def log_message(self, *_: Any) -> None:
-                """Keep quiet."""
+                """Disable the request log."""
 
         return Handler
 
 
 @contextmanager
 def serving() -> Iterator[Web]:
-    """A web that answers."""
+    """Run a web until the block ends."""
     web = Web()
     thread = threading.Thread(target=web.server.serve_forever)
     thread.start()
@@ -89,7 +90,7 @@ def serving() -> Iterator[Web]:
 
 
 def png(width: int, height: int, seed: int = 0) -> bytes:
-    """A picture of one colour."""
+    """Return a PNG image of one colour."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -105,7 +106,7 @@ def png(width: int, height: int, seed: int = 0) -> bytes:
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with a line of text a page."""
+    """Return a PDF with one page per line of text."""
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
     kids = []
     for line in pages:

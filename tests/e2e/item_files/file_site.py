@@ -1,4 +1,4 @@
-"""A site with files, the job that crawls it, and its rows."""
+"""A site whose items refer to files, the job that crawls the site, and the rows of its outputs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def page(page):
 
 
 def job(web: Web, folder: Path, *outputs: str, site: str = SITE, **given: Any) -> Job:
-    """A job over a site of `web`; what is no part of a job is a setting."""
+    """Create a job that crawls a site of `web`. Keywords that are not fields of a job are settings."""
     (folder / "shop.py").write_text(site.replace("{url}", web.url))
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     usual: dict[str, Any] = {
@@ -63,24 +63,26 @@ def job(web: Web, folder: Path, *outputs: str, site: str = SITE, **given: Any) -
 
 
 def item(sku: str, *photos: str, manual: str = "", maker: str = "Mott") -> str:
-    """A product on a page of the site."""
+    """Return the HTML of a product on a page of the site."""
     tags = "".join(f"<img src='{one}'>" for one in photos)
     link = f"<a class=manual href='{manual}'>m</a>" if manual else ""
     return f"<li id={sku} data-maker={maker}>{tags}{link}</li>"
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """All rows of JSON lines."""
+    """Return all rows of a JSON lines file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def rows(path: Path, kind: str) -> dict[str, dict[str, Any]]:
-    """The rows of a kind: a file by its URL, all else by its key."""
+    """Return the rows of a kind. A file's row is keyed by the URL of the file, and the other rows are
+    keyed by `_key`."""
     return {row["url" if kind == "file" else "_key"]: row for row in lines(path) if row["_kind"] == kind}
 
 
 def balanced(summary: Summary) -> Summary:
-    """A summary that adds up, of a crawl that leaves nothing behind where it has finished."""
+    """Assert that the counts of the summary add up, and that a finished crawl has no pending URLs. Return
+    the summary."""
     assert summary.adds_up(), summary
     assert summary.state != "finished" or not summary.pending, summary
     return summary

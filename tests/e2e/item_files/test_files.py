@@ -1,4 +1,5 @@
-"""Files of items: fetched as URLs are, kept by their hash, told in rows that join with the items."""
+"""Tests of the files of items: files are fetched like other URLs, stored by the hash of their content, and
+described by rows that join with the items."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ def web() -> Iterator[Web]:
 
 
 def shop(web: Web) -> dict[str, bytes]:
-    """Three items with a few files among them; what each URL holds."""
+    """Set up a site of three items with a few files. Return the content of each file, keyed by its URL."""
     for name in "xy":
         web.put(f"/img/cat.png?utm_source={name}", CAT, "image/png")
     web.put("/img/dog", DOG, "application/octet-stream")
-    web.put("/cat.pdf", BOOK, "text/html")  # its bytes say what it is
+    web.put("/cat.pdf", BOOK, "text/html")  # the media type is detected from the bytes
     web.put(
         "/", item("a", "img/cat.png?utm_source=x", "/img/dog", manual="cat.pdf") + "<a class=next href=/2>"
     )
@@ -74,7 +75,8 @@ async def test_each_file_is_fetched_once_wherever_it_lies_and_kept_by_its_hash(
 
 
 def assert_kept(folder: Path, there: dict[str, bytes]) -> None:
-    """Each file has its row and its bytes; one content is there once, and nothing has a name of the web's."""
+    """Assert that each file has its row and its bytes, that equal contents are stored once, and that no
+    stored file has a name from the web."""
     files, kept = rows(folder / "out.jsonl", "file"), folder / "data" / "shop" / "files"
     assert files.keys() == there.keys()
     for url, body in there.items():

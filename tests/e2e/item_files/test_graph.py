@@ -1,5 +1,5 @@
-"""Links as rows: all of them, joined with the records of their pages; stored pages read again give the same
-references."""
+"""Tests of links as rows: every link has a row, the rows join with the page records, and reading stored
+pages again produces the same references."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def web() -> Iterator[Web]:
 
 
 def linked(web: Web) -> None:
-    """Four pages, one of which nobody links to."""
+    """Set up four pages, one of which no page links to."""
     web.put(
         "/",
         "<a href=/a>A page</a><a href='/b?utm_source=x' rel=nofollow>B</a><a href=https://far.example/x>far</a><a href=/a>again</a>",

@@ -1,5 +1,5 @@
-"""Files, items and what joins them: each once, all of them there, whoever is killed and when; and in a real
-store of objects."""
+"""Tests of kills: whichever process is killed, every file, item and reference is written exactly once. The
+files are stored in a folder, and in a real object store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 
 
 def many(web: Web) -> dict[str, bytes]:
-    """Pages with an item each; an item has files of its own, and one that all of them share."""
+    """Set up pages with one item each. Each item has files of its own, and one file that all items share."""
     there = {f"{web.url}/shared.png": png(50, 50)}
     for n in range(PAGES):
         names = [f"/{n}-{m}.png" for m in range(EACH)]
@@ -108,7 +108,7 @@ def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
 async def test_files_go_to_a_store_of_objects_each_content_once(
     web: Web, tmp_path: Path, minio: Minio
 ) -> None:
-    large = pdf("much") + bytes(40 << 20)  # more than is sent in one piece
+    large = pdf("much") + bytes(40 << 20)  # this file is too large for a single upload request
     url = minio.url.replace("prefix", "files")
     there = {"/a.png": png(30, 30), "/b.png": png(30, 30), "/large.pdf": large}
     for name, body in there.items():
@@ -170,7 +170,7 @@ async def test_a_store_of_objects_that_goes_away_is_waited_for(
     restarts: list[threading.Thread] = []
 
     def second() -> tuple[int, dict[str, str], bytes]:
-        while not away.names():  # until the first file is there
+        while not away.names():  # wait until the first file is stored
             time.sleep(0.01)
         minio.kill()
         restarts.append(threading.Timer(1.0, minio.start))

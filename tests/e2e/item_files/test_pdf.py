@@ -1,5 +1,5 @@
-"""The text of PDFs: right for sound ones, bounded for hostile ones, and a page like any other for a site that
-wants it."""
+"""Tests of the text of PDFs: the text of a valid PDF is correct, the cost of a hostile PDF is limited, and
+a site can request PDFs as pages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_text_of_a_pdf() -> None:
 
 @cache
 def bombs() -> dict[str, bytes]:
-    """Small files that are large, endless or turn back upon themselves."""
+    """Return small PDFs that expand to large data, never end, or refer to themselves."""
     deep = pdf("x").replace(b"/Contents 4 0 R", b"/Contents " + b"[" * 100_000)
     around = BOOK.replace(b"/Kids [3 0 R 5 0 R]", b"/Kids [2 0 R 2 0 R]")
     stream = zlib.compress(b"BT /F1 9 Tf (" + b"A" * 60_000_000 + b") Tj ET", 9)
@@ -95,7 +95,8 @@ def test_a_bomb_ends_and_the_next_is_read(name: str) -> None:
     body = bombs()[name]
     began = time.monotonic()
     assert len(text(body, seconds=5)) <= 5_000_000
-    assert time.monotonic() - began < 60  # it ends, whatever the machine does besides
+    # the limit is generous, because other processes may slow the machine down
+    assert time.monotonic() - began < 60
     assert text(BOOK) == "The first page\n\nThe second page"
 
 

@@ -1,4 +1,5 @@
-"""Thumbnails of an item's images: stored by their hash beside the file and named in its row."""
+"""Tests of thumbnails of an item's images: a thumbnail is stored by its hash beside the file, and named in
+the file's row."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ async def test_a_file_without_thumbnails_is_kept_and_its_row_says_why(web: Web, 
 
 
 async def test_a_second_run_stores_and_changes_nothing(web: Web, tmp_path: Path) -> None:
-    """Equal images have equal thumbnails, so their rows have no new version."""
+    """Equal images have equal thumbnails, so a second run creates no new version of their rows."""
     web.put("/cat.png", CAT, "image/png")
     web.put("/cut.png", CAT[:-60], "image/png")
     web.put("/", item("a", "/cat.png", "/cut.png"))
@@ -96,7 +97,7 @@ async def test_a_second_run_stores_and_changes_nothing(web: Web, tmp_path: Path)
     assert (await crawl(one)).files == 2
     stored = tmp_path / "data" / "shop" / "files"
     before = {path.name for path in stored.rglob("*")}
-    thumbnails._PROCESS._close()  # the second run has a process of its own
+    thumbnails._PROCESS._close()  # the second run starts its own thumbnail process
     summary = balanced(await crawl(msgspec.structs.replace(one, refresh=True)))
     base = sqlite3.connect(tmp_path / "out.sqlite")
     changed = base.execute("SELECT _data FROM _history WHERE _kind = 'file'").fetchall()
@@ -133,7 +134,7 @@ async def test_wrong_thumbnails_are_refused_with_their_line(web: Web, tmp_path: 
 
 
 async def test_files_without_thumbnails_keep_their_keys_and_columns(web: Web, tmp_path: Path) -> None:
-    """Data of versions without thumbnails goes on as before."""
+    """Rows and keys of files without thumbnails are the same as in versions that had no thumbnails."""
     url = "http://a.example/x.png"
     assert key_of(url, Image(width=10).rule) == f"{url}#5393e8ab"
     assert key_of(url, File("application/pdf", size="200k", text=True).rule) == f"{url}#0f141580"

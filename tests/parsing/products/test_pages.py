@@ -1,4 +1,5 @@
-"""Everything that a page says about its product: offers, prices with their roles, the decision."""
+"""The facts that a page contains about its product: offers, prices with their roles, and the decision for one
+price."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def test_every_candidate_names_its_source_and_place() -> None:
 @pytest.mark.parametrize(
     ("html", "reason"),
     [
-        # a range, offers that nothing tells apart, prices with the same signs
+        # a range, offers without a difference that decides, prices with the same role
         (
             ld(offers={"@type": "AggregateOffer", "lowPrice": 5, "highPrice": 9, "priceCurrency": "EUR"}),
             "5 EUR, 9 EUR",
@@ -198,18 +199,18 @@ def test_an_auction_has_the_bid_as_its_price() -> None:
 @pytest.mark.parametrize(
     ("html", "price"),
     [
-        # a currency from elsewhere does not change which number has the sign
+        # a currency from another source does not change which number has the currency sign
         (
             "<script>gtag('event', 'view_item', {currency: 'TWD'})</script><p class=price>5.1 折 $210</p>",
             "210",
         ),
-        # the result of a conversion has more decimals than the shop shows
+        # a converted amount has more decimals than the price that the shop shows
         ("<p data-price-amount=71.910401 class=price>71,91 €</p>", "71.91"),
         (ld(offers={**OFFER, "price": "71.910401"}), "71.91"),
         (ld(offers={**OFFER, "price": "0.0123"}), "0.0123"),
-        # one price for screen readers and the same for the others
+        # the same price for screen readers and for other readers
         ("<p class=price><span>$12.99</span> <span aria-hidden=true>$12.99</span></p>", "12.99"),
-        # the label for screen readers is glued to the sign of the currency
+        # the label for screen readers directly precedes the currency sign
         ("<div class=price--on-sale><i>Sale price</i><b class=price-item>R$ 164,95</b></div>", "164.95"),
     ],
 )

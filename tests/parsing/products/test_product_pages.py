@@ -1,5 +1,5 @@
-"""Small pages in the ways that shops write theirs, made for these tests: what of them is the product's, and
-what is not."""
+"""Small pages in the style of various shops, written for these tests. Each test separates the data of the
+product from the rest of the page."""
 
 from __future__ import annotations
 

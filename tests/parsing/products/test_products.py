@@ -1,4 +1,4 @@
-"""Product pages as one record."""
+"""Product pages read into one record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ URL = "https://shop.example/lamps/red-lamp-4711234.html?ref=x"
 
 
 def found(html: str, url: str = URL) -> dict[str, Any]:
-    """What is found on a page, without what is not."""
+    """Returns the fields that a page contains, without empty ones."""
     record = product(html.encode(), url)
     assert tuple(record) == FIELDS
     return {name: str(value) for name, value in record.items() if value is not None}
@@ -138,7 +138,7 @@ CASES: list[tuple[str, dict[str, str]]] = [
         ld({"@type": "Product", "name": "A", "offers": {**OFFER, "price": "1299.000"}}),
         {"name": "A", "price": "1299.000", "currency": "EUR", "availability": "OutOfStock", **NUMBER},
     ),
-    # the product of several is the one whose name or address the page has
+    # of several products, the one whose name or URL matches the page
     (
         "<title>Red lamp - Shop</title>"
         + ld(
@@ -158,7 +158,7 @@ CASES: list[tuple[str, dict[str, str]]] = [
         ),
         {"name": "A", "sku": "A7"},
     ),
-    # microdata, RDFa, metas; the first source that tells wins, field by field
+    # microdata, RDFa, meta elements; each field comes from the first source that has it
     (
         (
             '<div itemscope itemtype="https://schema.org/Product"><b itemprop=name>A</b><p itemprop=offers itemscope itemtype=https://schema.org/Offer>'
@@ -188,8 +188,8 @@ CASES: list[tuple[str, dict[str, str]]] = [
         ld({"@type": "Product", "name": "A"}) + '<meta name="twitter:data1" content="$3.00">',
         {"name": "A", "price": "3.00", "currency": "USD", **NUMBER},
     ),
-    # what is shown: beside the heading, not the old price, not another product's; labels in tables and lists;
-    # buttons
+    # visible text: the price beside the heading, not an old price or that of another product; labels in
+    # tables and lists; buttons
     (
         (
             "<div class=header><span class=price>0,00 €</span></div><h1>A</h1><del class=price>9 €</del><span class=old-price>8 €</span><span class=price>7,50 €</span>"
@@ -209,7 +209,7 @@ CASES: list[tuple[str, dict[str, str]]] = [
         '<h1>A</h1><script>var p = {"sku":"Z-1","brand":"Acme"}</script>',
         {"name": "A", "brand": "Acme", "sku": "Z-1"},
     ),
-    # what is none
+    # invalid values
     (
         ld(
             {
@@ -348,7 +348,7 @@ def same(field: str, got: Any, wanted: str) -> bool:
 
 
 def test_product_pages_of_shops() -> None:
-    """F1 over thirty pages with what people saw on them."""
+    """F1 score over thirty pages, against values that people read from them."""
     if not DATA.exists():
         pytest.skip("../shared/data is not here")
     with gzip.open(DATA, "rt") as lines:

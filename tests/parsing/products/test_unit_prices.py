@@ -68,7 +68,7 @@ def test_names_without_one_content(name: str) -> None:
 @pytest.mark.parametrize(
     ("html", "price", "unit_price", "unit"),
     [
-        # beside the price, in a class of its own or none
+        # beside the price, in an element with its own class or without a class
         (
             "<h1>Tea</h1><p class=price>4,98 €</p><small class=unit-price>1,99 € / 100 g</small>",
             "4.98",
@@ -78,7 +78,7 @@ def test_names_without_one_content(name: str) -> None:
         ("<h1>Tea</h1><p class=unit-price>1,99 € / 100 g</p><p class=price>4,98 €</p>", "4.98", "19.9", "kg"),
         ("<h1>Tea</h1><p class=price>(1,99 € / 100 g)</p><p class=price>4,98 €</p>", "4.98", "19.9", "kg"),
         ("<h1>Tea</h1><p>1,99 €/kg</p><p>4,98 €</p>", "4.98", "1.99", "kg"),
-        # computed from the pack
+        # computed from the size of the pack
         ("<h1>Cola 6 x 0,33 l</h1><p class=price>5,94 €</p>", "5.94", "3", "l"),
         ("<h1>Lamp</h1><p class=price>5,94 €</p>", "5.94", None, None),
     ],

@@ -1,4 +1,5 @@
-"""Result pages with many blocks beside the organic results, in the structures that Google had in 2017 and in 2021."""
+"""Result pages with many blocks beside the organic results, in the structures that Google used in 2017 and
+2021."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Result pages in the structures that Google and Bing had from 2016 to 2024, written from memory of that markup.
+"""Result pages in the structures that Google and Bing used from 2016 to 2024, written from memory of that
+markup.
 
 Each page has the ten results of `SITES` between ads, questions, stories and other blocks. The texts of the
-blocks may be of any language.
+blocks may be in any language.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from parsing.ranks.ranks_pages import SITES, page
 
 
 class Words(NamedTuple):
-    """The texts of a language, and its writing direction."""
+    """The texts of a language and its writing direction."""
 
     lang: str
     results: str
@@ -222,7 +223,7 @@ def mobile_2023(words: Words) -> bytes:
 
 
 def plain_2016(words: Words) -> bytes:
-    """The page of browsers without scripts, which stands in a table."""
+    """Returns the result page for browsers without scripts, which is laid out with a table."""
 
     def one(number: int, url: str, _: Words) -> str:
         return (
@@ -241,7 +242,7 @@ def plain_2016(words: Words) -> bytes:
 
 
 def plain_2024(words: Words) -> bytes:
-    """The page of old telephones."""
+    """Returns the result page for old mobile phones."""
 
     def one(number: int, url: str, _: Words) -> str:
         return (
@@ -323,4 +324,4 @@ LAYOUTS: dict[tuple[str, str], Callable[[Words], bytes]] = {
     ("bing", "2016"): bing_2016,
     ("bing", "2024"): bing_2024,
 }
-"""The function that makes the page, by engine and layout."""
+"""The function that builds the page, keyed by engine and layout."""

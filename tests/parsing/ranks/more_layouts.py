@@ -1,5 +1,6 @@
-"""More result pages in the structures of 2017 to 2025. When they were written, the parser read all but three of them:
-`plain_2019` (its headings), `mobile_2022` (its snippets), and `bing_2020` with new class names (its answer)."""
+"""More result pages in the structures of 2017 to 2025. At the time of writing, the parser could not read
+three of them: `plain_2019` (its headings), `mobile_2022` (its snippets), and `bing_2020` with new class names
+(its answer block)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from parsing.ranks.ranks_pages import page
 
 
 def desktop_2022(words: Words) -> bytes:
-    """Pairs of results of one site, of which the second one is indented, and a result with a picture."""
+    """Returns a page with pairs of results from one site, the second of each pair indented, and with a result
+    that has a picture."""
 
     def one(number: int, url: str, _: Words) -> str:
         inner = (
@@ -27,7 +29,7 @@ def desktop_2022(words: Words) -> bytes:
 
 
 def desktop_2025(words: Words) -> bytes:
-    """An AI overview, results with expanded links, and a block of products."""
+    """Returns a page with an AI overview, results with expanded links, and a block of products."""
 
     def one(number: int, url: str, _: Words) -> str:
         sub = (

@@ -1,22 +1,22 @@
-"""Result pages made for tests, in the shapes that Google and Bing have had."""
+"""Result pages written for the tests, in structures that Google and Bing have used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 SITES = tuple(f"https://site{number}.example/page" for number in range(1, 11))
-"""The targets of the organic results of a whole page, in their order."""
+"""The targets of the organic results of a complete page, in order."""
 
 
 def page(body: str, title: str = "shoes - Google Search", lang: str = "en") -> bytes:
-    """A whole HTML page."""
+    """Returns a complete HTML page."""
     return f'<!doctype html><html lang="{lang}"><head><title>{title}</title></head><body>{body}</body></html>'.encode()
 
 
 def google(
     blocks: str, *, before: str = "", after: str = "", rhs: str = "", lang: str = "en", query: str = "shoes"
 ) -> bytes:
-    """A desktop page as of 2026. `before` and `after`: blocks of ads."""
+    """Returns a desktop page as of 2026. `before` and `after` are blocks of ads."""
     return page(
         f'<form action="/search"><textarea name="q">{query}</textarea></form>'
         '<div id="main" class="main"><div id="cnt"><div id="rcnt"><div id="center_col" role="main">'
@@ -29,7 +29,7 @@ def google(
 
 
 def organic(url: str, title: str, snippet: str = "A snippet.", inside: str = "") -> str:
-    """One organic result as of 2026."""
+    """Returns one organic result as of 2026."""
     return (
         '<div class="MjjYud"><div class="A6K0A" data-rpos="1"><div class="tF2Cxc" data-hveid="CAI" data-ved="2ah">'
         f'<div class="yuRUbf" data-snf="x"><a jsname="UWckNb" href="{url}" data-ved="2ah" ping="/url?x"><h3 class="LC20lb">{title}</h3>'
@@ -43,7 +43,7 @@ def organics(first: int = 1, last: int = 10) -> str:
 
 
 def questions(heading: str = "People also ask", *texts: str) -> str:
-    """People also ask."""
+    """Returns a "People also ask" block."""
     pairs = "".join(
         f'<div class="related-question-pair" data-q="{text}"><div role="button" aria-expanded="false">{text}</div></div>'
         for text in texts or ("Which shoes last?", "Are shoes warm?")
@@ -55,7 +55,7 @@ def questions(heading: str = "People also ask", *texts: str) -> str:
 
 
 def headed(heading: str, *targets: str) -> str:
-    """A block with a heading and cards, for example top stories."""
+    """Returns a block with a heading and cards, for example top stories."""
     cards = "".join(
         f'<a href="{url}"><div role="heading" aria-level="3">Card {url}</div></a>' for url in targets
     )
@@ -66,7 +66,7 @@ def headed(heading: str, *targets: str) -> str:
 
 
 def text_ad(url: str, title: str, *sitelinks: str) -> str:
-    """One text ad."""
+    """Returns one text ad."""
     below = "".join(f'<a href="{url}/{name}">{name}</a>' for name in sitelinks)
     return (
         f'<div class="uEierd"><div data-text-ad="1" data-hveid="CAA"><span>Sponsored</span><a href="{url}" data-rw="/aclk?x">'
@@ -75,7 +75,8 @@ def text_ad(url: str, title: str, *sitelinks: str) -> str:
 
 
 def google_2016() -> bytes:
-    """Headings contain links, and links are redirects of the engine."""
+    """Returns a page of 2016, whose headings contain the links and whose links are redirects through the
+    engine."""
     blocks = "".join(
         f'<div class="g"><div class="rc" data-hveid="3"><h3 class="r"><a href="/url?sa=t&amp;url={url}&amp;ved=0ah" '
         f"onmousedown=\"return rwt(this)\">Result {number}</a></h3><div class='s'><div><div class='f kv'><cite class='_Rm'>{url}</cite></div>"
@@ -99,7 +100,7 @@ def google_2016() -> bytes:
 
 
 def google_2019() -> bytes:
-    """Links contain headings; a featured snippet stands first."""
+    """Returns a page of 2019, whose links contain the headings and which begins with a featured snippet."""
     blocks = "".join(
         f'<div class="g"><div data-hveid="3"><div class="rc"><div class="r"><a href="{url}" ping="/url?x"><h3 class="LC20lb">Result {number}</h3>'
         f'<div class="TbwUpd"><cite class="iUh30">{url}</cite></div></a></div><div class="s"><span class="st">A snippet.</span></div></div></div></div>'
@@ -118,7 +119,7 @@ def google_2019() -> bytes:
 
 
 def google_without_javascript() -> bytes:
-    """The page of browsers without JavaScript, 2019 to 2024."""
+    """Returns the page for browsers without JavaScript, 2019 to 2024."""
     blocks = "".join(
         f'<div><div class="Gx5Zad fP1Qef xpd EtOod pkphOe"><div class="egMi0 kCrYT"><a href="/url?q={url}&amp;sa=U&amp;ved=2ah">'
         f'<h3 class="zBAuLc l97dzf"><div class="BNeawe vvjwJb AP7Wnd">Result {number}</div></h3><div class="BNeawe">{url}</div></a></div>'
@@ -131,7 +132,8 @@ def google_without_javascript() -> bytes:
 
 
 def google_mobile() -> bytes:
-    """A page for telephones, 2018 to 2023: headings are no `h3`, and hosts are shown as text."""
+    """Returns a page for mobile phones, 2018 to 2023. Its headings are not `h3`, and it shows hosts as
+    text."""
     blocks = "".join(
         f'<div class="mnr-c xpd O9g5cc uUPGi"><div class="KJDcUb"><a class="C8nzq BmP5tf" href="{url}" data-ved="2ah" ping="/url?x">'
         f'<div class="MUxGbd v0nnCb" role="heading" aria-level="3">Result {number}</div><span class="qzEoUe">{url.removeprefix("https://")}</span></a></div>'
@@ -215,4 +217,4 @@ WALLS: dict[tuple[str, str, str], bytes] = {
     ("google", "layout_unknown", "empty"): b"<html><body><p>Nothing to see here at all.",
     ("google", "soft_block", "no bytes"): b"",
 }
-"""Pages that have no positions, by engine, verdict and name."""
+"""Pages without positions, keyed by engine, verdict and name."""

@@ -1,4 +1,4 @@
-"""Pages of other years with many blocks: ranks, types, and sitelinks beside their result."""
+"""Pages of earlier years with many blocks: ranks, result types, and sitelinks that belong to a result."""
 
 from __future__ import annotations
 

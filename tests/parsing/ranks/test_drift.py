@@ -1,4 +1,4 @@
-"""Pages whose class names or ids are all new."""
+"""Pages whose class names or ids have all been replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PAGES = {("google", era): make() for era, make in GOOGLE_ERAS.items()} | {
 
 
 def renamed(body: bytes, attribute: str, seed: int | None) -> bytes:
-    """The page with each class name or id replaced: by a new one, or by another one of the page (`seed`)."""
+    """Replaces each class name or id of a page by a new one, or, with a `seed`, by another one of the
+    page."""
     text = body.decode()
     values = re.compile(rf"(\s{attribute}=)([\"'])(.*?)\2")
     names = sorted({name for found in values.finditer(text) for name in found[3].split()})
@@ -35,7 +36,7 @@ def renamed(body: bytes, attribute: str, seed: int | None) -> bytes:
 def test_new_class_names_cost_no_result(engine: str, era: str, seed: int | None) -> None:
     page = result_page(renamed(PAGES[engine, era], "class", seed), engine)
     ranked = [one.url for one in page.results if one.rank]
-    # without any class, an old featured snippet is known by its heading alone
+    # without any known class, the heading alone identifies an old featured snippet
     assert ranked == list(SITES)
 
 

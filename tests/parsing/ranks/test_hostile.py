@@ -1,4 +1,4 @@
-"""Any bytes are accepted: broken, deep, huge and malicious pages."""
+"""The parser accepts any bytes: broken, deeply nested, huge and malicious pages."""
 
 from __future__ import annotations
 

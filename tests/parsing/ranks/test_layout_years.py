@@ -1,4 +1,4 @@
-"""Positions on pages in the structures of 2016 to 2024, in several languages and cut at any place."""
+"""Positions on pages in the structures of 2016 to 2024, in several languages and truncated at any point."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_layout_that_is_cut_has_the_positions_of_the_whole_page(engine: str, l
 
 
 def _with_other_classes(body: bytes, seed: int) -> bytes:
-    """A page in which each class name has another name."""
+    """Returns the page with each class name replaced by a random one."""
     chance, names = random.Random(seed), dict[str, str]()
 
     def renamed(found: re.Match[str]) -> str:

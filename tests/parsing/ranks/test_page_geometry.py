@@ -1,4 +1,4 @@
-"""Marks of a measured page become pixels; what is not a distance becomes none."""
+"""The marks of a measured page are converted to pixels. An invalid mark gives None."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pixels(page: bytes) -> list[float | None]:
 
 
 def marked(*tops: str) -> bytes:
-    """A page whose first results have these marks."""
+    """Returns a page whose first results have these marks."""
     page = PAGE
     for top in tops:
         page = page.replace(RESULT, f'<div class="MjjYud" data-gossamer-top="{top}"><div '.encode(), 1)

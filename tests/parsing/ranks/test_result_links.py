@@ -1,4 +1,4 @@
-"""Links of result pages without the redirects of the engines."""
+"""Links of result pages, with the redirects of the engines removed."""
 
 from __future__ import annotations
 

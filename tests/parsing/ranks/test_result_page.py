@@ -1,4 +1,4 @@
-"""Typed results of pages that were made for these tests."""
+"""Typed results of pages written for these tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved pages with known answers, where the shared data is."""
+"""Saved pages with known results, if the shared data is available."""
 
 from __future__ import annotations
 

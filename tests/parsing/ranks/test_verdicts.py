@@ -1,4 +1,4 @@
-"""Whether a page has positions: no failed check may become one."""
+"""The verdict on whether a page has positions. A failed check must never give a position."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stores of rows: their servers, and what is asked of all of them."""
+"""Tests that all stores of rows share, and the servers of these stores."""

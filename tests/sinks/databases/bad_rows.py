@@ -1,5 +1,4 @@
-"""What stores are given that they cannot take: rows that are hard to hold, and what is wrong with each store
-as a whole."""
+"""Rows that are hard to store, and outputs that cannot be written."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from sinks.rows_and_commits import book, loose, ours
 
 
 def hard() -> list[Row]:
-    """Rows of the kinds `book`, `hard` and `_history`, each with a key of its own."""
+    """Returns rows of the kinds `book`, `hard` and `_history`, each with a key of its own."""
     deep: Any = {"bottom": 1}
     for _ in range(300):
         deep = {"a": deep}
@@ -54,12 +53,13 @@ ASIDE = {
     "mongodb": {("206", "invalid key"), ("207", "invalid key"), ("211", "malformed JSON")},
     "cassandra": {("", "Key may not be empty"), ("k", "longer than maximum")},
 }
-"""Of those, by place, the beginning of the key and what is said of it: they are refused, all others are
-held."""
+"""The rows of `hard()` that a store refuses: the beginning of the key and the message. The store accepts all
+other rows."""
 
 
 class Wrong(NamedTuple):
-    """An output that cannot be written, what is raised and said. `until`: within it this is so."""
+    """An output that cannot be written, with the exception type and its message. `until` makes the output
+    fail for the duration of its block."""
 
     spec: str
     error: type[Exception]
@@ -68,7 +68,7 @@ class Wrong(NamedTuple):
 
 
 def wrong(place: Place) -> list[Wrong]:
-    """What may be wrong with a store; PostgreSQL's is in test_trouble."""
+    """Returns the outputs of a store that cannot be written. Those of PostgreSQL are in test_trouble."""
     if isinstance(place, KafkaPlace):
         guarded = f"127.0.0.1:{place.server.guarded}"
         return [
@@ -108,7 +108,7 @@ def wrong(place: Place) -> list[Wrong]:
 
 @contextlib.contextmanager
 def full(place: Place) -> Iterator[None]:
-    """Within it the files of the server cannot grow."""
+    """Prevents the files of the server from growing, for the duration of the block."""
     pid = place.server.process.pid
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
     try:
@@ -119,7 +119,7 @@ def full(place: Place) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replica(place: Place) -> Iterator[None]:
-    """Within it the server is another's replica, whom nobody can reach."""
+    """Makes the server a replica of an unreachable master, for the duration of the block."""
     with place.server.client() as client:
         client.replicaof("127.0.0.1", "1")
         try:

@@ -1,5 +1,5 @@
-"""One server of each store for all tests of a process, each test with names of its own; and the run's table
-of stores."""
+"""Fixtures: one server of each store for all tests of a process, where each test has names of its own, and
+the table of stores for the run's report."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from sinks.databases.database_servers import PLACES, Place, running
 
 @pytest.fixture(scope="module", params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """Each store in its turn."""
+    """Each of the stores in turn."""
     with running(request.param) as place:
         yield place

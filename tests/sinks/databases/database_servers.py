@@ -1,4 +1,4 @@
-"""Every store of rows that is not a file: its server, the output to write, and what is found in it."""
+"""Every store of rows that is not a file: its server, the output to write to, and the rows found in it."""
 
 from __future__ import annotations
 
@@ -26,34 +26,36 @@ SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 
 
 class Place(ABC):
-    """A running server and one output on it. `spec`: what stands after `-o`."""
+    """A running server and one output on it. `spec` is the value of `-o`."""
 
     name: str
     spec: str
     server: Any
     code = ""
-    """What a driver process of a crawl into it runs first."""
+    """Code that a driver process runs before its crawl into this output."""
 
     @abstractmethod
     def found(self, kind: str) -> list[dict[str, Any]]:
-        """The rows of a kind that are there now, each as often as it is there; values as texts where the
-        store has them so."""
+        """Returns the current rows of a kind, with duplicates. Values are texts if the store keeps them as
+        texts."""
 
     def version(self) -> str:
         return str(self.server.version())
 
     def noted(self, kind: str, key: str) -> bool:
-        """Put what is not ours, `note`, into a row, as somebody else would; whether rows can have such."""
+        """Writes a foreign field, `note`, into a row, as another program would. Returns whether the rows of
+        this store can have foreign fields."""
         return False
 
     def strike(self, data: Path, pause: float) -> None:
-        """`kill -9`; it is there again after a pause. `data`: the data folder of the crawl that writes to it."""
+        """Sends SIGKILL to the server and restarts it after a pause. `data` is the data folder of the crawl
+        that writes to the server."""
         self.server.kill()
         time.sleep(pause)
         self.server.start()
 
     def stop(self) -> None:
-        """The end of it."""
+        """Stops the server."""
         self.server.kill()
 
 
@@ -221,14 +223,14 @@ PLACES: dict[str, tuple[type[Place], Path]] = {
     "mongodb": (Mongo, brought("ferretdb")),
     "cassandra": (CassandraPlace, brought("cassandra")),
 }
-"""By short name: the place, and what must be there for it."""
+"""The stores by short name, each with the path that must exist for its tests."""
 APPENDED = ("list", "webhook", "kafka")
-"""Stores that only append: they hold sightings, each once."""
+"""Stores that only append. They contain each sighting once."""
 
 
 @contextlib.contextmanager
 def running(name: str, places: Mapping[str, tuple[type[Place], Path]] = PLACES) -> Iterator[Place]:
-    """A place with an empty server of its own."""
+    """Yields a store with an empty server of its own."""
     make, needed = places[name]
     if not needed.exists():
         told = f"{make.name}: {needed} is not here: ./test gets it"

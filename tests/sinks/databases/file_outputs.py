@@ -1,5 +1,5 @@
-"""Outputs that are files, and whole pages in S3, as places: for files what is struck beside the worker is the
-crawl's own store."""
+"""File outputs and archives in object stores, in the form of a `Place`. For files, the second process that a
+test strikes is the crawl's own store."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ SMALL = "; ".join(
         ("objects", "Objects", "most"),
     )
 )
-"""What a driver process runs first: parts of 200 KB, so that many are closed within a crawl."""
+"""Code that a driver process runs first. It limits parts to 200 KB, so that many of them are closed within a
+crawl."""
 
 
 class FilePlace(Place):
-    """A file of a crawl. `ending`: that of its name."""
+    """A file output of a crawl. `ending` is the suffix of the file name."""
 
     ending = ""
     server = None
@@ -47,7 +48,7 @@ class FilePlace(Place):
         until(lambda: kill(store_pid(data)), 60)
 
     def stop(self) -> None:
-        """There is no server."""
+        """Does nothing, because there is no server."""
 
 
 class Jsonl(FilePlace):
@@ -91,7 +92,7 @@ class Warc(FilePlace):
     name, ending = "WARC", ".warc.gz"
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        """The answers but for robots.txt, each with its digest checked."""
+        """Returns all answers except robots.txt, after a check of their digests."""
         return [{"url": url} for url in answers(self.folder) if not url.endswith("/robots.txt")]
 
     def version(self) -> str:
@@ -99,7 +100,7 @@ class Warc(FilePlace):
 
 
 class Objects(FilePlace):
-    """Whole answers as plain files named by their content."""
+    """Whole answers as plain files, named by the hash of their content."""
 
     name = "plain objects"
 
@@ -121,7 +122,7 @@ class Objects(FilePlace):
 
 
 class AwayPlace(Place):
-    """WARC files in a store of objects."""
+    """WARC files in an object store."""
 
     code = SMALL
     store: type[Stored]
@@ -155,7 +156,7 @@ class Hadoop(AwayPlace):
 
 
 def answers(folder: Path) -> list[str]:
-    """The URLs of all answers in a folder of WARC files; digests are checked."""
+    """Returns the URLs of all answers in a folder of WARC files, after a check of their digests."""
     found = []
     for file in sorted(folder.glob("*.warc.gz")):
         with file.open("rb") as opened:
@@ -176,4 +177,4 @@ FILES: dict[str, tuple[type[Place], Path]] = {
     "gcs": (Google, next(iter(CACHE.glob("gcs-*/ready")), CACHE / "gcs")),
     "hdfs": (Hadoop, next(iter(CACHE.glob("hdfs-*/ready")), CACHE / "hdfs")),
 }
-"""As `PLACES`."""
+"""The file outputs by short name, each with the path that must exist for its tests."""

@@ -1,5 +1,5 @@
-"""One crawl into one store, under `kill -9` of its worker and of the store itself; what is found in the store
-after it."""
+"""Runs one crawl into one store while the worker and the store get SIGKILL, and compares the store's rows
+with the expected ones."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def thing(page):
 
 
 class Told(NamedTuple):
-    """What came of it."""
+    """The result of a crawl with kills."""
 
     expected: int
     found: int
     different: int
-    """Of those found, how many keys."""
+    """The number of different keys among the rows found."""
     wrong: int
-    """Keys that should not be there, or are not."""
+    """The number of missing keys plus the number of unexpected keys."""
     workers: int
     stores: int
-    """Kills."""
+    """The number of kills of the store, after that of the worker."""
     seconds: float
     said: str
 
 
 def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng: random.Random) -> Told:
-    """Crawl `hosts` times `pages` items into the store; kill worker and store `kills` times each, at random
-    moments."""
+    """Crawl `hosts` times `pages` items into the store. Kill the worker and the store `kills` times each, at
+    random times."""
     began = time.monotonic()
     with serve(preset("tiny", hosts=hosts, pages=pages, latency=0.005)) as web:
         seeds = web.plan.seeds()
@@ -84,13 +84,14 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
 def struck(
     web: Web, place: Place, one: Job, strikes: Sequence[tuple[float, str]], rng: random.Random
 ) -> tuple[dict[str, int], tuple[str, str]]:
-    """Run a crawl to its end, struck after so many requests; how often worker and store were, and what it
-    said last."""
+    """Run a crawl to its end, with kills after the given numbers of requests. Returns how often the worker
+    and the store were killed, and the last output of the crawl."""
     code = "; ".join(filter(None, [place.code, "from gossamer.cli import main; main()"]))
     dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one), code)
 
     def alive() -> subprocess.Popen[str]:
-        """The door; begun again where the crawl's own store died once too often for it."""
+        """Returns the process of the crawl. Starts a new process if the crawl's own store has failed so often
+        that the crawl gave up."""
         if door.poll() is None:
             return door
         said = door.communicate()
@@ -101,7 +102,7 @@ def struck(
         while web.stats()["requests"] < moment:
             door = alive()
             time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.05))  # a crawl of the suite takes less than a second
+        time.sleep(rng.uniform(0, 0.05))  # a crawl of the test suite takes less than a second
         door = alive()
         if who == "worker":
             kill(door.pid)
@@ -119,7 +120,7 @@ def struck(
 
 
 def web_key(url: str) -> str:
-    """A URL without what makes no difference."""
+    """Returns the canonical form of a URL."""
     from gossamer import url as urls
 
     return urls.canonical(url) or url

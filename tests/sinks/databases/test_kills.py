@@ -1,5 +1,5 @@
-"""Exactly the right rows in each store after `kill -9` of the worker and of the store. Ten of each:
-benchmarks/stores.py."""
+"""Each store contains exactly the right rows after the worker and the store got SIGKILL. benchmarks/stores.py
+runs ten kills of each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tables of PostgreSQL: many who make them at once, columns that others added, values that JSON and dates
-have."""
+"""Tables of PostgreSQL: created by several processes at once, with columns that others added, and with the
+JSON and date values of items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sinks.rows_and_commits import book, loose, ours, page
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[PostgresPlace]:
-    """A PostgreSQL of these tests."""
+    """A PostgreSQL server for these tests."""
     with running("postgresql") as found:
         assert isinstance(found, PostgresPlace)
         yield found

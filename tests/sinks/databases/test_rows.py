@@ -1,4 +1,5 @@
-"""What any store of rows must do: hold each row once, whatever is in it, through its own outages."""
+"""Requirements for every store of rows: it contains each row once, whatever the row contains, even if the
+store goes down meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
 
 
 class Sink:
-    """Either kind of sink, as the road uses it."""
+    """A sink of either kind, used as a worker uses it."""
 
     def __init__(self, place: Place, folder: Path, owner: str = "c@1", spec: str = "") -> None:
         folder.mkdir(exist_ok=True)
@@ -55,7 +56,7 @@ class Sink:
 
 
 def patiently(call: Callable[[], Any]) -> Any:
-    """Its result, as soon as the store can be worked with."""
+    """Repeats a call until the store accepts it. Returns the result."""
     found: list[Any] = []
 
     def tried() -> bool:
@@ -100,7 +101,7 @@ def test_every_row_once_whatever_is_in_it(
         sink.put([book(1), book(1), page(1), page(2)] if not appended else [book(1), page(1), page(2)])
         sink.put([later, *odd])
         if not appended:
-            sink.put([later, book(1), *odd])  # said again, and stale: nothing changes
+            sink.put([later, book(1), *odd])  # a repeated row and an older one change nothing
     refused = tmp_path / "refused.jsonl"
     aside = [json.loads(line) for line in refused.read_text().splitlines()] if refused.exists() else []
     assert all(one["reason"] for one in aside)
@@ -186,7 +187,7 @@ def test_a_server_that_dies_is_waited_for_and_nothing_is_lost(place: Place, tmp_
             with pytest.raises(SinkAway):
                 sink.table.upsert([loose(99, kind="thing", a=99)])
         else:
-            # it waits on the disk
+            # the row waits on disk
             sink.length = sink.file.append(sink.length, [loose(99, kind="thing", a=99)])
             with pytest.raises(SinkAway):
                 sink.file.ship(sink.length)
@@ -203,7 +204,7 @@ def test_what_is_gone_is_marked_and_what_changed_has_a_past(
 ) -> None:
     name = request.node.callspec.params["place"]
     if name in APPENDED:
-        return  # such a store holds sightings
+        return  # an append-only store contains sightings
     one, other = book(1, title="one"), book(1, title="other")
     for day, row in enumerate((one, other), 5):
         row.data |= {
@@ -235,9 +236,9 @@ def test_what_is_gone_is_marked_and_what_changed_has_a_past(
 def test_a_row_that_is_written_again_is_as_its_item_is_now(
     place: Place, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Also where another parser read the same answer, so that the moment is the same."""
+    """This also applies to a second parse of the same response, whose rows have the same time."""
     if request.node.callspec.params["place"] in APPENDED:
-        return  # such a store holds sightings
+        return  # an append-only store contains sightings
     was, now = [
         {"shed": (Column("sku"), Column("name"), *more, *OURS)}
         for more in ((Column("old"), Column("price", "float")), (Column("new", "int"),))
@@ -259,7 +260,7 @@ def test_a_row_that_is_written_again_is_as_its_item_is_now(
 
 
 def test_what_others_put_into_a_row_stays_when_it_is_written_again(place: Place, tmp_path: Path) -> None:
-    """Fields of dicts that a later row has no longer go; those of others stay."""
+    """Fields that a later row of an untyped item lacks are removed, and foreign fields stay."""
 
     def put(day: int, n: int, **fields: Any) -> None:
         row = loose(n, kind="lent", **fields)
@@ -270,14 +271,14 @@ def test_what_others_put_into_a_row_stays_when_it_is_written_again(place: Place,
     put(1, 1, a="x", sale="1")
     put(1, 2, a="x", sale="1")
     if not place.noted("lent", "1") or not place.noted("lent", "2"):
-        return  # rows of such a store are ours whole
+        return  # no foreign fields in the rows of this store
     put(2, 1, a="z")
     put(2, 2, a="y", more="w")
     put(3, 2, a="z")
     put(2, 3, a="z", note="ours")
     found = {}
     for row in place.found("lent"):
-        own = row.get("data") or {}  # where the fields of dicts are one column
+        own = row.get("data") or {}  # some stores put the fields of dicts into one column
         own = json.loads(own) if isinstance(own, str) else own
         found[str(row.get("_key") or row.get("_id"))] = {**own, **row}
     assert [(row["a"], row.get("sale"), row.get("more")) for row in found.values()] == [("z", None, None)] * 3

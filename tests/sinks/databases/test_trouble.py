@@ -1,5 +1,5 @@
-"""Stores that cannot be written as they are: one clear line at once where waiting is hopeless, else the crawl
-waits and says so."""
+"""Stores that cannot be written. If waiting is useless, the crawl ends at once with one clear line. Otherwise
+the crawl waits and logs that."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[PostgresPlace]:
-    """A PostgreSQL of these tests."""
+    """A PostgreSQL server for these tests."""
     with running("postgresql") as found:
         assert isinstance(found, PostgresPlace)
         yield found
@@ -178,12 +178,12 @@ def test_a_crawl_waits_for_its_store_says_so_and_obeys_a_stop(base: PostgresPlac
 
         def told() -> bool:
             said, _ = begin(status).communicate(timeout=60)
-            return bool(said) and "does not take rows" in (json.loads(said).get("reason") or "")
+            return bool(said) and "does not accept rows" in (json.loads(said).get("reason") or "")
 
         until(told, 60)
         door.send_signal(signal.SIGINT)
         _, said = door.communicate(timeout=60)
-        assert "does not take rows" in said
+        assert "does not accept rows" in said
         assert "waiting for it" in said
         door = begin(command(one))
         until(told, 60)

@@ -1,5 +1,5 @@
-"""Each type of an item's field in each output: written, read back by the usual reader, equal; the table in
-docs/outputs.md says what type it has there."""
+"""Each field type of items in each output. Values are written and read back by the usual reader of the
+output, and must be equal. The table in docs/outputs.md lists the resulting types."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ FIELDS = Sample.__struct_fields__
 
 
 def row(item: Any = MADE) -> Row:
-    """An item's row as the crawl makes it."""
+    """Returns the row that a crawl makes from an item."""
     fields = item_times.with_zone(plain_fields(item), item_times.time_fields(type(item)))
     return Row(
         "sample",
@@ -126,7 +126,7 @@ def row(item: Any = MADE) -> Row:
 
 
 def written(spec: str, folder: Path, rows: list[Row], columns: Any = COLUMNS) -> list[dict[str, Any]]:
-    """Write rows to an output; what was refused."""
+    """Writes rows to an output and returns the refused rows."""
     folder.mkdir(exist_ok=True)
     output: Any = open_output(spec, columns, folder=str(folder), owner="c@1")
     if hasattr(output, "upsert"):
@@ -144,7 +144,7 @@ def written(spec: str, folder: Path, rows: list[Row], columns: Any = COLUMNS) ->
 
 
 def natural(value: Any) -> Any:
-    """A value of an item, as Python has it; moments are UTC."""
+    """Returns a value of an item as a plain Python value, with times in UTC."""
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
     if isinstance(value, Enum):
@@ -157,8 +157,8 @@ def natural(value: Any) -> Any:
 
 
 def equal(was: Any, now: Any) -> bool:
-    """Whether a reader has the value: as it is, or as text that says it."""
-    if isinstance(now, datetime) and now.tzinfo is None:  # a reader that leaves the zone away
+    """Returns whether a reader got the value, either unchanged or as an equivalent text."""
+    if isinstance(now, datetime) and now.tzinfo is None:  # the reader drops the time zone
         now = now.replace(tzinfo=UTC)
     if type(was) is date and isinstance(now, datetime):
         return now == datetime.combine(was, time(), UTC)
@@ -177,9 +177,9 @@ def equal(was: Any, now: Any) -> bool:
     if isinstance(was, list | dict) and isinstance(now, str):
         return equal(was, decode(now))
     if type(was) is date and isinstance(now, str) and now == f"{was}T00:00:00.000Z":
-        return True  # MongoDB has no dates, but moments
+        return True  # MongoDB has no type for dates without a time
     if isinstance(was, datetime) and isinstance(now, str):
-        return datetime.fromisoformat(now) == was  # one without a zone is an error here
+        return datetime.fromisoformat(now) == was  # a time without a zone would raise an error here
     if not isinstance(now, str):
         return isinstance(was, UUID) and str(was) == str(now)
     said = to_json_value(was)
@@ -264,19 +264,20 @@ STORES: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
 
 
 def judged(output: str, found: Mapping[str, Any]) -> None:
-    """See that all values are there, and that the table of the docs has their types."""
+    """Checks that all values are present and that their types are those in the table of the docs."""
     types = {}
     for name in FIELDS:
         was, now = natural(getattr(MADE, name)), found.get(name)
         assert equal(was, now), (output, name, was, now)
         types[name] = "null" if now is None else type(now).__name__
-    if where := os.environ.get("GOSSAMER_TYPES"):  # write the columns of the table
+    if where := os.environ.get("GOSSAMER_TYPES"):  # writes the columns of the table
         Path(where, output.replace(" ", "_")).write_text(json.dumps(types))
     assert types == table()[output]
 
 
 def table() -> dict[str, dict[str, str]]:
-    """By output: the type that its usual reader gives for each field, as the docs have it."""
+    """Returns the types that the documentation lists: for each output, the type of each field in its usual
+    reader."""
     lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| `") and "<!--" in line]
     heads = next(line for line in DOCS.read_text().splitlines() if line.startswith("| field of an item"))
     outputs = [cell.strip() for cell in heads.strip("|").split("|")][1:]
@@ -310,7 +311,7 @@ def test_every_type_in_every_store(name: str, tmp_path: Path) -> None:
             ["exact"] if output == "MongoDB" else []
         )
         found = read(place)
-        if name == "webhook":  # our receiver reads numbers as floats
+        if name == "webhook":  # the test receiver reads numbers as floats
             found["exact"] = MADE.exact
         if output == "MongoDB":  # FerretDB 1 has no decimals
             assert found["exact"] is None
@@ -338,7 +339,7 @@ def test_readers_of_parquet_agree(tmp_path: Path) -> None:
     for name in FIELDS:
         was = natural(getattr(MADE, name))
         assert equal(was, by_duckdb[name]), (name, by_duckdb[name])
-        if name != "stock":  # a map is a list of structs there
+        if name != "stock":  # in Polars, a map is a list of structs
             assert equal(was, by_polars[name]), (name, by_polars[name])
         if was is None:
             assert pandas.isna(by_pandas[name])
@@ -403,7 +404,7 @@ def test_what_a_store_cannot_hold_is_refused_and_told(
     def checked(spec: str) -> None:
         aside = written(spec, tmp_path, rows, item_columns([Thing]))
         assert {one["key"] for one in aside} == lost[output]
-        assert capfd.readouterr().err.count("\n") == 1  # one line, for the first of the kind
+        assert capfd.readouterr().err.count("\n") == 1  # one line, for the first row of its kind
         found = {one["_key"]: one for one in rows_of(spec)}
         assert (found["wide"]["whole"], Decimal(str(found["long"]["price"]))) == (wide, price)
         assert found["fine"]["at"][:26] in ("2026-01-31T12:00:00.000001",)

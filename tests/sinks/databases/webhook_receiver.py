@@ -1,8 +1,8 @@
-"""A receiver of webhooks in a process of its own: `python webhook_receiver.py PORT DATABASE SECRET`. Each batch id
-counts once, on disk.
+"""A receiver of webhooks as a program: `python webhook_receiver.py PORT DATABASE SECRET`. The database stores
+each batch id once, on disk.
 
-Signatures are judged by the library of the Standard Webhooks project. A row whose kind is `refused` is
-answered with 422, more than 8 MB with 413.
+The library of the Standard Webhooks project verifies signatures. The receiver answers 422 to a row whose kind
+is `refused`, and 413 to more than 8 MB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ base.execute("CREATE TABLE IF NOT EXISTS row (kind TEXT, key TEXT, row TEXT)")
 
 
 class Hook(BaseHTTPRequestHandler):
-    """POST / takes rows, any other path is gone."""
+    """Accepts rows by POST to `/`. Any other path answers 404."""
 
     protocol_version = "HTTP/1.1"
 
@@ -51,7 +51,7 @@ class Hook(BaseHTTPRequestHandler):
                 [(r["kind"], r["key"], json.dumps(r["row"])) for r in rows],
             )
             base.execute("COMMIT")
-        except sqlite3.IntegrityError:  # it was here already
+        except sqlite3.IntegrityError:  # this batch was stored before
             base.execute("ROLLBACK")
         return self.answer(204)
 
@@ -61,7 +61,7 @@ class Hook(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *words: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 HTTPServer(("127.0.0.1", int(PORT)), Hook).serve_forever()

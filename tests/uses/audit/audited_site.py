@@ -1,5 +1,5 @@
-"""Sites to audit, on loopback: a clean one, and its twin with three planted instances of every check. The truth
-lists the pages on which a check must find something; nothing else may be found."""
+"""Sites to audit, on loopback: a clean site, and a copy of it with three planted instances of every check.
+`truth` lists the pages that each check must find, and a check must find no other page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 NAME, OTHER = "www.audit.example", "other.example"
 TIMES = 3
-"""How often each check is planted."""
+"""The number of planted instances of each check."""
 VOCABULARY = [
     "the",
     "river",
@@ -137,7 +137,7 @@ SECURITY = {
 
 @dataclass
 class Answer:
-    """What the server answers for a path. `reset`: it closes the connection instead."""
+    """The server's answer for a path. With `reset`, the server closes the connection instead."""
 
     body: bytes = b""
     status: int = 200
@@ -145,11 +145,11 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     reset: bool = False
     length: int = 0
-    """The Content-Length if only the header is asked for, instead of that of the body."""
+    """The Content-Length of a HEAD answer, if it must differ from the length of the body."""
 
 
 class AuditedSite:
-    """A site by path. `base`: the address of the site, set when it is served."""
+    """A site with its answers by path. `base` is the address of the site."""
 
     def __init__(self, base: str, other: str, plain: str = "") -> None:
         self.base, self.other, self.plain = base, other, plain
@@ -162,21 +162,21 @@ class AuditedSite:
         self.near: list[set[str]] = []
         self.security: dict[str, str] = {}
         self.redirects_http = False
-        """Whether http leads to https."""
+        """Whether http redirects to https."""
         self.rng = random.Random(7)
 
     def url(self, path: str) -> str:
         return f"{self.base}{path}"
 
     def expect(self, check: str, path: str) -> None:
-        """Notes that a check must find a page."""
+        """Records that a check must find a page."""
         self.truth[check].add(path if "://" in path else self.url(path))
 
     def words(self, n: int) -> str:
         return " ".join(self.rng.choice(VOCABULARY) for _ in range(n))
 
     def html(self, path: str, **parts: str) -> str:
-        """Returns a clean page, with some of its parts replaced. An empty part leaves it out."""
+        """Returns a clean page, with some of its parts replaced. An empty part is left out."""
         number = len(self.answers)
         own = {
             "lang": ' lang="en"',
@@ -206,7 +206,7 @@ class AuditedSite:
         headers: dict[str, str] | None = None,
         **parts: str,
     ) -> str:
-        """Adds a page. `linked`: the lists link to it. `listed`: the sitemap has it."""
+        """Adds a page. With `linked`, the lists link to the page. With `listed`, the sitemap contains it."""
         self.answers[path] = Answer(self.html(path, **parts).encode(), headers=headers or {})
         self.note(path, linked, listed)
         return path
@@ -258,7 +258,7 @@ class AuditedSite:
 
 
 def clean_site(base: str, other: str, plain: str = "") -> AuditedSite:
-    """A site in which nothing is wrong."""
+    """Returns a site without faults."""
     site = AuditedSite(base, other, plain)
     for n in range(8):
         site.add(f"/page-{n}.html", body=f'<a href="{other}/good-{n}.html">A page of another site</a>')
@@ -296,8 +296,8 @@ def clean_site(base: str, other: str, plain: str = "") -> AuditedSite:
 
 
 def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
-    """The twin of the clean site, with what can be wrong with a page, TIMES times each. A crawl can see all of
-    it."""
+    """Returns a copy of the clean site with TIMES instances of each possible fault of a page. A crawl can see
+    the whole site."""
     site = clean_site(base, other, plain)
     site.redirects_http = False
     for path in ("/", "/list-a.html", "/list-b.html"):
@@ -318,7 +318,7 @@ def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
 
 
 def failing_site(base: str, other: str, plain: str = "") -> AuditedSite:
-    """A twin of the clean site with pages that fail, so that no crawl can see all of it."""
+    """Returns a copy of the clean site with pages that fail, so that no crawl can see the whole site."""
     site = clean_site(base, other, plain)
     site.redirects_http = False
     for path in ("/", "/list-a.html", "/list-b.html"):
@@ -449,7 +449,7 @@ def _plant_indexability(site: AuditedSite, n: int) -> None:
 
 
 def version(code: str, href: str) -> str:
-    """The element of a language version."""
+    """Returns the link element of a language version."""
     return f'<link rel="alternate" hreflang="{code}" href="{href}">'
 
 
@@ -567,7 +567,7 @@ def _plant_content(site: AuditedSite, n: int) -> None:
         site.expect("h1-duplicate", one)
     long = site.words(400)
     near = [site.add(f"/near-{n}-{letter}.html", text=f"<p>{long} {letter * 3}</p>") for letter in "ab"]
-    site.near.append({site.url(one) for one in near})  # one of the two is the first
+    site.near.append({site.url(one) for one in near})  # one of the two is the original
     site.expect("lorem-ipsum", site.add(f"/lorem-{n}.html", body="<p>Lorem ipsum dolor sit amet</p>"))
     site.expect("language-missing", site.add(f"/language-missing-{n}.html", lang=""))
     site.expect(
@@ -730,7 +730,7 @@ class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 100
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def _handler(site: AuditedSite) -> type[http.server.BaseHTTPRequestHandler]:
@@ -766,13 +766,13 @@ def _handler(site: AuditedSite) -> type[http.server.BaseHTTPRequestHandler]:
                 self.wfile.write(answer.body)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     return Handler
 
 
 def certificate(folder: Path) -> Path:
-    """A file with a key and a self-signed certificate for both names."""
+    """Creates a file with a key and a self-signed certificate for both names."""
     file = folder / "own.pem"
     names = f"subjectAltName=DNS:{NAME},DNS:{OTHER}"
     command = [
@@ -801,7 +801,7 @@ def certificate(folder: Path) -> Path:
 def serving(
     make: Any, folder: Path, *, secure: bool = True, security: dict[str, str] | None = None
 ) -> Iterator[AuditedSite]:
-    """Serves a site over https and, at another port, over http."""
+    """Serves a site over https and, on another port, over http."""
     servers = [_Server(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) for _ in range(2)]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "both.pem")

@@ -1,4 +1,4 @@
-"""Audits of sites whose names lead to this machine."""
+"""Fixtures of the audit tests. The host names of the audited sites resolve to this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run_audit(tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AuditSummary]:
-    """Audits a site without waiting between requests."""
+    """A function that audits a site without a delay between requests."""
     asked = socket.getaddrinfo
 
     def found(host: Any, *more: Any, **rest: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Checks as functions of a page's facts, and as queries on the database."""
+"""Audit checks as functions of a page's facts and as database queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ WHOLE = CheckScope((), sitemaps=True, links=True, unchecked=0)
 
 
 def database(tmp_path: Path, pages: dict[str, tuple[list[str], float]]) -> AuditDatabase:
-    """A database of pages: by path, the paths that they link to, and the seconds that they took."""
+    """Creates a database of pages, given by path with the paths that they link to and their response times in
+    seconds."""
     base = AuditDatabase(tmp_path / "audit.db")
     base.begin(f"{BASE}/", {})
     with base.transaction() as connection:
@@ -39,7 +40,7 @@ def database(tmp_path: Path, pages: dict[str, tuple[list[str], float]]) -> Audit
 
 
 def found(base: AuditDatabase, name: str, number: int = 1, before: int | None = None) -> list[str]:
-    """The paths on which a check finds something."""
+    """Returns the paths that a check finds."""
     check = check_of(name)
     assert check is not None
     run_checks(base, number, before, [check], WHOLE, {name: "checked"}, lambda _: None)
@@ -119,11 +120,11 @@ def test_comparison_names_what_is_new_and_what_is_fixed(tmp_path: Path) -> None:
         before = {check.id: "checked"}
         partial = CheckScope(("a limit ended the crawl",), sitemaps=True, links=True, unchecked=0)
         (result,) = run_checks(base, 2, 1, [check], partial, before, lambda _: None)
-        assert (result.count, result.new, result.fixed) == (1, 1, 1)  # nobody knows about /b
+        assert (result.count, result.new, result.fixed) == (1, 1, 1)  # the state of /b is unknown
         (result,) = run_checks(base, 2, 1, [check], WHOLE, before, lambda _: None)
         assert (result.count, result.new, result.fixed) == (1, 1, 2)
         (result,) = run_checks(base, 2, 1, [check], WHOLE, {}, lambda _: None)
-        assert (result.new, result.fixed) == (0, 0)  # the audit before did not check this
+        assert (result.new, result.fixed) == (0, 0)  # the previous audit did not run this check
 
 
 def test_orphans_need_a_whole_crawl_and_a_sitemap() -> None:

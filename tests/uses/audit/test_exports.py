@@ -1,4 +1,5 @@
-"""Files that an audit writes: sitemaps that are split, and texts from pages that do no harm."""
+"""The files that an audit writes: sitemaps split into several files, and texts of pages, which are harmless
+in a spreadsheet."""
 
 from __future__ import annotations
 

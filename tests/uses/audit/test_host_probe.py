@@ -1,4 +1,4 @@
-"""Certificates from real handshakes, http without https, and what a site tells crawlers of AI companies."""
+"""Certificates from real handshakes, http without https, and the rules of a site for AI crawlers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 def make_certificate(folder: Path, begin: float, end: float, *names: str) -> Path:
-    """A folder with a self-signed certificate that is valid between two days from now."""
+    """Creates a folder with a self-signed certificate. `begin` and `end` are its validity in days from
+    now."""
     folder.mkdir(exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "audited")])
@@ -53,7 +54,7 @@ def make_certificate(folder: Path, begin: float, end: float, *names: str) -> Pat
 
 @contextmanager
 def handshaking(keys: Path) -> Iterator[int]:
-    """A server that only shakes hands; its port."""
+    """A server that only completes TLS handshakes. Yields its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(keys / "both.pem")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -81,7 +82,7 @@ def handshaking(keys: Path) -> Iterator[int]:
     ("begin", "end", "names", "trusted", "fault"),
     [
         (-60, 30, ["localhost"], True, ""),
-        (-1, 5, ["localhost"], True, ""),  # a certificate of a short life
+        (-1, 5, ["localhost"], True, ""),  # a short-lived certificate
         (-60, 20, ["localhost", "www.e.example"], True, ""),
         (-60, 13, ["localhost"], True, "certificate-expiring"),
         (-60, 0.5, ["localhost"], True, "certificate-expiring"),

@@ -1,4 +1,4 @@
-"""Facts of a page, from its bytes."""
+"""The facts that an audit reads from the bytes of a page."""
 
 from __future__ import annotations
 

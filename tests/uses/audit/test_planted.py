@@ -1,4 +1,5 @@
-"""A clean site has no finding. Its twin has three planted instances of every check, and all are found."""
+"""A clean site has no findings. Its copy has three planted instances of every check, and the audit finds all
+of them."""
 
 from __future__ import annotations
 
@@ -30,16 +31,16 @@ SITE_WIDE = {
     "sitemap-missing",
     *(check.id for check in hosts.CHECKS),
 }
-"""Checks that find something once a host. They have a test of their own."""
+"""Checks with one finding per host. A separate test covers them."""
 FAILURES = {"page-5xx", "page-no-response", "javascript-needed"}
-"""Checks of pages that keep a crawl from seeing the whole site."""
+"""Checks of pages that prevent a crawl from seeing the whole site."""
 
 TIMED = {"slow-page"}
 """Checks of times, which depend on the machine. They have a test without a server."""
 
 
 def found_urls(database: Path) -> dict[str, set[str]]:
-    """The pages of the findings, by check."""
+    """Returns the pages of the findings, by check."""
     found: dict[str, set[str]] = {}
     with AuditDatabase(database) as base:
         for check, url in base.rows("SELECT DISTINCT check_id, url FROM findings"):
@@ -48,7 +49,7 @@ def found_urls(database: Path) -> dict[str, set[str]]:
 
 
 def differences(site: AuditedSite, database: Path) -> dict[str, dict[str, list[str]]]:
-    """What was not found, and what should not have been, by check."""
+    """Returns the missed and the false findings, by check."""
     found = found_urls(database)
     told = {}
     for check in {*found, *site.truth} - {"duplicate-near", *TIMED}:

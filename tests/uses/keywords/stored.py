@@ -1,4 +1,4 @@
-"""Stored texts of pages, for tests."""
+"""Stored page texts for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.uses.keywords.views import RunTables
 
 
 def page(url: str, text: str, **more: Any) -> dict[str, Any]:
-    """The row of a page."""
+    """Returns the row of a page."""
     return {"url": url, "text": text, **more}
 
 
@@ -25,13 +25,13 @@ def write(path: Path, pages: Iterable[dict[str, Any]]) -> str:
 def count(
     folder: Path, pages: Iterable[dict[str, Any]], keywords: list[str], **options: Any
 ) -> tuple[CountResult, RunTables]:
-    """Counts pages. The tables are in `folder / "run"`."""
+    """Counts keywords in pages. The tables are in `folder / "run"`."""
     files = [write(folder / "pages.jsonl", pages)]
     result = count_texts(files, folder / "run", CountOptions(keywords=keywords, **options), lambda _: None)
     return result, RunTables(folder / "run")
 
 
 def counts_of(tables: RunTables, site: str = "") -> dict[str, tuple[int, int]]:
-    """The count and the pages of each keyword."""
+    """Returns the count and the number of pages of each keyword."""
     with tables:
         return {one.keyword: (one.count, one.pages) for one in tables.keywords(site)}

@@ -1,4 +1,5 @@
-"""Counts of stored texts: equal to a brute count in any number of parts and processes, copies once, after kills."""
+"""Keyword counts of stored texts. They equal a brute-force count for any number of parts and processes, also
+after kills, and copies count once."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ KEYWORDS = ["word1", "word7", "word30 word2", "word1 word1", "word399", "absent"
 
 
 def made_pages(number: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Pages whose words have Zipf's frequencies."""
+    """Returns pages whose word frequencies follow Zipf's law."""
     chance = random.Random(seed)
     weights = [1 / (n + 1) for n in range(len(WORDS))]
     return [
@@ -44,7 +45,7 @@ def made_pages(number: int, seed: int = 1) -> list[dict[str, Any]]:
 
 
 def brute(pages: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
-    """The counts of the keywords, by a regular expression on each page."""
+    """Returns the keyword counts, from a regular expression on each page."""
     found = {}
     for keyword in KEYWORDS:
         pattern = re.compile(rf"(?=(?<!\w){keyword}(?!\w))")
@@ -193,7 +194,7 @@ def test_a_hundred_thousand_keywords(tmp_path: Path) -> None:
 
 
 def test_contexts_of_a_hundred_thousand_keywords(tmp_path: Path) -> None:
-    """The merge stays within its memory if each keyword has contexts."""
+    """The merge stays within its memory limit if each keyword has contexts."""
     keywords = [f"word{n}" for n in range(100_000)]
     pages = [page(f"https://a.example/{n}", " ".join(keywords[n::4] * 5)) for n in range(4)]
     _, tables = count(tmp_path, pages, keywords)

@@ -1,4 +1,4 @@
-"""Tables in SQLite, PostgreSQL, CSV, Excel and Parquet."""
+"""Exports of the tables to SQLite, PostgreSQL, CSV, Excel and Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of keywords in all forms, with lines that are no keywords."""
+"""Keyword lists in all formats, including lines without a keyword."""
 
 from __future__ import annotations
 

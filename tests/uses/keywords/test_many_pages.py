@@ -1,4 +1,5 @@
-"""The benchmark of a million pages with a few thousand: all counts equal its brute count."""
+"""The benchmark of a million pages, run on a few thousand. All counts equal the benchmark's brute-force
+counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keywords in texts, compared with a count that shares no code with them."""
+"""Matches of keywords in texts, compared with an independent count."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = st.lists(st.tuples(WORD, st.sampled_from([" ", ", ", "-", ". ", "\n\n"]))
 
 
 def brute(keyword: str, text: str) -> int:
-    """Counts by a regular expression: words are separated by spaces and hyphens only."""
+    """Counts with a regular expression. Words are separated only by spaces and hyphens."""
     words = r"[ -]".join(re.escape(word) for word in keyword.lower().split())
     return len(re.findall(rf"(?=(?<!\w){words}(?!\w))", text.lower()))
 

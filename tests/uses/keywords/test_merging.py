@@ -1,4 +1,4 @@
-"""The connection by which partial counts are merged."""
+"""The database connection that merges partial counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ with connect(Path(sys.argv[1])) as base:
 
 
 def test_long_queries_print_nothing(tmp_path: Path) -> None:
-    """Code without a file, as in a spawned process, is where DuckDB would show its progress."""
+    """DuckDB would show a progress bar for code without a file, as in a spawned process."""
     command = [sys.executable, "-c", MERGE, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == ("", "")

@@ -1,4 +1,4 @@
-"""The texts of a page by zone, without what stands around its content."""
+"""The texts of a page by zone, without the navigation and footer around its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zones(body: str) -> dict[str, Any] | None:
     try:
         list(gossamer.crawl(site, limit=1))
     except gossamer.GossamerError:
-        pass  # the page function yields nothing
+        pass  # the page function yields no item
     return found[0]
 
 

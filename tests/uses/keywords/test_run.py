@@ -1,4 +1,4 @@
-"""What a run of keywords checks before it begins."""
+"""The checks of a keyword run before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts as tokens, in any script."""
+"""Texts split into tokens, in any script."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_words_of_unspaced_scripts_with_icu() -> None:
 
 
 def test_wide_characters_with_icu() -> None:
-    """Characters of two UTF-16 units, as ICU counts, and halves of them do not move the borders of words."""
+    """Characters of two UTF-16 units, which ICU counts as two, and lone surrogates do not shift word
+    boundaries."""
     pytest.importorskip("icu4py")
     text = "😀東京は𠮷野家\U00020000ภาษาไทย😀ภาษา"
     found = ["😀", "東京", "は", "𠮷", "野家", "\U00020000", "ภาษา", "ไทย", "😀", "ภาษา"]
@@ -73,7 +74,7 @@ def test_spans_are_those_of_the_tokens(text: str) -> None:
 
 @given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²ﬁC+#_Ωж")))
 def test_both_patterns_split_alike(text: str) -> None:
-    """A text does not fall into other words because of a sign of another script at its end."""
+    """A character of another script at the end of a text does not change how the rest is split."""
     text = unicodedata.normalize("NFC", text)
     assert tokens(f"{text} ह")[:-1] == tokens(text)
 

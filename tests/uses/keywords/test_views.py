@@ -1,4 +1,4 @@
-"""What tables of runs show: gaps, overlap, competing pages, pages of a keyword."""
+"""The views on the tables of runs: gaps, overlap, competing pages, and the pages of a keyword."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A price history on each database."""
+"""Fixtures of the price tests: a price history on each database."""
 
 from __future__ import annotations
 

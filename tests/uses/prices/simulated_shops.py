@@ -1,6 +1,6 @@
-"""Shops whose prices follow a script, and what visits of them find, over some days.
+"""Simulates shops whose prices follow a script, and the visits to them over some days.
 
-Noise of each day: A/B prices and sellers that differ per visit, glitches (0, 9,999, a tenth), pages that
+Each day has noise: A/B prices and sellers that differ per visit, glitches (0, 9,999, a tenth), pages that
 fail, and body hashes that always differ because of rotating advertisements.
 """
 
@@ -26,7 +26,7 @@ TROUBLE_DAY = 5
 
 @dataclass(frozen=True)
 class Product:
-    """The truth about a product."""
+    """The true values of a product."""
 
     key: str
     shop: str
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass
 class Shops:
-    """Products, their scripted changes, and the noise around them."""
+    """Products, their scripted changes, and random noise."""
 
     products: dict[str, Product]
     script: list[Change]
@@ -64,7 +64,7 @@ class Shops:
 
     @classmethod
     def make(cls, products: int, changes: int, days: int, seed: int = 7) -> Shops:
-        """Returns shops with a script. Each product changes once at most."""
+        """Returns shops with a script in which each product changes at most once."""
         chance = random.Random(seed)
         made = {}
         for number in range(products):
@@ -77,7 +77,8 @@ class Shops:
         script = []
         for number, key in enumerate(changed):
             day = chance.randint(1, days - 1)
-            while made[key].shop in broken and day >= TROUBLE_DAY:  # not seen on the day of trouble
+            # on and after the trouble day these shops do not show their products
+            while made[key].shop in broken and day >= TROUBLE_DAY:
                 day = chance.randint(1, TROUBLE_DAY - 1)
             script.append(Change(day, key, KINDS[number % len(KINDS)]))
         half = len(noisy) // 2
@@ -87,7 +88,7 @@ class Shops:
         return [PriceTarget(key=one.key, url=one.url, shop=one.shop) for one in self.products.values()]
 
     def begin_day(self, day: int) -> set[Change]:
-        """Changes the products as the script says. Returns the changes."""
+        """Applies the day's changes of the script to the products. Returns the changes."""
         today = {change for change in self.script if change.day == day}
         for change in today:
             self.products[change.key] = self._changed(self.products[change.key], change.kind)
@@ -110,7 +111,7 @@ class Shops:
         return replace(product, state=OfferState.MOVED, url=f"{product.url}/new")
 
     def visit(self, key: str, day: int, time: float, confirming: bool = False) -> Observation:
-        """Returns what a visit finds: the truth, with the noise of the shop."""
+        """Returns the result of a visit: the true values with the noise of the shop."""
         product = self.products[key]
         plain = Observation(
             target=key, time=time, state=product.state, url=product.url, confirming=confirming

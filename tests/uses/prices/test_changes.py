@@ -1,4 +1,4 @@
-"""The pure rules of what a visit means for an offer."""
+"""The pure rules that turn a visit into the state of an offer."""
 
 from __future__ import annotations
 

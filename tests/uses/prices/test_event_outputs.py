@@ -1,4 +1,4 @@
-"""Confirmed events in outputs: a webhook and a file."""
+"""Outputs for confirmed events: a webhook, a file, and Kafka."""
 
 from __future__ import annotations
 

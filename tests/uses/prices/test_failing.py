@@ -1,4 +1,4 @@
-"""Failing targets over runs, and their list as CSV."""
+"""Targets that fail in several runs, and their list as CSV."""
 
 from __future__ import annotations
 

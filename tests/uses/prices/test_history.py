@@ -1,4 +1,5 @@
-"""The history on SQLite and PostgreSQL: what one visit holds, what a second one confirms."""
+"""The price history on SQLite and PostgreSQL: changes that one visit holds back, and changes that a second
+visit confirms."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ def usual(key: str, time: float, confirming: bool) -> list[Observation]:
 
 
 def begin(history: History, clock: Any, keys: list[str] = KEYS) -> None:
-    """A first run in which all is well."""
+    """Makes a first run without problems."""
     history.list_targets([target(key) for key in keys])
     run(history, clock, keys, usual)
 
 
 def changed(history: History, clock: Any, key: str = "k03", **values: Any) -> list[Event]:
-    """The events of a run in which one target shows other values."""
+    """Returns the events of a run in which one target shows other values."""
 
     def visit(one: str, time: float, confirming: bool) -> list[Observation]:
         return [seen(one, time, confirming=confirming, **(values if one == key else {}))]
@@ -343,7 +344,8 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with History(str(tmp_path / "prices.db")) as history:
-        history.query("PRAGMA max_page_count = 1")  # SQLite's own limit gives the error of a full disk
+        # with this limit, SQLite raises the same error as on a full disk
+        history.query("PRAGMA max_page_count = 1")
         with pytest.raises(DiskFull, match="free space"):
             history.list_targets(
                 PriceTarget(key=str(n), url=f"https://a.example/{n}", name="x" * 500) for n in range(2000)

@@ -1,4 +1,4 @@
-"""Matching the offers of a history, on both databases."""
+"""Matches between the offers of a history, on both databases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAMERA = "Sony Cyber-shot DSC-W170 digital camera silver"
 
 
 def fill(history: History, *offers: dict[str, Any], **products: str) -> None:
-    """Writes offers. The key `a1` is of shop `a`. `products`: product ids by key."""
+    """Writes offers. The key `a1` belongs to shop `a`. `products` are product ids by key."""
     history.list_targets(
         [
             PriceTarget(

@@ -20,13 +20,13 @@ from gossamer.uses.prices.matching import Product, certain_match, conflict, norm
         ("4006381333932", ""),  # wrong check digit
         ("400638133393", ""),
         ("0000000000000", ""),
-        ("2012345678900", ""),  # a price or weight of a shop
+        ("2012345678900", ""),  # an in-store number with a price or weight
         ("0212345678904", ""),
         ("0412345678902", ""),
         ("9912345678908", ""),  # a coupon
-        ("20123451", ""),  # a GTIN-8 of a shop
+        ("20123451", ""),  # an in-store GTIN-8
         ("90614141000415", ""),  # a variable weight
-        ("5901234123457", ""),  # an example of documentation
+        ("5901234123457", ""),  # an example number from documentation
         ("", ""),
         ("abc", ""),
         ("٤٠٠٦٣٨١٣٣٣٩٣١", ""),

@@ -1,5 +1,5 @@
-"""A real django-oscar (from PyPI): its products are found by a crawl, and every price and availability is compared
-with its database."""
+"""A crawl of a real django-oscar (from PyPI) finds its products. Every price and availability is compared
+with the shop's database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """The shop's URL, and its database."""
+    """Yields the shop's URL and the path of its database."""
     path = os.pathsep.join((str(OSCAR), str(ROOT / "tests")))
     with subprocess.Popen(
         [sys.executable, "-m", "support.oscar_shop", str(tmp_path)],
@@ -48,7 +48,8 @@ def shop(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def due(database: Path) -> dict[str, tuple[Decimal | None, str | None, str]]:
-    """Price with tax, currency and availability of each product, by the end of its URL."""
+    """Returns the price with tax, the currency and the availability of each product, keyed by the end of its
+    URL."""
     found: dict[str, tuple[Decimal | None, str | None, str]] = {}
     with sqlite3.connect(database) as base:
         rows = base.execute(
@@ -68,7 +69,7 @@ def due(database: Path) -> dict[str, tuple[Decimal | None, str | None, str]]:
 
 
 def seen(history: Path) -> dict[str, tuple[Decimal | None, str | None, str | None]]:
-    """The same as the history has it."""
+    """Returns the same values from the history."""
     with History(str(history)) as base:
         return {
             one.target.rstrip("/").rpartition("/")[2]: (one.price, one.currency, one.availability)

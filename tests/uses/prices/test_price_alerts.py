@@ -1,4 +1,4 @@
-"""Rules over a history, and the delivery of their alerts to a real receiver, once each."""
+"""Price rules over a history, and the delivery of their alerts to a real receiver, once each."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def book(when: str, more: str = "") -> RuleBook[PriceRule]:
 
 
 class Watch:
-    """A history whose target `a` shows what a test says."""
+    """A history in which the test sets the values of target `a`."""
 
     def __init__(self, history: History, clock: Any, found: RuleBook[PriceRule], **values: Any) -> None:
         self.history, self.clock, self.rules = history, clock, found
         history.list_targets([target(key, product="p", shop=f"{key}.example", **values) for key in KEYS])
 
     def day(self, price: str | None = "100", **values: Any) -> list[str]:
-        """The texts of the alerts of a run."""
+        """Makes a run and returns the texts of its alerts."""
         return [alert.notification.text for alert in self.alerts(price, **values)]
 
     def alerts(self, price: str | None = "100", **values: Any) -> list[RuleAlert]:
@@ -155,7 +155,7 @@ def test_a_shop_that_breaks(history: History, clock: Any) -> None:
 
 
 def fill(history: History, clock: Any, count: int, when: str = "below 200") -> None:
-    """Puts alerts into the outbox."""
+    """Creates one pending alert per target."""
     history.list_targets([target(f"t{number}") for number in range(count)])
     keys = [f"t{number}" for number in range(count)]
     run(history, clock, keys, lambda key, time, _: [seen(key, time)])
@@ -167,7 +167,7 @@ NAME = ""
 
 @pytest.fixture
 def hook(history: History, clock: Any) -> Any:
-    """A receiver that refuses once, and then accepts."""
+    """A receiver that refuses the first request and accepts all others."""
     global NAME
     with receiving([500, 200]) as found:
         NAME = Receivers([found.url]).names[0]

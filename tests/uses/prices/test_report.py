@@ -1,4 +1,4 @@
-"""The HTML report on prices, on a history of two shops."""
+"""The HTML price report on a history of two shops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = '<script>alert("kettle")</script> & Co'
 
 
 def visit(history: History, day: float, prices: dict[str, str], **stock: str) -> None:
-    """A run, with enough visits to confirm a change in a new shop."""
+    """Makes a run with enough visits to confirm a change in a new shop."""
     history.begin_run()
     for number in range(VISITS):
         history.record(
@@ -45,7 +45,8 @@ def visit(history: History, day: float, prices: dict[str, str], **stock: str) ->
 
 @pytest.fixture
 def filled(history: History) -> History:
-    """Two shops with the same kettle. Shop `a` gets cheaper, shop `b` sells out."""
+    """Fills a history with two shops that sell the same kettle. Shop `a` lowers its price, and shop `b` sells
+    out."""
     history.list_targets(
         [
             PriceTarget(key=key, url=f"https://{key}.example/kettle", shop=f"{key}.example", product="kettle")
@@ -59,7 +60,7 @@ def filled(history: History) -> History:
 
 
 class Outline(HTMLParser):
-    """The tags of a document, and whether each one was closed."""
+    """The tags of a document, and the tags that are still open."""
 
     def __init__(self) -> None:
         super().__init__()

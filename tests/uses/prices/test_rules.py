@@ -1,4 +1,4 @@
-"""Rules as people write them."""
+"""Price rules in the form that users write."""
 
 from __future__ import annotations
 

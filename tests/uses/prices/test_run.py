@@ -1,5 +1,5 @@
-"""Whole runs, by the command: shops of eight systems on loopback, each with a wall that blocks whoever is
-faster, compared with the shops' own data."""
+"""Whole price runs through the command line, against shops of eight systems on loopback. Each shop has a wall
+that blocks fast clients. The results are compared with the shops' own data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.timeout(180)
 
 
 def wrong(url: Path | str, shops: list[Shop]) -> list[tuple[Any, ...]]:
-    """The offers of a history (or of `prices.db` in a folder) that differ from the shops' own data."""
+    """Returns the offers of a history (or of `prices.db` in a folder) that differ from the shops' own
+    data."""
     found = []
     with History(url if isinstance(url, str) else str(url / "prices.db")) as history:
         offers = {one.target: one for one in history.offers() if not one.variant}
@@ -44,7 +45,7 @@ def run(folder: Path, *words: str, delay: str = "0.02") -> dict[str, Any]:
 
 
 def changes(done: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """The changes that a run reported."""
+    """Returns the changes that a run reported."""
     return sorted(
         (one["kind"], one.get("target", ""), one.get("before"), one.get("after"))
         for one in done["events"]
@@ -76,7 +77,7 @@ def test_second_run_finds_each_change_once_and_asks_on_condition(tmp_path: Path)
         assert [one[:2] for one in found] == [("availability", sold.sku), ("price", cheaper.sku)]
         assert Decimal(found[1][2]) == before
         assert Decimal(found[1][3]) == cheaper.price
-        assert done["unchanged"] == 4 * 10 - 1  # four of the shops send tags, and one of their pages changed
+        assert done["unchanged"] == 4 * 10 - 1  # four of the shops send ETags, and one of their pages changed
         assert wrong(tmp_path, shops) == []
         assert changes(run(tmp_path)) == []
 
@@ -130,7 +131,7 @@ def test_only_permanent_redirects_are_moves(tmp_path: Path) -> None:
 
 
 def checked(path: Path) -> int:
-    """The pages of a history that were checked."""
+    """Returns the number of checked pages in a history."""
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as base:
             return int(base.execute("SELECT count(*) FROM price_pages").fetchone()[0])
@@ -158,4 +159,4 @@ def test_killed_run_continues_and_counts_nothing_twice(tmp_path: Path, signal_: 
     assert sum(shop.violations for shop in shops) == 0
     assert wrong(tmp_path, shops) == []
     asked = [path for shop in shops for path in shop.paths if path != "/robots.txt"]
-    assert len(asked) - 320 <= 2 * 8  # what was under way when the process died is asked for again
+    assert len(asked) - 320 <= 2 * 8  # requests in flight at the time of the kill are repeated

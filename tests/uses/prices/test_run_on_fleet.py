@@ -1,4 +1,5 @@
-"""Price runs in several processes, and on a fleet with a history in PostgreSQL: real workers, one is killed."""
+"""Price runs in several processes and on a fleet of real workers, with a history in PostgreSQL. One worker is
+killed."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ def test_two_workers_share_a_run_and_each_change_is_found_once(
         found = changes(again)
         assert [change[:2] for change in found] == [("availability", sold.sku), ("price", cheaper.sku)]
         assert Decimal(found[1][2]) == before
-        assert again["unchanged"] == 4 * 40 - 1  # four shops send tags, and one of their pages changed
+        # four of the shops send ETags, and one of their pages changed
+        assert again["unchanged"] == 4 * 40 - 1
         assert wrong(database.url, shops) == []
     with History(database.url) as history:
         stored = [event for event in history.events() if event.kind != EventKind.FIRST]
@@ -122,7 +124,7 @@ def test_a_run_whose_command_is_killed_continues_on_the_fleet(
         assert (done["run"], done["checked"]) == (1, 120)
         assert sum(event["kind"] == "first" for event in done["events"]) == 120
         assert wrong(database.url, shops) == []
-        # a page is requested twice only if it was under way when the crawl of the killed command was stopped
+        # a page is requested twice only if it was in flight when the crawl of the killed command was stopped
         twice = len(pages_of(shops)) - len(set(pages_of(shops)))
         assert twice <= 4 * 2
 

@@ -1,4 +1,4 @@
-"""Series and statistics on both databases."""
+"""Price series and their statistics, on both databases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uses.prices.visits import DAY_S, target
 def fill(
     history: History, key: str, prices: list[tuple[float, str]], currency: str = "EUR", **values: Any
 ) -> None:
-    """Writes an offer whose prices began at these days."""
+    """Writes an offer with the given price series, as pairs of day and price."""
     offer = Offer(id=offer_rows.offer_id(key, ""), target=key, shop=f"shop-{key}", currency=currency)
     offer.availability, offer.last_seen = "InStock", prices[-1][0] * DAY_S
     for name, value in values.items():

@@ -1,5 +1,6 @@
-"""Scripted changes on served shops, by the command: each is found once, in its run, and nothing else, although ads
-rotate, a price and a seller's stock alternate, and a shop is in maintenance for a run."""
+"""Scripted changes in served shops, through the command line. Each change is found once, in its run, and no
+other change is reported, although ads rotate, a price and a seller's stock alternate, and one shop is in
+maintenance during a run."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from uses.prices.test_run import run, wrong
 pytestmark = pytest.mark.timeout(300)
 SHOPS, PRODUCTS, RUNS = 8, 20, 5
 ALTERNATING = ("/p/0", 2)
-"""The path and the shop of a product with A/B prices: each visit shows one of two at random."""
+"""The path and the shop of a product with A/B prices. Each visit shows one of two prices at random."""
 AWAY_RUN, AWAY_SHOP = 3, 6
 
 
@@ -55,7 +56,7 @@ def test_each_scripted_change_of_served_shops_is_found_once(tmp_path: Path) -> N
     for shop in shops:
         for product in shop.products.values():
             product.was = None
-            if shop.currency == "JPY":  # whole amounts only
+            if shop.currency == "JPY":  # JPY has only whole amounts
                 shop.currency = "EUR"
     steady = [(shop, path) for shop in shops for path in shop.products if path != ALTERNATING[0]]
     chosen = chance.sample(steady, 40)

@@ -1,4 +1,4 @@
-"""When a shop is broken, as a table."""
+"""A table of the health of a shop, which decides whether the shop counts as broken."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NOTHING, GOOD, BAD = SecondVisits(), SecondVisits(300.0, 2.0), SecondVisits(300.
         (shop(agreed=3, contradicted=1), GOOD, 14),
         (shop(agreed=100, contradicted=10), GOOD, 14),
         (shop(agreed=100, contradicted=1), NOTHING, 0),
-        (ShopHealth(agreed=100), NOTHING, 0),  # of an earlier version
+        (ShopHealth(agreed=100), NOTHING, 0),  # written by an earlier version
         (ShopHealth(past_agreed=10.0, past_contradicted=9.0), GOOD, 14),
     ],
 )

@@ -1,4 +1,5 @@
-"""500 scripted changes among 10,000 products over 10 days of noise: each is found once, on its day."""
+"""500 scripted changes among 10,000 products over 10 days with noise. Each change is found once, on its
+day."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Clock:
 
 
 def run_day(history: History, shops: Shops, day: int, clock: Clock) -> tuple[list[Event], int]:
-    """One run: all targets in a new order, then second visits. Returns the events and the second visits."""
+    """Makes one run: all targets in a new order, then second visits. Returns the events and the number of
+    second visits."""
     clock.now = day * DAY_S
     history.begin_run()
     events: list[Event] = []
@@ -51,7 +53,7 @@ def run_day(history: History, shops: Shops, day: int, clock: Clock) -> tuple[lis
             clock.now += 0.5
             batch.append(shops.visit(key, day, clock.now))
         events += history.record(batch)
-        history.record(batch[:50])  # the same again, as after a crash
+        history.record(batch[:50])  # recorded again, as after a crash
     for _ in range(CONFIRMING_ROUNDS):
         wanted = sorted({one.target for one in history.held()})
         if not wanted:

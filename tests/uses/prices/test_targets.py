@@ -1,4 +1,4 @@
-"""Lists of targets: JSON lines, Excel, SQL queries; what a line must have."""
+"""Lists of targets: JSON lines, Excel and SQL queries, and the required fields of a line."""
 
 from __future__ import annotations
 

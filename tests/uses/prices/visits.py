@@ -1,4 +1,4 @@
-"""Observations and runs for tests."""
+"""Observations and runs for the price tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def target(key: str = "a", **values: Any) -> PriceTarget:
 
 
 def seen(key: str = "a", time: float = 1.0, price: str | None = "99.90", **values: Any) -> Observation:
-    """A visit that finds a price in EUR, in stock."""
+    """Returns a visit that finds a price in EUR, in stock."""
     usual: Page = {
         "state": OfferState.PRICED if price else OfferState.NO_PRICE,
         "url": f"https://shop.example/{key}",
@@ -42,7 +42,7 @@ Visit = Callable[[str, float, bool], Sequence[Observation]]
 
 
 def run(history: History, clock: Any, keys: Sequence[str], visit: Visit, rounds: int = 20) -> list[Event]:
-    """A run of the day: one visit of each target, then second visits, as `gossamer prices run` does it.
+    """Makes the run of a day: one visit to each target, then second visits, as `gossamer prices run` does it.
     `visit` gets the key, the time, and whether it is a second visit."""
     clock.now += DAY_S
     history.begin_run()

@@ -1,4 +1,4 @@
-"""A rank history on each database."""
+"""Fixtures of the rank tests: a rank history on each database."""
 
 from __future__ import annotations
 

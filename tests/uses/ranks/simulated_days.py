@@ -1,8 +1,8 @@
-"""A made-up search engine over many days: keywords whose domains move by a script, checks that fail, captchas, and a
-layout that changes in the middle and can be read again once the data file knows it.
+"""Simulates a search engine over many days: keywords whose domains move by a script, checks that fail,
+captchas, and a layout that changes on one day and can be read again once the data file describes it.
 
-Pages are HTML in the structure of Google's. The layout of tomorrow has none of its ids and classes, so it must
-become a verdict and never a position.
+Pages are HTML in the structure of Google's result pages. The new layout has none of the old ids and classes,
+so a page in the new layout must give a verdict and never a position.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ DAY_S = 86_400.0
 OWN, RIVAL = "own.example", "rival.example"
 PAGES = 3
 NEW_LAYOUT, KNOWN_AGAIN = 30, 33
-"""On these days the layout changes, and the data file learns it."""
+"""The day on which the layout changes, and the day on which the data file describes the new layout."""
 CAPTCHA = b"<html><body><form id=captcha-form action=/sorry/index><div class=g-recaptcha></div>unusual traffic</form></body></html>"
 
 
 class Truth(NamedTuple):
-    """What a simulation did: the true position by (day, keyword), None for 'not in the first N'; and the checks that
-    could not see it."""
+    """The true course of a simulation. `positions` contains the true position by (day, keyword), or None for
+    "not in the first N". `blind` and `drifted` are the checks that could not see the position."""
 
     positions: dict[tuple[int, str], int | None]
     blind: set[tuple[int, str]]
     drifted: set[tuple[int, str]]
     pages: dict[tuple[int, str], set[int]]
-    """The pages that were fetched. A check ends at a page that cannot be read, because further pages cost money; if
-    the domain has left that page, the kept page does not show it later either."""
+    """The pages that were fetched. A check stops at a page that it cannot read, because further pages cost
+    money. If the domain was on another page, the stored page does not show its position later either."""
 
 
 def page_html(words: str, page: int, place: int | None, rival: int | None, new: bool) -> bytes:
-    """A page of results. `place`: the position of our domain. `new`: in the layout of tomorrow."""
+    """Returns a result page. `place` is the position of our domain. With `new`, the page has the new
+    layout."""
     blocks = []
     for n in range((page - 1) * 10 + 1, page * 10 + 1):
         host = OWN if n == place else RIVAL if n == rival else f"site-{n}.example"
@@ -64,8 +65,8 @@ def page_html(words: str, page: int, place: int | None, rival: int | None, new: 
 
 
 def parse(body: bytes, engine: str, url: str | None, version: str) -> ResultPage:
-    """Parses a page. `old` is the data file before the layout changed, `new` knows both layouts: it reads the cards
-    of tomorrow as today's parser reads today's blocks."""
+    """Parses a result page. With version `old`, the data file describes only the old layout. With `new`, it
+    describes both, and the cards of the new layout are read like the blocks of the old one."""
     if version == "new" and b"<x-deck>" in body:
         text = body.replace(b"<x-card><x-line data-go='", b'<div class="MjjYud"><a data-ved="1" href="')
         text = text.replace(b"</x-line></x-card>", b"</h3></a></div>").replace(b"'>", b'"><h3>')
@@ -85,7 +86,7 @@ def parse(body: bytes, engine: str, url: str | None, version: str) -> ResultPage
 
 
 class Simulation:
-    """Days of a made-up engine, written into a history as runs would write them."""
+    """The days of a simulated engine, written into a history as real runs would write them."""
 
     def __init__(self, history: RankHistory, clock: object, keywords: int, seed: int = 7) -> None:
         self.history, self._clock, self._rng = history, clock, random.Random(seed)
@@ -102,7 +103,7 @@ class Simulation:
         history.list_keywords(self.keywords)
 
     def day(self, number: int) -> None:
-        """Moves positions by the script, and makes a run."""
+        """Moves the positions by the script and makes a run."""
         rng, history = self._rng, self.history
         self._clock.now = 1_790_000_000.0 + number * DAY_S  # type: ignore[attr-defined]
         for name, at in self._at.items():
@@ -152,13 +153,14 @@ def _step(rng: random.Random, at: int | None) -> int | None:
 
 
 def on_fetched(truth: Truth, key: tuple[int, str]) -> bool:
-    """Whether the domain was on a page that was fetched, or all pages were."""
+    """Returns whether the domain's page was fetched. For a domain without a position, returns whether all
+    pages were fetched."""
     place, pages = truth.positions[key], truth.pages[key]
     return len(pages) == PAGES if place is None else (place - 1) // 10 + 1 in pages
 
 
 def wrong(simulation: Simulation, days: int) -> list[tuple[object, ...]]:
-    """The positions, events and failed checks of the history that differ from the truth."""
+    """Returns the positions, events and failed checks of the history that differ from the truth."""
     history, truth, start = simulation.history, simulation.truth, 1_790_000_000.0
     blind = truth.blind | {key for key in truth.drifted if not on_fetched(truth, key)}
     stored = {

@@ -1,4 +1,4 @@
-"""What the pages of a check say: a position, 'not in the first N', or nothing."""
+"""The result of a check, from its pages: a position, "not in the first N", or a failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def page(number: int, *hosts: str, verdict: str = "ok", first: int = 0, reason: 
 
 
 def place(*pages: CheckedPage, depth: int = 20) -> object:
-    """The position of our domain, or the state of a check without one."""
+    """Returns the position of our domain, or the state of a check without a position."""
     found = read_check("s", pages, OWN, depth)
     if "own.example" in found.positions:
         return found.positions["own.example"].position

@@ -1,4 +1,5 @@
-"""Saved pages become runs: HTML with and without its URL, JSON of providers, WARC files, and what belongs nowhere."""
+"""Saved pages imported as runs: HTML with and without its URL, JSON of providers, WARC files, and files that
+belong to no search."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_pages_of_two_days(tmp_path: Path) -> None:
 
 
 def warc_record(url: str, status: str, body: bytes) -> bytes:
-    """A response record, as its own gzip member."""
+    """Returns a response record as a gzip member."""
     block = (
         f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     )

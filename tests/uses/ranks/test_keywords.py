@@ -1,4 +1,4 @@
-"""Lists of keywords: each form, columns of other tools, and lines that are not keywords."""
+"""Keyword lists: each format, the columns of other tools, and lines without a keyword."""
 
 from __future__ import annotations
 

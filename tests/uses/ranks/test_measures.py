@@ -1,4 +1,4 @@
-"""Measures of positions against values that are computed by hand or by another way."""
+"""Rank measures, compared with values computed by hand or with another formula."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_overlaps_are_symmetric_and_bounded(one: list[str], other: list[str]) ->
 
 @given(st.permutations("abcdefgh"), st.floats(0.1, 0.95))
 def test_rbo_is_its_definition(other: list[str], p: float) -> None:
-    """The sum of Webber, Moffat and Zobel (2010), equation 30, term by term."""
+    """The comparison value is the sum of Webber, Moffat and Zobel (2010), equation 30, term by term."""
     one = list("abcdefgh")
     agreement = [len(set(one[:d]) & set(other[:d])) / d for d in range(1, 9)]
     due = agreement[-1] * p**8 + (1 - p) / p * sum(a * p**d for d, a in enumerate(agreement, 1))

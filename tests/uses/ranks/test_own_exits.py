@@ -1,4 +1,5 @@
-"""Own searches through proxies: each has a pace of its own, and the searches of a proxy that fails go to the others."""
+"""Own searches through proxies. Each proxy has its own pace, and the other proxies take over the searches of
+a proxy that fails."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ from uses.ranks.simulated_days import OWN, page_html
 DELAY_S = 0.5
 Times = dict[str, list[float]]
 SAID: list[str] = []
-"""The messages of runs."""
+"""The messages of the runs."""
 
 
 @pytest.fixture
 def engine() -> Iterator[tuple[str, Times]]:
-    """A search engine on loopback, and when each address has searched."""
+    """A search engine on loopback that records the times of the searches by client address."""
     came: Times = defaultdict(list)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -47,7 +48,7 @@ def engine() -> Iterator[tuple[str, Times]]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with answering(Handler) as port:
         yield f"http://127.0.0.1:{port}", came
@@ -55,7 +56,7 @@ def engine() -> Iterator[tuple[str, Times]]:
 
 @pytest.fixture
 def proxies() -> Iterator[list[Light]]:
-    """Two proxies in a thread of their own; each searches from its own address."""
+    """Two proxies in a thread of their own. Each searches from its own address."""
     some = [Light("127.0.0.2", 18431), Light("127.0.0.3", 18431)]
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -71,7 +72,7 @@ def proxies() -> Iterator[list[Light]]:
 
 
 def searched(folder: Path, address: str, count: int, lines: list[str], **more: str) -> RankRunSummary:
-    """A run of own searches through proxies."""
+    """Makes a run of own searches through proxies."""
     (folder / "k.csv").write_text("keyword,domain\n" + "".join(f"kettle {n},{OWN}\n" for n in range(count)))
     (folder / "p.txt").write_text("# mine\n" + "\n".join(lines) + "\n")
     options = RankRunOptions(
@@ -100,7 +101,8 @@ def test_each_exit_has_a_pace_of_its_own(
     for times in came.values():
         assert min(after - before for before, after in itertools.pairwise(times)) > 0.6 * DELAY_S
     first, second = came.values()
-    assert max(first[0], second[0]) < min(first[-1], second[-1])  # at the same time, not one after the other
+    # the proxies search at the same time, not one after the other
+    assert max(first[0], second[0]) < min(first[-1], second[-1])
 
 
 def test_exits_with_one_store_share_its_pace(

@@ -1,4 +1,4 @@
-"""Own fetching: only by choice, with the notice, one search after another, and a captcha is a failed check."""
+"""Own searches happen only on request and after a notice, one at a time. A captcha is a failed check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from uses.ranks.simulated_days import CAPTCHA, OWN, page_html
 
 @pytest.fixture
 def engine() -> Iterator[tuple[str, list[tuple[str, dict[str, str]]]]]:
-    """A search engine on loopback; it shows its challenge for the keyword `robot`."""
+    """A search engine on loopback that shows a captcha for the keyword `robot`."""
     asked: list[tuple[str, dict[str, str]]] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,7 +41,7 @@ def engine() -> Iterator[tuple[str, list[tuple[str, dict[str, str]]]]]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with answering(Handler) as port:
         yield f"http://127.0.0.1:{port}", asked

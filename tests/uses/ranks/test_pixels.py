@@ -1,4 +1,4 @@
-"""Own searches by the browser: each result has the distance from the top of the page that the browser shows."""
+"""Own searches with the browser. Each result contains its distance from the top of the rendered page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PAGE = google(
 
 @pytest.fixture
 def engine() -> Iterator[str]:
-    """A search engine on loopback that forbids scripts which are made of text."""
+    """A search engine on loopback whose headers forbid scripts created from text."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -57,14 +57,14 @@ def engine() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with answering(Handler) as port:
         yield f"http://127.0.0.1:{port}"
 
 
 def searched(folder: Path, address: str, device: str, ladder: str) -> tuple[Result, ...]:
-    """The results of page 1 of an own search."""
+    """Returns the results of page 1 of an own search."""
     (folder / "k.csv").write_text(f"keyword,domain,device\nshoes,site1.example,{device}\n")
     options = RankRunOptions(
         history=str(folder / "ranks.db"),

@@ -1,4 +1,4 @@
-"""The JSON of each provider becomes the one schema; whatever else comes becomes a verdict."""
+"""The JSON of each provider is converted to one schema. Any other response gives a verdict."""
 
 from __future__ import annotations
 

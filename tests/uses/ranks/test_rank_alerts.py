@@ -1,4 +1,5 @@
-"""Rules: what fires for which change, once, and again only after it was false; and the way to the receivers."""
+"""Rank rules: the changes that fire an alert, once, and again only after the condition was false, and the
+delivery to receivers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ OWN, RIVAL = "own.example", "rival.example"
 
 
 class Days:
-    """Runs of one keyword, with the places of our domain and of a competitor."""
+    """Runs of one keyword, with the positions of our domain and of a competitor."""
 
     def __init__(
         self, history: RankHistory, clock: Any, rules: str = "", own_rules: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class Days:
         history.list_keywords([keyword])
 
     def run(self, own: int | None, rival: int | None = None, ad: bool = False, error: str = "") -> list[str]:
-        """Runs a check, and returns the texts of its alerts."""
+        """Makes a run and returns the texts of its alerts."""
         self.clock.now += DAY_S
         self.history.begin_run()
         hosts = {own: OWN, rival: RIVAL}

@@ -1,5 +1,5 @@
-"""Whole runs, by the command, against local servers that answer as each provider's documentation says: positions,
-budgets, keys, interruptions, and answers that are paid for and say nothing."""
+"""Whole rank runs through the command line, against local servers that answer as each provider documents:
+positions, budgets, keys, interruptions, and empty responses that are billed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def words(provider: SearchProvider, *more: str, verb: str = "run") -> list[str]:
-    """The command of a run at a local provider."""
+    """Returns the arguments of a run with a local provider."""
     options = f"endpoint={provider.url}&timeout=5"
     name = "SEARCH_LOGIN" if provider.name == "dataforseo" else "SEARCH_KEY"
     shared = ["-s", f"unlocker_key=${{env:{name}}}", "-s", "allow_private=127.0.0.0/8"]
@@ -70,14 +70,14 @@ def test_positions_are_those_of_the_provider(tmp_path: Path, name: str) -> None:
         assert positions(tmp_path) == DUE
         asked = {one for one, _ in provider.calls}
         again = run(tmp_path, provider, "--first", "30")
-    assert asked == set(DUE)  # quotes, operators, + and % arrive as they were written
+    assert asked == set(DUE)  # quotes, operators, + and % arrive unchanged
     assert (done["done"], done["failed"], done["paid_empty"]) == (4, 0, 0)
     assert again["changes"] == []
-    if name == "dataforseo":  # it bills all pages up to the wanted one
+    if name == "dataforseo":  # it bills all pages up to the requested one
         assert done["credits"] == sum(page for _, page in provider.calls[: done["pages"]])
     else:
         assert (done["pages"], done["credits"]) == (9, 9)
-        assert again["pages"] == 6  # the page of the last position first
+        assert again["pages"] == 6  # starting with the page of the last position
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -108,7 +108,7 @@ def test_a_budget_is_never_passed_also_across_restarts(tmp_path: Path) -> None:
         assert len(provider.calls) == 20
         assert third["credits"] == 5
         code, out, _ = gossamer(tmp_path, *words(provider, "--json", "--budget", "20", verb="plan"))
-    assert code == 3  # nothing is left
+    assert code == 3  # no budget is left
     assert json.loads(out)["left"] == 0
 
 
@@ -130,7 +130,7 @@ def test_a_killed_run_resumes_and_pays_for_no_recorded_page_twice(tmp_path: Path
         process.communicate()
         recorded, paid = _pages(tmp_path), len(provider.calls)
         assert recorded >= 10
-        time.sleep(0.3)  # answers on their way are billed, too
+        time.sleep(0.3)  # responses in flight are billed, too
         paid = len(provider.calls)
         done = run(tmp_path, provider)
     assert (done["run"], done["done"], done["pages"]) == (1, 40, 80)
@@ -167,7 +167,7 @@ def test_an_interrupted_run_says_how_to_continue(tmp_path: Path) -> None:
         assert "the same command continues the run" in err
         done = run(tmp_path, provider)
         assert (done["done"], done["pages"]) == (40, 80)
-        assert len(provider.calls) == 80  # Ctrl-C waits for the answers on their way
+        assert len(provider.calls) == 80  # Ctrl-C waits for the responses in flight
 
 
 @pytest.mark.parametrize("name", ["serper", "serpapi", "dataforseo"])

@@ -38,7 +38,7 @@ def results(own: int, rival: int, path: str = "") -> ResultPage:
 
 @pytest.fixture
 def filled(history: RankHistory, clock: Any) -> RankHistory:
-    """Two keywords over three days; the second one fails on the last day."""
+    """Fills a history with two keywords over three days. The second keyword fails on the last day."""
     history.list_keywords(
         [
             Keyword(search=KETTLE, domain=OWN, competitors=(RIVAL,), volume=100),
@@ -65,7 +65,7 @@ def test_standings(filled: RankHistory, clock: Any) -> None:
     kettle, pot = series.standings(filled, now=clock.now, days=2)
     assert (kettle.position, kettle.before, kettle.change, kettle.best, kettle.worst) == (2, 5, 3, 2, 5)
     assert (pot.position, pot.change, pot.state, pot.error) == (3, 0, "failed", "failed: timeout")
-    assert pot.time == clock.now - DAY_S  # the day on which it was known
+    assert pot.time == clock.now - DAY_S  # the day of the last known position
     assert [one.domain for one in series.standings(filled, now=clock.now, own=False)] == [OWN, RIVAL, OWN]
     assert [one.keyword for one in series.moves([kettle, pot])] == ["kettle"]
     assert [one.position for one in series.standings(filled, now=clock.now, domain=RIVAL, own=False)] == [6]
@@ -160,4 +160,4 @@ def test_old_bodies_are_removed_and_a_list_may_change(filled: RankHistory, clock
     filled.end_run(Depth("basic"))
     assert filled.query(count) == [(0,)]
     assert set(filled.searches()) == {KETTLE.id}
-    assert len(series.read_series(filled, POT.id, OWN)) == 2  # the history stays
+    assert len(series.read_series(filled, POT.id, OWN)) == 2  # the history is kept

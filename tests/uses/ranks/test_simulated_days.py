@@ -1,5 +1,5 @@
-"""Days of a made-up engine: every move is found on its day, also after the layout changed, and no failed check becomes
-a position. The whole (200 keywords, 60 days) is benchmarks/rank_history.py."""
+"""Days of a simulated engine. Each move is found on its day, even after the layout changed, and no failed
+check gives a position. benchmarks/rank_history.py runs the full size (200 keywords, 60 days)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_move_is_found_on_its_day(history: RankHistory, clock: Any) -> Non
                 "SELECT count(*) FROM rank_positions WHERE time >= ?",
                 [clock.now - (KNOWN_AGAIN - NEW_LAYOUT - 1) * 86_400],
             )
-            assert stored == 0  # a layout that nobody knows has no positions
+            assert stored == 0  # a page with an unknown layout has no positions
             done = parse_again(history, "new", lambda body, engine, url: parse(body, engine, url, "new"))
             assert done.corrected > KEYWORDS
         simulation.day(day)
@@ -39,7 +39,7 @@ def test_every_move_is_found_on_its_day(history: RankHistory, clock: Any) -> Non
 
 
 def test_smart_depth_needs_few_pages(history: RankHistory, clock: Any) -> None:
-    """Three pages would be fetched for each check otherwise."""
+    """The basic depth would fetch three pages per check."""
     simulation = Simulation(history, clock, KEYWORDS)
     for day in range(10):
         simulation.day(day)

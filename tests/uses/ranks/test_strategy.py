@@ -1,4 +1,4 @@
-"""Which pages a check fetches, in which order."""
+"""The pages that a check fetches, and their order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gossamer.uses.ranks.strategy import Depth, mean_requests, next_pages
 
 
 def fetched_by(depth: Depth, last: int | None, own_page: int | None) -> list[list[int]]:
-    """The rounds of a check if the domain is on a page."""
+    """Returns the rounds of a check whose domain is on the given page."""
     states: dict[int, str] = {}
     rounds = []
     while pages := next_pages(depth, last, states, own_page in states):

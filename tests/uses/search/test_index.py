@@ -1,4 +1,4 @@
-"""The search index: updates, queries, and the same pages as a scan of all texts."""
+"""The search index: updates and queries. A query finds the same pages as a scan of all texts."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_updates_read_only_what_is_new(index: SearchIndex) -> None:
     assert index.update([*PAGES[1:], newer]) == (1, 0, 4)
     assert urls(index, "slow title:maps") == []
     assert urls(index, "fast") == ["a.example/maps"]
-    assert index.update([newer, *PAGES]) == (0, 0, 4)  # the old record does not come back
+    assert index.update([newer, *PAGES]) == (0, 0, 4)  # the old record does not replace the newer one
 
 
 def test_pages_that_are_gone_or_no_longer_kept_are_removed(index: SearchIndex) -> None:
@@ -187,7 +187,7 @@ VOCABULARY = ["slow", "maps", "Bees", "wörld", "ferry", "東京都", "猫", "th
 
 
 def scan(pages: list[PageSource], query: Query) -> set[str]:
-    """The pages that match, found by reading every text."""
+    """Returns the matching pages, found by reading every text."""
 
     def has(words: list[str], term: Term) -> bool:
         size, last = len(term.words), term.words[-1]
@@ -270,7 +270,7 @@ def test_words_of_tantivy_that_do_not_belong_to_the_pages_are_made_again(tmp_pat
         index.update(PAGES)
     if damage == "lost":
         shutil.rmtree(path / "words")
-    else:  # as after a crash between the commit of the words and that of the pages
+    else:  # as after a crash between the commit of the words and the commit of the pages
         with TantivyWords(index._connection, path / "words")._locked_writer() as writer:
             writer.delete_all_documents()
             writer.commit()

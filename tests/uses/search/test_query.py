@@ -1,4 +1,4 @@
-"""What people type after `gossamer find`."""
+"""Queries in the form that users type after `gossamer find`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How texts are split into words for search."""
+"""The split of texts into words for the search."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ from gossamer.model.request import Request
 
 OPTIONS = ("rows", "url", "next", "cursor", "header")
 ROWS = ("urls", "items", "results", "data")
-"""The names under which the rows are searched if `rows=` is not given."""
+"""The names of JSON fields in which the producer searches for the list of rows, unless the option `rows=`
+names a field."""
 REQUEST_INTERVAL_S = 0.25
 """Seconds between requests for two pages of the API."""
 RETRY_WAITS_S = (1.0, 5.0, 30.0)

@@ -21,7 +21,7 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 POLL_TIMEOUT_MS = 500
-"""Milliseconds for which a poll waits for messages."""
+"""Milliseconds for which one poll of the Kafka topic waits for messages."""
 
 
 class KafkaUrls:

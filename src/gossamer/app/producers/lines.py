@@ -21,8 +21,8 @@ from gossamer.model.request import Request
 CHUNK_BYTES = 1 << 18
 """The number of bytes that are read in one step."""
 STDIN_WAIT_S = 2.0
-"""Seconds to wait for the end of standard input. After this time, the crawl begins with the lines received so
-far."""
+"""Seconds for which the start of a crawl waits for the end of standard input. If standard input is still open
+after this wait, the crawl begins with the lines that were already received."""
 
 
 class ListFile:
@@ -36,7 +36,7 @@ class ListFile:
         self.path, self.name = path, f"list {path.resolve()}"
         self._file: IO[bytes] | None = None
         self._raw: IO[bytes] | None = None
-        """The file below the decompressor."""
+        """The compressed file from which the decompressor reads, or None if the file is not compressed."""
 
     async def open(self, collector: Collector) -> None:
         """Opens the file and reads one byte. An unreadable file therefore raises its error at once."""

@@ -10,7 +10,7 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 BATCH_URLS = 5000
-"""The number of URLs that are added at once."""
+"""The number of URLs that a producer adds in one batch."""
 SHORT_LIST_BYTES = 4 << 20
 """A list of at most this many bytes is read completely before its crawl begins."""
 
@@ -24,10 +24,11 @@ class UrlBatch(NamedTuple):
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """The edition of each request. The seen set accepts a known URL again if the request has a new edition.
-    If the edition is '', the seen set rejects a known URL."""
+    """The edition of each request, for example the lastmod of a changed page. The seen set accepts a known
+    URL again if the URL has a new edition. The seen set rejects a known URL whose edition is ''."""
     trouble: str = ""
-    """A message about a source that is temporarily unreadable, or ''."""
+    """A message that explains why the source cannot be read at the moment, or '' if the source can be
+    read."""
 
 
 class UrlProducer(Protocol):
@@ -36,8 +37,8 @@ class UrlProducer(Protocol):
     name: str
     """The name under which the producer's position is stored."""
     beside: str
-    """Decides which URLs of the producer are seeds. `*`: all URLs. Any other value is a host. The seeds are
-    then the URLs to which a page of this host could link within the scope."""
+    """Decides which URLs of the producer are in the scope of an open crawl (`Setup.open`). `*` accepts every
+    URL. A host name accepts each URL to which a page of that host could link."""
 
     async def open(self, collector: Collector) -> None:
         """Checks whether the producer can be read. Raises UsageError, ConfigError or StoreError if the check

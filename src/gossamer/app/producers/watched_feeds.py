@@ -28,8 +28,8 @@ REQUEST_INTERVAL_S = 1.0
 MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
-"""The number of entries that are remembered for a sitemap, including entries removed from it. A sitemap may
-have more current entries than this. In this case, all current entries and one removed entry are
+"""Number of entries that are remembered for a sitemap, including entries that the sitemap no longer contains.
+If the sitemap alone contains this many entries or more, all of its entries and one removed entry are
 remembered."""
 
 
@@ -39,10 +39,12 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     etag: str = ""
     modified: str = ""
     entries: str = ""
-    """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
+    """Maps the fingerprint of each entry to the entry's lastmod in seconds, or to 0 if the lastmod is
+    missing. The map is stored as compressed msgpack."""
     inner: dict[str, float] = {}
-    """Maps the URLs of the sitemaps in an index to their lastmod. The lastmod is 0 if missing. A negative
-    value means that the sitemap changed at this lastmod and has not been read completely since then."""
+    """Maps the URL of each sitemap in an index to the sitemap's lastmod, or to 0 if the lastmod is missing. A
+    negative lastmod means that the sitemap changed at that time and has not been read completely since
+    then."""
 
 
 class WatchedFeed:
@@ -54,7 +56,7 @@ class WatchedFeed:
         self.collector: Collector | None = None
         self._known: dict[str, WatchedSitemap] = {}
         self._unread: set[str] = set()
-        """The URLs that could not be read completely in this round."""
+        """The URLs of sitemaps that could not be read completely in the current round of reads."""
         self._trouble = ""
 
     async def open(self, collector: Collector) -> None:

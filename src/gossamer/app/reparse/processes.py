@@ -36,8 +36,8 @@ from gossamer.worker.reader import Reader
 
 BATCH_PAGES = 100
 MAX_DEATHS_PER_PAGE, MAX_LOST_PROCESSES = 2, 3
-"""The first number limits the processes that one page may kill before the page is skipped. The second number
-limits the processes that may die while they read no page."""
+"""A page that has killed MAX_DEATHS_PER_PAGE processes is skipped. MAX_LOST_PROCESSES is the maximum number
+of processes that may die while they are not reading a page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
@@ -47,11 +47,11 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     pages: int = 0
     """The number of pages that a site function read."""
     passed: int = 0
-    """The number of stored responses that no page function reads. They are redirects, errors, blocks,
+    """The number of stored responses that no page function reads, such as redirects, errors, blocks,
     robots.txt, sitemaps, and pages outside all sites."""
     unread: int = 0
-    """The number of stored responses that could not be loaded. For example, an index may list a response that
-    the file no longer contains."""
+    """The number of stored responses that could not be loaded, for example because an index lists a response
+    that its file no longer contains."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -197,8 +197,8 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
 
 
 Make = Callable[[BatchPosition], AbstractContextManager[Callable[[Sequence[str]], ParsedBatch]]]
-"""The type of a callable that is called in each process. The callable returns a context manager, which yields
-the function that reads a batch."""
+"""The type of a callable that each reading process calls once. The callable returns a context manager, which
+yields the function that reads a batch."""
 
 
 def read_in_processes(

@@ -42,7 +42,8 @@ from gossamer.worker.reader import Reader, ReadSettings
 
 BATCH_ROWS = 1000
 SAVE_INTERVAL_S = 1.0
-"""Seconds between two saves of the state. A kill loses at most the work since the last save."""
+"""Seconds between two saves of the state. If the process is killed, only the work since the last save is
+lost."""
 
 
 class ReparseState(msgspec.Struct):
@@ -91,7 +92,8 @@ class ReparseResult(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """The folder that contains the unreadable pages and the reasons. None if all pages could be read."""
+    """The folder that contains the pages that could not be read, with the reasons. `kept` is None if all
+    pages could be read."""
 
 
 class ReparseRun:

@@ -21,16 +21,17 @@ class StoredAnswer(msgspec.Struct):
     headers: Headers = []
     body: bytes = b""
     at: float = 0.0
-    """The time of the fetch, in seconds since the epoch. 0 means the current time."""
+    """The time when the response was fetched, in seconds since the epoch, or 0 if the time is unknown."""
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()
-    """The circumstances of the request for this response, if they are known."""
+    """The context of the request that led to this response, if the archive contains the context."""
 
 
 Source = Callable[[str, int], StoredAnswer | None]
-"""The type of a function that finds a stored response, or returns None if there is none. Its arguments are a
-URL in fetch form (or the key of a response) and the maximum number of body bytes."""
+"""The type of a function that returns a stored response, or None if the archive contains no such response.
+The function takes a URL in fetch form (or the key of a response) and the maximum number of bytes of the
+body."""
 
 
 def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:

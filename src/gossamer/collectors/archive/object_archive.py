@@ -41,9 +41,9 @@ class ObjectArchive:
         self._files: list[BinaryIO] = []
         self._places = AnswerPositions[tuple[int, int]]()
         self.skipped: list[str] = []
-        """Lines that could not be read, at most 1,000."""
+        """One message per index line that could not be read, at most 1,000 messages."""
         self.broken: list[str] = []
-        """One line per truncated or damaged file, about its first damage."""
+        """One message per truncated or damaged file. The message describes the first damage in the file."""
         for number, file in enumerate(sorted(path.glob("*.jsonl"))):
             self._files.append(file.open("rb"))
             at, told = 0, False

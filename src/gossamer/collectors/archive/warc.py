@@ -30,7 +30,8 @@ from gossamer.model.visit import RequestContext
 CHUNK_BYTES = 64 << 10
 MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
-"""The digits that replace the missing end of a compact date such as `2026`."""
+"""Digits in the form YYYYMMDDHHMMSS. A date that lacks its last digits, such as `2026`, gets the missing
+digits from this string."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 

@@ -14,8 +14,8 @@ from playwright.async_api import Error
 from gossamer.model.rendering import Step
 
 KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
-"""Pauses for human timing, each as the minimum and maximum in seconds: the pause between two keys, and the
-pause before a click."""
+"""Pauses that imitate a human user: KEY_PAUSE_S between two keys, and CLICK_PAUSE_S before a click. Each pair
+contains the minimum and the maximum pause in seconds."""
 
 
 class StepRunner:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""The names of the headless-only build of Chromium. This build needs half the CPU time, but sites that check
-the browser can recognize it as unusual."""
+"""The names of the headless-only build of Chromium. The headless-only build needs half the CPU time of the
+full build, but sites that check the browser can recognize the headless-only build as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
 """The maximum number of unused contexts that are kept, and the maximum number of these contexts that keep an
 open tab."""
@@ -182,7 +182,8 @@ class Chromium:
     process dies."""
 
     parts: Any = None
-    """The parts with which a document is loaded (see `document.Parts`). None means Chromium's parts."""
+    """The parts with which a document is loaded (see `document.Parts`). None selects the parts that load a
+    document in Chromium."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent. None means the user agent that the browser sends when it runs with a

@@ -32,7 +32,8 @@ PAGES_PER_BROWSER = 500
 MAX_START_ATTEMPTS = 3
 """The maximum number of attempts to start a browser."""
 MAX_LOADED_BODIES = 4
-"""The maximum number of bytes that a page and its resources may load, as a multiple of the largest body."""
+"""The maximum number of bytes that a page and its resources may load together is this number times the
+maximum size of a body."""
 
 
 class BrowserCollector:

@@ -1,5 +1,5 @@
-// Changes the graphics card that WebGL reports to `vendor` and `renderer`. Also corrects the outer size of a new
-// window. The changed functions still look like the browser's own. Returns nothing.
+// Makes WebGL report `vendor` and `renderer` as the graphics card. Also corrects the outer size that a new
+// window reports. Each changed function is a Proxy, so a page still sees native code. Returns nothing.
 ([vendor, renderer]) => {
   for (const kind of [globalThis.WebGLRenderingContext, globalThis.WebGL2RenderingContext]) {
     if (!kind) continue;
@@ -17,7 +17,8 @@
         try {
           size = globalThis.top[inner];
         } catch {} // this is a frame of another origin than the page
-        // a new window first reports 0, and then the size of its content without its bars
+        // The outer size of a new window is first 0, and then the size of the content without the window's
+        // bars.
         return Math.max(Reflect.apply(call, context, given), (size || globalThis[inner]) + bars);
       },
     });

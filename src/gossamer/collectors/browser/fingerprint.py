@@ -20,7 +20,8 @@ _SCREENS = {
     "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)),
     "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
 }
-"""Common screens for each system, each as width, height and device pixel ratio."""
+"""Common screens for each operating system. Each screen consists of a width, a height and a device pixel
+ratio."""
 _BARS = 120
 """The height in pixels of a browser window's title and tool bars."""
 _GRAPHICS = {
@@ -67,7 +68,7 @@ class BrowserFingerprint(NamedTuple):
     hints: tuple[tuple[str, str], ...]
     session: str = ""
     zone: str = ""
-    """An IANA time zone. '' means the machine's time zone."""
+    """An IANA time zone, or '' for the time zone of the machine."""
 
     @property
     def system(self) -> str:

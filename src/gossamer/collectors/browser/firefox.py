@@ -42,8 +42,9 @@ from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
-"""A shell script that starts the browser and reads its input from this process. When this process ends for
-any reason, the script's input ends. The script then kills the browser and removes its profile."""
+"""A shell script that starts the browser and then waits for the end of its input, which comes from this
+process. When this process ends for any reason, the input of the script ends. The script then kills the
+browser and removes the browser's profile."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -159,13 +160,13 @@ class BidiConnection:
 
 KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
 WORLD = "gossamer"
-"""The sandbox in which gossamer's scripts run. The page's scripts cannot see it."""
+"""The sandbox in which gossamer's scripts run. The page's own scripts cannot access this sandbox."""
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""MARK: a URL that gossamer makes the page request. When the event of this request arrives, all earlier
-events have arrived. SOON: if the page may not make requests, the wait for this event ends after this number
-of seconds."""
+"""MARK is a URL that gossamer's script requests in the page. When the event of the request for MARK arrives,
+all earlier events have arrived. gossamer waits for the event for at most SOON seconds, because a page may not
+be allowed to make requests."""
 
 
 class GeckoTab:

@@ -1,14 +1,17 @@
-// Reads the current document. Called with (most, mark, inner). Returns [text, protocol, number of frames].
-// The live document is not changed.
-// - `text`: the document as HTML. If it has more than `most` characters, its length is returned instead.
-// - Elements with an open shadow root contain the shadow root's content instead of their own. Slots are filled,
-//   so the HTML contains what a reader sees.
+// Reads the current document without changing it. Arguments: most, mark, inner. Returns [text, protocol,
+// number of frames of other origins].
+// - `text`: the document as HTML. If the HTML has more than `most` characters, `text` is the length of the
+//   HTML instead.
+// - In the HTML, an element with an open shadow root contains the content of the shadow root. Slots contain
+//   their assigned nodes, so the HTML has the same text as the page on the screen.
 // - The content of a frame of the same origin is inserted after the frame, in a div with the frame's URL.
-//   Elements that concern the whole page, such as `base`, are left out of this div.
-// - If `mark` is given, an empty placeholder div is inserted after each frame of another origin. The div's
-//   attribute contains `mark` and the frame's number. `globalThis[mark]` is the list of these frames.
-// - `inner`: whether the document is the document of a frame. If so, `text` is a div as described above, or ''
-//   if the frame does not contain a page of a site. The second result is then the document's URL.
+//   Elements that concern a whole page, such as `base`, are left out of the div.
+// - If `mark` is given, an empty placeholder div is inserted after each frame of another origin. The
+//   attribute `data-frame` of the placeholder contains `mark` and the number of the frame. `globalThis[mark]`
+//   is the list of the frames of other origins.
+// - `inner`: whether the document is in a frame. The `text` of a document in a frame is a div with the
+//   frame's URL, or '' if the frame contains no page of a site. The second result is then the URL of the
+//   document instead of the protocol.
 (most, mark, inner) => {
   const inert = document.implementation.createHTMLDocument("");
   const held = (node) => {

@@ -41,18 +41,19 @@ from gossamer.url.routes import route_of, same_route, with_route
 ROUTE_EVENTS = ("hashchange", "popstate")
 """The window events that a router listens to if it uses fragments."""
 MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
-"""The maximum number of frames of other origins that are read. The maximum number of the page's frames that
-are examined. The maximum number of characters of one frame. The maximum number of seconds for all frames."""
+"""MAX_FRAMES is the maximum number of frames of other origins that are read per page. MAX_SEARCHED_FRAMES is
+the maximum number of frames of a page that are examined. MAX_FRAME_BYTES is the maximum number of characters
+of one frame. FRAMES_TIMEOUT_S is the maximum number of seconds for reading all frames of a page."""
 _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
 )
-"""The URLs of captcha frames. Captcha frames are left out, because they contain no useful text, and block
-detection uses the text of the page itself."""
+"""Matches the URLs of captcha frames. gossamer does not read captcha frames, because they contain no useful
+text, and block detection uses only the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""A pattern of start tags that the parser merges into the page's own tags, and the maximum number of these
-tags in a frame. The number is limited because merging takes time."""
+"""_MERGED matches the start tags that an HTML parser merges into the page's own tags. MERGES is the maximum
+number of start tags of this sort in a frame, because merging takes time."""
 
 
 class FrameContent(NamedTuple):
@@ -175,11 +176,10 @@ def is_complete_anywhere(text: str) -> bool:
 MAX_CAPTURED_RESPONSES, MAX_CONSOLE_LINES, MAX_LINE_CHARS = 50, 20, 300
 """The maximum numbers of captured responses, of console lines, and of characters per line."""
 SAID = ("log", "info", "warning", "error", "assert", "debug")
-"""The types of console messages that a page writes. Other types are remarks of the browser, for example that
-a blocked request failed.
-"""
+"""The types of console messages that a page's scripts write. Console messages of other types come from the
+browser, for example a message about a blocked request."""
 RESPONSES_TIMEOUT_S = 5.0
-"""Seconds to wait for responses that are still arriving."""
+"""Seconds for which a loaded page waits for captured responses that are still arriving."""
 
 
 class Capture:
@@ -297,7 +297,7 @@ class Watch:
         self.refused = ""
         self._blocked: tuple[str, ...] = ()
         self.follows = False
-        """Whether a step may lead to other pages of the same host in this tab."""
+        """Whether a step in this tab may navigate to other pages of the same host."""
         self.target: str | None = None
         self.away = asyncio.Event()
 
@@ -410,8 +410,8 @@ class Watch:
 
 
 QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
-"""Seconds without open requests after which a loaded page counts as quiet, and the maximum number of seconds
-to wait for that after the load event."""
+"""QUIET_S is the number of seconds without open requests after which a loaded page counts as quiet.
+QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event."""
 IDLE_S = 0.5
 POLL_INTERVAL_S = 0.01
 MAX_SCROLLS = 100
@@ -569,11 +569,11 @@ def reading_script() -> str:
 
 
 KEPT_PAGE_S = 5.0
-"""Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
-would cost a third of the time of a page."""
+"""Seconds for which a finished page stays in the tab if no other page needs the tab. Navigating the tab to
+about:blank immediately would take a third of the time that a page takes."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""Seconds within which a tab must become idle or blank. After this time, the tab must close within the second
-number of seconds."""
+"""BLANK_TIMEOUT_S is the number of seconds within which a tab must stop its scripts, or navigate to
+about:blank. CLOSE_TIMEOUT_S is the number of seconds within which a tab must close."""
 
 
 class TabListener(Protocol):

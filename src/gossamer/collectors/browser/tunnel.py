@@ -25,7 +25,7 @@ from gossamer.collectors.http.transfer import ca_bundle, proxy_of
 from gossamer.config.redaction import mask
 
 MAX_HEAD_BYTES = 64 << 10
-"""The maximum number of bytes of a header section, and of a piece of data that is passed on at once."""
+"""Maximum size in bytes of a header section, and of each piece of data that the tunnel passes on."""
 TARGET_STATUSES = (404, 500, 502, 503, 504)
 """Statuses of a proxy's response to CONNECT that may be caused by the target rather than by the proxy."""
 _UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network unreachable, host unreachable, refused, TTL expired
@@ -124,7 +124,7 @@ async def full_url_requests(
         line, _, rest = head.partition(b"\r\n")
         method, path, version = line.split(b" ")
         if not path.startswith(b"/"):
-            raise ValueError("no request of a browser")
+            raise ValueError("the request does not come from the browser")
         yield b"%b http://%b%b %b\r\n%b%b" % (method, target.encode(), path, version, basic, rest)
         found = re.search(rb"\r\ncontent-length: *(\d+)\r\n", head, re.IGNORECASE)
         left = int(found[1]) if found else 0
@@ -200,7 +200,7 @@ MAX_CONNECTIONS = 256
 """The maximum number of concurrent connections through a tunnel."""
 OWN = ("connectivitycheck.gstatic.com",)
 """Hosts that Chromium itself contacts, to find out whether a captive portal is the cause of a bad
-certificate. Requests to these hosts are refused."""
+certificate. The tunnel refuses connections to these hosts."""
 _USUAL = (80, 443)
 _TLS = b"\x16"
 _UNKNOWN = re.compile(rb"HTTP/1\.[01] 407")
@@ -223,12 +223,13 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, FailureCause] = {}
-        """Maps each authority that was not reached since `begin` to the reason."""
+        """The reason why the tunnel could not reach an authority, by authority. The map contains only
+        authorities of the current page."""
         self.blame: dict[str, str] = {}
-        """Maps each authority in `refused` that a proxy did not reach to the part that failed: `proxy` or
-        `path`."""
+        """The part that failed when a proxy could not reach an authority, by authority. The part is `proxy`
+        for the proxy itself, or `path` for the way from the proxy to the target."""
         self.addresses: dict[str, str] = {}
-        """The address to which a connection was made, for each authority."""
+        """Maps each authority to the address to which the tunnel connected."""
 
     @property
     def url(self) -> str:

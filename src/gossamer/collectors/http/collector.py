@@ -81,7 +81,7 @@ _REASONS = dict.fromkeys(_TLS, "tls") | {
 _FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
 _DETAILS = {
     pycurl.E_PARTIAL_FILE: "the connection ended before the body was complete",
-    pycurl.E_GOT_NOTHING: "the server closed the connection without an answer",
+    pycurl.E_GOT_NOTHING: "the server closed the connection without a response",
     TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
 }
 
@@ -157,13 +157,13 @@ def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: s
     type.
 
     >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
-    FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
+    FailureCause(reason='reset', detail='the server closed the connection without a response', final=False)
     """
     match problem:
         case "too-large":
             return FailureCause("too-large", f"the body is larger than {wire} bytes", True)
         case "chunks":
-            return FailureCause("too-large", "the body comes in too many pieces", True)
+            return FailureCause("too-large", "the body arrives in too many pieces", True)
         case "headers":
             return FailureCause("too-large", _DETAILS[TOO_LARGE], True)
         case "content-type":
@@ -171,9 +171,7 @@ def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: s
         case "private":
             return FailureCause("private", "the connection went to an address that was not checked", True)
         case "again":
-            return FailureCause(
-                "reset", "the server closed the connection without an answer, again and again"
-            )
+            return FailureCause("reset", "the server closed the connection without a response, repeatedly")
     if text.startswith("CONNECT tunnel failed"):
         return FailureCause("connect", f"the proxy refuses: {text[:150]}")
     if code == WEIRD or (code == pycurl.E_UNSUPPORTED_PROTOCOL and not text.startswith("Protocol ")):
@@ -315,7 +313,7 @@ class HttpCollector:
         self._better: dict[str, str] = {}
         self._single: set[str] = set()
         self._sharing: dict[tuple[str, str], list[Transfer]] = {}
-        """Maps each pair of authority and proxy to the transfers that may share a connection."""
+        """Maps each pair of authority and proxy to the current transfers that may share a connection."""
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None

@@ -70,8 +70,8 @@ def _read(line: bytes) -> tuple[str, str] | None:
 
 
 _field = lru_cache(2048)(_read)
-"""A cached version of `_read`. The cache helps because most header lines of a server are the same in each of
-its responses."""
+"""The function `_read` with a cache. The cache is effective because a server sends mostly the same header
+lines in each of its responses."""
 
 
 def final_head(lines: list[bytes]) -> bytes:
@@ -112,8 +112,8 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that delimit a request. If one of these headers is wrong, the server takes the next request on the
-same connection as a part of this request."""
+"""Headers that define where a request ends. If such a header has a wrong value, the server takes the next
+request on the same connection as a part of the current request."""
 
 
 def is_sendable(name: str, value: str) -> bool:
@@ -215,12 +215,13 @@ def _said(one: bytes) -> bytes:
 
 
 MAX_MEMORY_BYTES = 256 << 10
-"""The maximum number of bytes of a file that are kept in memory. A larger file is moved to disk."""
+"""Maximum number of bytes of a file that are kept in memory. A file that exceeds this limit is moved to
+disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""The minimum transfer rate in bytes per second. This rate determines the time limit of a large file."""
+"""Minimum transfer rate of a file in bytes per second. The time limit of a file is the time that a file of
+maximum size takes at this rate, unless the general time limit is longer."""
 MAX_PIECES = 200_000
-"""The maximum number of pieces in which a body may arrive. One more piece is allowed for each KiB of the
-body."""
+"""Maximum number of pieces in which a body may arrive, in addition to one piece per KiB of the body."""
 
 
 class Spool:
@@ -298,9 +299,9 @@ def decoded_body(
 
 MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
-"""MAX_DRAINED_BYTES: the maximum number of bytes that are read from a redirect's body, so that the connection
-can be reused. MAX_ERROR_BODY_BYTES: the maximum number of bytes that are read from an error's body, for the
-block detectors."""
+"""MAX_DRAINED_BYTES is the maximum number of bytes that are read from a redirect's body, so that the
+connection can be reused. MAX_ERROR_BODY_BYTES is the maximum number of bytes of an error's body that are read
+for the block detectors."""
 SUPPRESS_CONNECT_HEADERS = 265
 """The curl option that leaves out the proxy's own response to CONNECT. pycurl has no name for it."""
 _OK: int = pycurl.PREREQFUNC_OK
@@ -321,7 +322,7 @@ ACCEPT = (
     "application/gzip",
     "application/x-gzip",
 )
-"""Prefixes of content types that are accepted. A page without a content type is accepted too."""
+"""Prefixes of accepted content types. A page without a content type is also accepted."""
 
 
 class BodyLimits(msgspec.Struct, frozen=True):
@@ -388,7 +389,8 @@ class Transfer:
         """The header lines that are sent."""
         self.lines: list[bytes] = []
         self.spool: Spool | None = None
-        """Receives the body of a successful response if a file is fetched. None if a page is fetched."""
+        """The spool that receives the body of a successful response if the transfer fetches a file. `spool`
+        is None if the transfer fetches a page."""
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)

@@ -42,17 +42,17 @@ MAX_PROBES = 3
 """The crawl fails after the provider's circuit breaker has become half-open this many times in a row. The
 breaker becomes half-open 30 s, 60 s and 120 s after it opened."""
 BUSY_PAUSE_S = 5.0
-"""Seconds that a request waits after the provider refuses a call with BUSY or BANNED. This value applies only
-if the provider does not say how long to wait. If the circuit breaker stays open for longer, the request waits
-until the breaker closes."""
+"""Seconds for which a request waits after the provider refuses a call with BUSY or BANNED, if the provider
+does not specify the wait. If the provider's circuit breaker stays open for longer, the request waits as long
+as the circuit breaker is open."""
 CREDIT_CHECK_INTERVAL_S = 300.0
-"""A postponed request checks the credits again after at most this many seconds. Messages that explain why no
-calls are made are at least this many seconds apart."""
+"""Maximum number of seconds after which a postponed request is tried again, for example when the credits are
+used up. Messages that explain why no calls are made are at least this many seconds apart."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`.
-FAULT: the tenth such fault in a row opens the breaker, for 30 s at first and for at most 15 min. SHUT: a
-fault that does not depend on the page opens the breaker at once. GOOD: the breaker closes. NOTHING: the
-breaker stays as it is."""
+"""The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`. With
+FAULT, the tenth failed call in a row opens the circuit breaker, for 30 s at first and for at most 15 min.
+With SHUT, a single failed call opens the circuit breaker, because the failure does not depend on the page.
+GOOD closes the circuit breaker. NOTHING leaves the circuit breaker unchanged."""
 BREAKER_EFFECTS = {
     RETRY: FAULT,
     BUSY: FAULT,
@@ -218,7 +218,7 @@ class UnlockerCollector:
     def _hopeless(self, shut: BreakerState, text: str) -> None:
         """Raises CrawlFailed if the provider has failed repeatedly. The crawl's queue is kept."""
         if shut.wait and shut.openings > MAX_PROBES:
-            raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
+            raise CrawlFailed(self._clean(f"{text}: it failed repeatedly; the queue is kept"))
 
     def _page(self, request: Request, found: FetchedPage, answer: Page) -> Page:
         body, key = found.body, self._key.reveal()

@@ -159,7 +159,7 @@ def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPa
             headers = []
         headers = headers if base64 else as_text(headers)
     if body is None:
-        return Refusal(RETRY, "the answer has no body at the place that its shape names", charged)
+        return Refusal(RETRY, "the response has no body at the place that unlocker_shape names", charged)
     url = at("url")
     return FetchedPage(status, headers, body, url if isinstance(url, str) else None, charged)
 

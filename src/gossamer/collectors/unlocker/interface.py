@@ -22,11 +22,11 @@ RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
     "target",
     "needs",
 )
-"""The kinds of refusal, which explain why a call returned no page. RETRY means that a retry may work. BUSY
-means that there are too many concurrent calls. KEY means that the provider refuses the key or the plan.
-CREDIT means that the account is empty. BANNED means that the provider bans gossamer for some time. TARGET
-means that the target failed permanently. NEEDS means that the provider does not support an option of the
-request."""
+"""The kinds of refusal, which explain why a call returned no page. RETRY means that the same call may succeed
+later. BUSY means that too many calls are running concurrently. KEY means that the provider refuses the key or
+the plan. CREDIT means that the account has no credit left. BANNED means that the provider bans gossamer for
+some time. TARGET means that the target failed permanently. NEEDS means that the provider does not support an
+option of the request."""
 
 
 class ApiCall(NamedTuple):
@@ -42,7 +42,7 @@ class ApiCall(NamedTuple):
     wait_for: str | None = None
     """A CSS selector that must match before the page is returned."""
     session: str | None = None
-    """The name of a session. All requests of a session come from the same IP address."""
+    """The name of a session, or None. All requests of a session come from the same IP address."""
     cost: int = 1
     extra: Mapping[str, str] = {}
 
@@ -102,7 +102,7 @@ class Provider(NamedTuple):
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """The function that makes the call. Its arguments are the ApiCall, the endpoint and the key."""
+    """A function that builds a call. The function takes the ApiCall, the endpoint and the key."""
     answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
@@ -114,10 +114,11 @@ class Provider(NamedTuple):
     keyless: bool = False
     """Whether the provider works without a key."""
     sample: str = "http://example.com/"
-    """A URL that the provider accepts. gossamer builds a call for this URL to check the options."""
+    """An example of a URL that the provider accepts. To check the options, gossamer builds a call for this
+    URL."""
     searches: bool = False
-    """Whether the provider fetches only result pages of search engines. The host in the URL of such a request
-    is never contacted, so its name is not resolved."""
+    """Whether the provider fetches only result pages of search engines. gossamer does not resolve the host in
+    the URL of a request to such a provider, because no connection to this host is made."""
 
 
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:

@@ -60,7 +60,8 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Maps parts of error codes to their meanings. The status of the response does not matter."""
+"""Maps parts of Scrapfly's error codes to kinds of refusal. A part of an error code takes precedence over the
+status of the response."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -92,7 +93,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     charged = _charged(found, reply)
     if (found.status < 300 and not code) or (code == UPSTREAM and isinstance(result.get("status_code"), int)):
         page = _page(result, needs.cost if charged is None else charged)
-        return page or Refusal(RETRY, "its answer does not match its documentation", needs.cost)
+        return page or Refusal(RETRY, "its response does not match its documentation", needs.cost)
     kind = next((meaning for part, meaning in FAMILIES if part in code), None) or STATUSES.get(found.status)
     if kind is None:
         again = (found.header("x-scrapfly-reject-retryable") or "").lower()

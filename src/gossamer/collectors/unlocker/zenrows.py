@@ -69,8 +69,8 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""The meanings of ZenRows's error codes. For faults of the target, the table also contains the reason.
-RESP002 counts as a page, because it means that the target answered 404."""
+"""Maps each of ZenRows's error codes to a kind of refusal, and to a reason if the target failed. The code
+RESP002 is not in this table, because it means that the target answered 404, which counts as a page."""
 STATUSES = {
     401: KEY,
     402: CREDIT,

@@ -103,14 +103,14 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     reply = json_of(found.body)
     if needs.extra.get("serp") == "true":
         if not isinstance(reply.get("serp"), dict):
-            return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
+            return Refusal(RETRY, "its response does not match its documentation", needs.cost)
         return FetchedPage(200, [("content-type", "application/json")], found.body, None, needs.cost)
     status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
     body = (
         html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
     )
     if not isinstance(status, int) or body is None:
-        return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
+        return Refusal(RETRY, "its response does not match its documentation", needs.cost)
     if html is None and len(body) in CUT_LENGTHS:
         return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
     headers = flatten_headers(reply.get("httpResponseHeaders"))

@@ -1,10 +1,10 @@
--- Purpose: finds crawls in the buckets of one server that have leases which expired long ago, except the
---   caller's crawl. No process runs such crawls any more.
+-- Purpose: finds abandoned crawls in the buckets of one server. A crawl is abandoned if one of its leases
+--   expired long ago, because no process runs the crawl any more.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
--- ARGV: the caller's own crawl (it is left out), the minimum ms since a lease expired, then the tags of the
+-- ARGV: the caller's own crawl (never returned), the minimum ms since a lease expired, then the tags of the
 --   buckets.
--- Returns: two values for each bucket and crawl with such a lease: the bucket's position in the list (from 0)
---   and the crawl.
+-- Returns: two values for each bucket and abandoned crawl: the bucket's position in the list (from 0), and
+--   the crawl.
 -- Promise: changes nothing.
 -- Cost: 1.2 us per bucket and crawl.
 local out = {}

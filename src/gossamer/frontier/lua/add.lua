@@ -5,16 +5,17 @@
 --   - crawl,
 --   - seen mode (default|exact|bloom),
 --   - number of sets (bloom: pages) in the first generation of the seen set,
---   - page cap of a discovered host (negative: the same cap for every host),
---   - number of hashes that store depths (0: depths are not kept; min_depth.lua),
---   - three counts of the other buckets (page_budget.lua): pages, pages of strangers, pages of singles,
+--   - page cap of a discovered host (negative: -cap pages for every discovered host; page_budget.lua),
+--   - number of hashes that store depths (0: depths are not stored; min_depth.lua),
+--   - three counts of the other buckets (page_budget.lua): all pages, pages of strangers, pages of singles,
 --   - then groups of links to one host and level (links.lua): host, level, lane, flags, voucher, marks,
 --     entries.
--- Flags of a group: `o` the host is a seed's own host. `f` the links go to the front of the queue. `r` the
--- link is the target of a redirect. `i` infrastructure: the URLs are sitemaps, not pages. `s` the URLs are
--- seeds. `h` the host is outside the scope, so the links are held in case a seed is redirected to that host.
--- `v` known URLs are visited again, and the seen set is not checked (revisit.lua, redirects of such URLs).
--- Returns: the counts {new, known, parked, new URLs charged to strangers, new URLs charged to singles}
+-- Flags of a group of links: `o`: the host is the host of a seed. `f`: the links are pushed to the front of
+-- the queue. `r`: the link is the target of a redirect. `i`: the URLs are infrastructure, for example
+-- sitemaps, and do not count as pages. `s`: the URLs are seeds. `h`: the host is outside the scope, so the
+-- links are stored in case a seed is redirected to the host. `v`: the links are queued for another visit
+-- without a check of the seen set (revisit.lua and redirects of URLs that are visited again).
+-- Returns: the numbers of URLs {new, known, parked, new and charged to strangers, new and charged to singles}
 --   (links.lua).
 -- Promise: adding a URL twice has the same effect as adding it once.
 -- Cost: see links.lua. The client sends at most 500 URLs per call.

@@ -1,9 +1,9 @@
--- Purpose: adds the links to a host that were held back because the host was outside the scope. Called after
---   a seed was redirected to that host.
+-- Purpose: adds the stored links to a host that was outside the scope until a seed was redirected to the
+--   host.
 -- KEYS[1]: bucket tag.
 -- ARGV: the first eight as in add.lua, then the host.
 -- Returns: how many links were added.
--- Promise: links to the host that arrive later with the flag h are also added.
+-- Promise: later links to the host with the flag `h` are added immediately.
 -- Cost: 6 us per link.
 local key, list = C .. 'a:' .. ARGV[9], {}
 call('SADD', T .. 'c', ARGV[1])

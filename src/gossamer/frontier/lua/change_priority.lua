@@ -1,8 +1,8 @@
 -- Purpose: changes the priority of queued URLs while the crawl runs.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, host, old level, new level, entry...
--- Returns: the number of entries that were moved, because they were still queued.
--- Promise: no URL is lost or duplicated. URLs that have been claimed in the meantime keep their priority.
+-- Returns: the number of moved entries. Only entries that are still queued are moved.
+-- Promise: no URL is lost or duplicated. URLs that were claimed before the call keep their priority.
 -- Cost: O(length of the level) per entry.
 local from, moved = C .. 'q:' .. ARGV[2] .. ':' .. ARGV[3], {}
 for j = 5, #ARGV do

@@ -4,32 +4,36 @@
 --   - crawl,
 --   - heaps that the worker serves (ready_heaps.lua),
 --   - k: the maximum number of claims,
---   - ms for which a lease holds,
---   - fixed delay ms (-1: each host has its own delay), delay ms of a host without a learned delay,
+--   - length of a lease in ms,
+--   - delay of all hosts in ms (-1: each host has its own delay), delay of a host without a learned delay in
+--     ms,
 --   - maximum number of claims per host at once,
---   - obey robots (1|0),
---   - page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap),
---   - width of a gate: the most URLs of a host in one claim, when many of them may end without a request,
+--   - whether robots.txt is obeyed (1|0),
+--   - page limit of the crawl (-1: none), byte limit (-1: none), rate cap in requests per second (0: none),
+--   - width of a gate (the claim of several URLs of a host, if many of these URLs may end without a request):
+--     the maximum number of URLs,
 --   - limits of a host (host_limits.lua),
---   - order between hosts (`TURN FLOOR`, see `ready`),
---   - any number of requests that have ended (ended_requests.lua). Their hosts may be claimed again at once,
---   - run ID of the server ('': it never changes). The connection fills it in, so it must come last.
+--   - order of the hosts (`TURN FLOOR`, see `ready` in claim_order.lua),
+--   - any number of finished requests (ended_requests.lua). The hosts of these requests may be claimed in the
+--     same call,
+--   - run ID of the server ('': the server never changes). The connection sets this argument, so it must be
+--     the last.
 -- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), rank of that host
---   (host_order.lua), then claims}. A claim consists of these values:
+--   (host_order.lua), then claims}. A claim contains these values:
 --   - token, host, level,
 --   - kind (page|gate|robots),
 --   - version of the host's robots rules (if the kind is robots: number of earlier tries),
---   - pace, delay ms, crawl-delay ms, the operator's delay ms or -1,
---   - number of vouchers,
---   - trouble: '', or these four values with commas between them: ms since the first fault (0: breaker
+--   - pace, delay in ms, Crawl-delay in ms, the delay that the operator set in ms or -1,
+--   - number of the host's vouchers (page_budget.lua),
+--   - failures of the host: '', or four values with commas between them: ms since the first fault (0: breaker
 --     closed), share of failed visits in thousandths, `!` if the host is hard, reason if the host was given
 --     up,
---   - entry.
--- Promise: a host never has more claims at once than its maximum. While it has that many, it is in no ready
---   heap. If the robots.txt of a host is unknown or expired, only robots.txt is claimed. Every 8th claim of a
---   host comes from its lowest level. After the bucket's server changed, failover.lua delays the hosts. Hosts
---   come in the order of claim_order.lua.
--- Cost: O(log hosts + k), because only ready hosts are read. About 15 us per claim.
+--   - queue entry.
+-- Promise: a host never has more open claims than its maximum. A host with the maximum number of claims is in
+--   no ready heap. If the robots.txt of an origin is unknown or expired, only robots.txt is claimed. Every
+--   8th claim of a host comes from its lowest level. After the bucket's server has changed, failover.lua
+--   delays the hosts. Hosts are claimed in the order of claim_order.lua.
+-- Cost: O(log hosts + k), because the script reads only hosts that may start now. About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out, tat = {now, -1, '', 0}, nil
@@ -68,12 +72,13 @@ local function visit(host, hk, hv, free, share)
   if n > 0 then
     s.i, s.n = s.i + n, now + delay
     call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
-    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- the delay that applies once the operator's is removed
+    -- `F`: the delay that applies after the operator's delay is removed
+    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end
     if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
     begun(host)
   elseif popped > 0 then
-    -- these entries are for other workers, but the next turn may take another level, with entries for this
-    -- worker
+    -- These entries are for other workers. The next turn may read another level, with entries for this
+    -- worker.
     call('HSET', hk, 'k', (turn + 1) % 8)
   end
   return n

@@ -1,9 +1,10 @@
--- Purpose: selects the hosts of a claim, in order. Used by claim, loaded after the queue and ready_ranks.lua.
--- Promise: hosts with the highest level come first. Every 8th host is the one that has been due for longest.
---   If a crawl has only one level, its hosts come in order of time.
+-- Purpose: selects the hosts of a claim, in order. Used by claim. Must be loaded after queue.lua and
+--   ready_ranks.lua.
+-- Promise: hosts with the highest level come first, except that every 8th host is the host that has been due
+--   for longest. If a crawl has only one level, hosts are claimed in the order of their next start.
 -- Cost: see ready_heaps.lua and ready_ranks.lua.
 
--- Updates the rank of hosts that have a retry which became due.
+-- Updates the ranks of hosts with a due retry.
 local function raise_hosts()
   for _, host in ipairs(call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
     call('ZREM', C .. 'rt', host)
@@ -15,7 +16,8 @@ local function raise_hosts()
 end
 
 -- Returns up to k hosts of each heap that may start now, as {rank, host, name of the heap}, in descending
---   order of rank. Within a rank, the heaps alternate. Also returns whether some levels were not examined.
+--   order of rank. Hosts of equal rank are taken from the heaps in turn. The second result is true if some
+--   levels were not examined.
 local function ready_of_ranks(k, base, floor)
   local all, lists, beyond = {}, 0, false
   for h, heap in ipairs(heaps) do
@@ -36,8 +38,8 @@ local function ready_of_ranks(k, base, floor)
 end
 
 -- Returns three lists: up to k hosts, the name of each host's heap, and each host's rank (nil if the crawl
---   has only one level). order: `TURN FLOOR`. TURN is the number of hosts that the caller has claimed so far,
---   modulo 8 (-: no host is taken by its time). FLOOR is the lowest rank to claim (-: all).
+--   has only one level). order: `TURN FLOOR`. TURN: the number of hosts that the caller has claimed so far,
+--   modulo 8 (-: the 8th host is also selected by rank). FLOOR: the lowest rank to claim (-: every rank).
 local function ready(k, order)
   look()
   adopt_order(C)
@@ -47,7 +49,7 @@ local function ready(k, order)
   turn, floor = tonumber(turn), tonumber(floor)
   local ranked, beyond = ready_of_ranks(k, orders[C][1], floor or -math.huge)
   local hosts, from, ranks, taken, r, t = {}, {}, {}, {}, 1, 1
-  local fill = beyond or not floor -- fill the remaining places with hosts by time
+  local fill = beyond or not floor -- whether the remaining places are filled with hosts by time
   local timed, heap_of_timed = {}, {}
   if turn or fill then timed, heap_of_timed = ready_by_time(k) end
   while #hosts < k do
@@ -64,8 +66,8 @@ local function ready(k, order)
   return hosts, from, ranks
 end
 
--- Returns the number of URLs that may be claimed of a host at once. A host with a higher rank than the last
--- host of this claim may have its whole highest level claimed.
+-- Returns the number of URLs that one call may claim from a host. If the host has a higher rank than the last
+-- host of the call, all URLs of the host's highest level may be claimed.
 local function share_of(host, free, ranks, j, share)
   if free <= share or ranks[j] <= ranks[#ranks] then return share end
   local level = string.match(call('HGET', C .. 'h:' .. host, 'L') or '', '^[^,]+')

@@ -1,13 +1,13 @@
--- Purpose: returns cold URLs of one host and level to the end of their queue, in one step. URLs whose
---   priority was changed go to other levels.
+-- Purpose: moves cold URLs of one host and level to the end of their queue in one step. URLs with a changed
+--   priority move to the queue of another level.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, host, level, cursor (number of the last entry that was brought back, as the caller read it),
---   new cursor, how many counted entries were lost, then pairs: the level to which an entry goes ('': the end
---   of its queue), and the entry.
--- Returns: the number of cold URLs left in the level, or -1 if the cursor has moved, in which case nothing
---   changes.
--- Promise: a URL is brought back only once, even if several callers try. The host stays marked for refill
---   until each of its levels with cold URLs has enough URLs in the queue.
+-- ARGV: crawl, host, level, the cursor that the caller read (number of the last entry that was moved back),
+--   new cursor, number of entries that were counted as cold and are lost, then pairs: the new level of an
+--   entry ('': unchanged), and the entry.
+-- Returns: the number of cold URLs left in the level, or -1 if the cursor has another value than the caller
+--   read. Then nothing changes.
+-- Promise: each URL is moved back only once, even if several callers try. The host stays marked for refill
+--   until every level with cold URLs has at least half of the limit `hot` in its queue.
 -- Cost: 2 us per URL.
 local host, level, lost, by_level, order = ARGV[2], ARGV[3], tonumber(ARGV[6]), {}, {}
 local kk, hk = C .. 'k:' .. host, C .. 'h:' .. host

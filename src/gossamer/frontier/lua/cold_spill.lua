@@ -1,8 +1,8 @@
--- Purpose: limits how many URLs of a host the store keeps in memory. The rest waits in the cold store
---   (cold.py). Loaded after the queue.
--- Promise: if there is a limit (`hot` of the crawl's `g`), the list of a level holds at most that many URLs,
---   and all lists of a host hold at most four times as many. If a level has cold URLs, new URLs are added
---   after them. Retries and URLs for the front of a queue are not limited.
+-- Purpose: limits how many URLs of a host the store keeps in memory. The other URLs go to the cold store
+--   (cold.py). Must be loaded after queue.lua.
+-- Promise: if the hash `g` has a limit `hot`, a queue contains at most `hot` URLs per level, and at most four
+--   times `hot` URLs per host. New URLs of a level that has cold URLs are added after the cold URLs. The
+--   limit does not apply to retries and to URLs for the front of a queue.
 -- Cost: 0.4 us per group of links; 2 us per URL moved to the cold store.
 local bound
 local function limit()
@@ -10,8 +10,8 @@ local function limit()
   return bound
 end
 
--- Appends entries to the outbox. Their numbers come from the store's clock, so no number is repeated even if
--- the store loses its last second of writes.
+-- Appends entries to the outbox of the cold store. The numbers of the entries come from the store's clock, so
+-- no number is repeated even if the store loses its last second of writes.
 local function spill(host, level, entries, first)
   local kk, out, n = C .. 'k:' .. host, {}, #entries - first + 1
   local seq = math.max(clock[1] * 1000000 + clock[2], num(call('HGET', C .. 'g', 'seq'), 0) + 1)
@@ -26,8 +26,8 @@ local function spill(host, level, entries, first)
   if call('LLEN', C .. 'q:' .. host .. ':' .. level) < limit() / 2 then call('SADD', C .. 'rf', host) end
 end
 
--- Puts entries at the end of a host's queue, or after its cold URLs. Returns whether the host had no entries
--- before.
+-- Appends entries to a host's queue, and the entries that exceed the limit to the host's cold URLs. Returns
+-- whether the queue of the host was empty before.
 local function join(host, level, entries)
   local hot = limit()
   if hot == 0 then return enqueue(host, level, entries) == #entries end

@@ -1,7 +1,7 @@
 -- Purpose: reads counts of a crawl in many buckets of one server.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
--- ARGV: crawl, n, n names of counts, then the tags of the buckets. The last name may be `leases` (open
---   claims) or `producers` (live producers that may still add URLs).
+-- ARGV: crawl, n, n names of counts, then the tags of the buckets. The last name may be `leases` (number of
+--   open claims) or `producers` (number of active producers).
 -- Returns: the n counts of each bucket, in the order of the buckets. A missing count is 0.
 -- Promise: changes nothing. All counts of one server are from the same moment.
 -- Cost: 1 us per bucket.

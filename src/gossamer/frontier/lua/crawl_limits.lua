@@ -1,8 +1,8 @@
 -- Purpose: computes how many claims the limits of the crawl permit. Used by claim.
--- Promise: the page limit is exact with any number of workers, because each open claim counts as a page. The
---   byte limit permits no claims once the total is reached. The rate cap permits as many requests at once as
---   it allows in a tenth of a second, but at least one.
--- Returns: the number of claims permitted, the limit that is reached ('': none), the theoretical arrival time
+-- Promise: the page limit is exact with any number of workers, because each open claim counts as a page. Once
+--   the crawl has reached the byte limit, no claims are permitted. The rate cap permits as many requests at
+--   once as it allows in a tenth of a second, but at least one.
+-- Returns: the number of permitted claims, the reached limit ('': none), the theoretical arrival time (TAT)
 --   of the rate cap, and the ms to wait for the rate cap or -1.
 local function allowance(k, pages, bytes, rate)
   local counts = call('HMGET', C .. 'n', 'pages', 'bytes', 'tat')

@@ -1,15 +1,15 @@
--- Purpose: reads a crawl, or the totals of all crawls, in many buckets of one server.
+-- Purpose: adds up the statistics of a crawl, or the totals of all crawls, in many buckets of one server.
 -- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl ('': the totals), then the tags of the buckets.
--- Returns: a MessagePack map with these keys. For the totals, only `n` is filled.
+-- Returns: a MessagePack map with these keys. For the totals, all keys except `n` are 0 or empty.
 --   - `n`: name -> sum of the counts,
 --   - `leases`: number of open claims,
---   - `at`: ms of the last page,
+--   - `at`: time of the last page in ms,
 --   - `periods`: number of a period of 10 s -> {pages, requests},
---   - `heaps`: name -> {number of hosts that may start now, number of all hosts, ms when the first may
+--   - `heaps`: name -> {number of hosts that may start now, number of all hosts, ms when the first host may
 --     start}.
 -- Promise: changes nothing. All numbers of one server are from the same moment.
--- Cost: 3 us per bucket that has the crawl, and 0.3 us per count.
+-- Cost: 3 us per bucket that has the crawl, plus 0.3 us per count.
 local out = {n = {}, leases = 0, at = 0, periods = {}, heaps = {}}
 
 local function add(key)

@@ -1,8 +1,8 @@
 -- Purpose: requeues dead letters, or drops them for good.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, requeue|drop, id...
--- Returns: how many of them existed.
--- Promise: the earlier attempts and crashes of a requeued URL no longer count. A dropped URL counts as
+-- Returns: the number of dead letters found.
+-- Promise: the numbers of attempts and crashes of a requeued URL start at 0 again. A dropped URL counts as
 --   failed.
 -- Cost: 6 us per dead letter.
 local done = 0

@@ -1,12 +1,13 @@
--- Purpose: records how the scheduler handles the due times of one schedule up to now: which runs begin, and
---   which are skipped.
+-- Purpose: records how the scheduler handles the due times of one schedule up to now, by beginning or
+--   skipping runs.
 -- KEYS[1]: bucket tag.
 -- ARGV: '', token of the leader, schedule, its revision, its mark (the time up to which due times are
 --   handled), the new mark, number of records to keep, number of runs that begin, (field, run) of each,
---   number of ended records, these records, then (count, change) pairs.
+--   number of records of ended runs, these records, then (count, change) pairs.
 -- Returns: 1 if the due times are recorded; 0 if the schedule was changed or another leader recorded them
 --   first; -1 if the caller is no longer the leader.
--- Promise: each due time is handled once, because the mark is compared and set in the same step as the runs.
+-- Promise: each due time is handled once, because one atomic step checks the mark, moves the mark and stores
+--   the runs.
 -- Cost: 5 us plus 1 us per run.
 local token, name = ARGV[2], ARGV[3]
 if string.match(call('GET', T .. '@leader') or '', '^%d+') ~= token then return -1 end

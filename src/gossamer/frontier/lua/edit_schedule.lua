@@ -1,7 +1,7 @@
 -- Purpose: adds, changes or removes a schedule while schedulers run.
 -- KEYS[1]: bucket tag.
--- ARGV: '', put|drop, schedule, its record, then 1 if only due times from now on count (0: all due times
---   since the last one that was handled).
+-- ARGV: '', put|drop, schedule, its record, which due times count (1: those from now on; 0: all since the
+--   last handled due time).
 -- Returns: 1 if a schedule of that name already existed.
 -- Promise: the leader notices the change with its next heartbeat.
 -- Cost: 5 us.

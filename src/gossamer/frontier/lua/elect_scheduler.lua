@@ -1,10 +1,10 @@
--- Purpose: elects one leader among the schedulers. The caller takes, keeps or gives up the lead.
+-- Purpose: elects one leader among the schedulers. The caller takes, renews or gives up the lead.
 -- KEYS[1]: bucket tag.
--- ARGV: '', the caller, ms after which the lead expires unless it is renewed (0: give the lead up).
--- Returns: {the leader's token (0: another scheduler leads), the leader, now ms, number of the last change of
---   a schedule}.
--- Promise: at most one owner leads at a time. Each new leader gets a larger token, so later writes of a
---   former leader are rejected.
+-- ARGV: '', the caller, ms after which the lead expires unless renewed (0: give up the lead).
+-- Returns: {the caller's token as the leader (0: the caller does not lead), the leader, now in ms, number of
+--   the last change of a schedule}.
+-- Promise: at most one scheduler leads at a time. Each new leader gets a larger token, so the scripts reject
+--   later writes of former leaders.
 -- Cost: 3 us.
 local token, owner = string.match(call('GET', T .. '@leader') or '', '^(%d+) (.*)$')
 if ARGV[3] == '0' then

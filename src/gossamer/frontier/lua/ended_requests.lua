@@ -1,13 +1,12 @@
--- Purpose: frees the slots of requests that have ended, before their rows are durable. Used by free_slots and
---   claim.
--- Arguments of a request: token, ms since the request began, delay ms, pace, ms that the host asked to wait,
---   health code of the host (breaker.lua), reason.
--- Promise: each slot is freed once. Settle ends the claim later. It then neither frees the slot nor stores
---   the pace again.
+-- Purpose: frees the slots of finished requests before their rows are durable. Used by free_slots and claim.
+-- Arguments of a request: token, ms since the request began, delay in ms, pace, ms that the host asked to
+--   wait, health code of the host (breaker.lua), reason.
+-- Promise: each slot is freed once. The later call of settle.lua ends the claim without freeing the slot or
+--   storing the pace again.
 -- Cost: about 8 us per request.
 
--- Frees the slots of requests. Their arguments are ARGV[from] to ARGV[to]. Returns how many of their claims
--- were still leased.
+-- Frees the slots of the requests in ARGV[from] to ARGV[to]. Returns how many of the requests had a leased
+-- claim whose slot was not yet free.
 local function land(from, to)
   local ours, touched = 0, {}
   for j = from, to, 7 do

@@ -1,12 +1,11 @@
--- Purpose: delays a bucket's hosts after its server changed, that is, after a replica was promoted or the
---   server restarted. Loaded before claim.
--- Promise: no host gets a request before its delay has passed, although the new server may lack the latest
---   claims and its clock may differ. For this, each host waits its own delay after the first claim on the new
---   server.
+-- Purpose: delays the hosts of a bucket after a replica was promoted or the bucket's server restarted. Must
+--   be loaded before claim.lua.
+-- Promise: no host gets a request before its delay has passed, even if the new server lacks the latest claims
+--   or its clock differs. Each host therefore waits its own delay after the first claim on the new server.
 -- Cost: 1 us per call that finds hosts.
-local since = 0 -- ms when the bucket's current server got its first claim; 0: the server never changed
+local since = 0 -- ms of the first claim on the bucket's current server; 0: the server never changed
 
-local function look_for_change(run) -- run: ID of the server's process; '': it never changes
+local function look_for_change(run) -- run: ID of the server's process; '': the server never changes
   if run == '' then return end
   local was, at = string.match(call('GET', T .. 'e') or '', '^(%S+) (%d+)$')
   if was ~= run then

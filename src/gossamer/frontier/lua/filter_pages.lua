@@ -1,22 +1,23 @@
--- Purpose: writes and splits the pages in which `--seen bloom` stores 23 bits of each fingerprint. Loaded
---   before quotient_filter.lua.
--- Promise: pages are split one by one in order (linear hashing), so that a page contains 768 URLs on average.
---   The average does not depend on the total number of URLs.
+-- Purpose: writes and splits the pages in which `--seen bloom` stores 23 bits of each fingerprint. Must be
+--   loaded before quotient_filter.lua.
+-- Promise: pages are split one by one in order (linear hashing). Therefore a page contains 768 URLs on
+--   average, whatever the total number of URLs.
 -- Cost: 0.05 ms to rewrite a page, 1 ms to split one.
 -- A page is a string with these parts in order: the number of members (u16), the number of members before
 -- each group of 8 cells (u16 each), the number of members in each of 256 cells (u8 each), the members ordered
--- by cell (2 bytes each), and free space for new members (3 bytes each, for cell and member). A member
--- consists of 15 bits of the fingerprint, which follow the bits that select the page and the cell, and a
--- final 1. A split shifts each member one bit to the left, so the bits after the last 1 are unknown and match
--- anything.
+-- by cell (2 bytes each), and free space for new members (3 bytes each, for cell and member). The first bits
+-- of a fingerprint select the page and the cell. A member consists of the next 15 bits of the fingerprint and
+-- a final 1. A split shifts each member one bit to the left. The bits after the last 1 of a member are
+-- unknown and match anything.
 local floor, byte, char, sub, find = math.floor, string.byte, string.char, string.sub, string.find
 local HEAD = 322
 
 local function pair(page, at) return byte(page, at) * 256 + byte(page, at + 1) end
 local function two(n) return char(floor(n / 256), n % 256) end
 
--- Returns a page with these members. Its free space has at least 24 places, plus as many as fit into the
---   bytes by which the allocator rounds up.
+-- Returns a page. `counts`: number of members per cell; `members`: all members in the order of their cells.
+--   The page has free space for at least 24 new members. The bytes by which the allocator rounds up are also
+--   used as free space.
 local function written(counts, members)
   local starts, n = {}, 0
   for c = 1, 256 do
@@ -30,7 +31,7 @@ local function written(counts, members)
   return table.concat({two(n), table.concat(starts), char(unpack(counts)), members, string.rep('\0', room)})
 end
 
--- Sorts the members in the free space of a page into the cells, and returns the page.
+-- Moves the members in the free space of a page to their cells, and returns the new page.
 local function merged(page)
   local counts, more, parts, from, at = {byte(page, 67, HEAD)}, {}, {}, HEAD + 1, HEAD
   for j = HEAD + 2 * pair(page, 1) + 1, #page - 2, 3 do
@@ -61,7 +62,7 @@ local function split(node)
       for j = at + 1, at + 2 * byte(page, 67 + 128 * half + c), 2 do
         local m = pair(page, j)
         local member, to = two(m * 2 % 65536), m < 32768 and left or right
-        if m == 32768 then -- only the cell of this member is known, so the member goes to both halves
+        if m == 32768 then -- no bits of this member are known, so the member is added to both halves
           member = two(m)
           left[#left + 1] = member
         end

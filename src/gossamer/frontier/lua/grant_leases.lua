@@ -1,8 +1,9 @@
--- Purpose: decides which of a host's entries a worker may have, and grants leases for them. Used by claim,
---   loaded after queue and ready.
+-- Purpose: decides which of a host's entries a worker may get, and grants leases for these entries. Used by
+--   claim. Must be loaded after queue.lua and ready_heaps.lua.
 -- Promise: an entry that needs another region returns to the queue without counting an attempt, and its host
 --   moves to the heap of that region.
--- Returns the entries for this worker. The other entries go back to the queue in their order.
+-- Returns the entries that the calling worker may visit. The other entries return to the front of the queue
+-- in their old order.
 local function ours(host, own, got)
   if all or not own or string.sub(own, -1) ~= '?' then return got end
   local kept, name = {}, string.sub(own, 1, -2)
@@ -13,7 +14,7 @@ local function ours(host, own, got)
 end
 
 -- Grants leases: appends the entries ({level, entry}) of a host to `out` in the form that claim returns.
--- Returns the last token.
+-- Returns the token of the last lease.
 local function grant(out, host, hv, delay, got, kind, versions, vouchers)
   local n1, t = now + delay, slot(host).t
   t = t and table.concat({t.ends > 0 and now - t.since or 0, t.share, t.hard, given_up(t) and t.why or ''}, ',') or ''

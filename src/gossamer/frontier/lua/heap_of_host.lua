@@ -1,9 +1,9 @@
 -- Purpose: decides to which ready heap a host belongs: `LANE` or `LANE@REGION`, with `!` after the lane for
---   hard hosts. The lane includes the sites whose files a worker needs (`+SITE`, move_host.lua). Loaded after
---   breaker.lua.
--- Promise: a host keeps the lane and region with which it was first added. A single request may require
---   another region.
--- Cost: none for hosts in the lane http that are not hard, because this code is not called for them.
+--   hard hosts. The lane includes the sites whose files a worker needs (`+SITE`, move_host.lua). Must be
+--   loaded after breaker.lua.
+-- Promise: a host keeps the lane and region with which it was first added, but single requests of the host
+--   may require another region.
+-- Cost: none for hosts in the lane http that are not hard, because no script calls this code for such hosts.
 
 -- Returns the region that a queue entry requires.
 local function region_of(entry)
@@ -11,17 +11,16 @@ local function region_of(entry)
   return extra and extra.region
 end
 
--- Returns the name of a heap with the region that an entry requires. If it requires none, returns
--- the name unchanged.
+-- Returns `heap` with its region replaced by the region that an entry requires. If the entry requires no
+-- region, returns `heap` unchanged.
 local function sent_to(heap, entry)
   local region = region_of(entry)
   return region and string.match(heap, '^[^@]*') .. '@' .. region or heap
 end
 
--- Returns the heap of a host for its next request. This is the heap assigned to the host (`y`), with `!`
--- after the lane if the host is hard. A `?` at the end of `y` means that the host's requests may require
--- regions. `Y` is the heap that currently contains the host. For the most common hosts, this
--- function is never called.
+-- Returns the heap of a host for its next request: the heap assigned to the host (`y`), with `!` after the
+-- lane if the host is hard. A `?` at the end of `y` means that the host's requests may require regions. `Y`
+-- is the heap that currently contains the host.
 local function heap_of(c, host, y, s)
   local hk, name = c .. 'h:' .. host, y or 'http'
   if string.sub(name, -1) == '?' then

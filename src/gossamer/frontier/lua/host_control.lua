@@ -1,12 +1,12 @@
--- Purpose: controls one host while crawls run: pauses it (the end of the pause also closes its breaker),
---   fixes its delay, or sets its maximum number of concurrent requests.
+-- Purpose: lets an operator control one host while crawls run: pause the host, fix its delay, or set its
+--   maximum number of concurrent requests. Ending a pause also closes the host's breaker.
 -- KEYS[1]: bucket tag.
--- ARGV: '', host, field, value ('': remove the value). Fields: `p` ms until which the host is paused, `D`
---   delay ms, `m` maximum number of requests at once.
+-- ARGV: '', host, field, value ('': remove the value). Fields: `p`: ms until which the host is paused; `D`:
+--   delay in ms; `m`: maximum number of concurrent requests.
 -- Returns: 1 if the value changed, else 0.
--- Promise: a value applies to every crawl and worker from the next claim until it is removed. Open claims do
---   not change. After a change of the delay, a host waits at most the new delay from now, unless the host
---   itself asked for more time (429, 503).
+-- Promise: a new value applies to all crawls and workers from the next claim on, until the value is removed.
+--   The call does not change open claims. After a change of the delay, a host waits at most the new delay
+--   from now, unless the host asked for more time (429, 503).
 -- Cost: 5 us.
 local hk = T .. 'h:' .. ARGV[2]
 local same = (call('HGET', hk, ARGV[3]) or '') == ARGV[4]

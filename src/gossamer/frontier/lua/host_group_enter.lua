@@ -1,16 +1,18 @@
--- Purpose: takes a turn before a request to a group of hosts (those of one IP address or of one registered
---   domain).
+-- Purpose: takes a turn (the right to send one request) in a group of hosts. The hosts of a group have the
+--   same IP address or the same registered domain.
 -- KEYS[1]: the group (`keys.group`).
--- ARGV: token, maximum turns at once, delay ms, ms after which the turn of a dead worker expires.
+-- ARGV: token, maximum number of concurrent turns, delay in ms, ms after which the turn of a dead worker
+--   expires.
 -- Returns: 0 if the turn was granted, otherwise the ms after which to try again.
 -- Promise: a token gets one turn, even if the turn is requested several times. The group never has more than
---   the maximum number of turns at once, and they begin at least `delay` apart. Each rejected worker gets a
---   different time to try again, so that they do not all return at once.
--- Cost: 8 us; O(turns in progress).
+--   the maximum number of concurrent turns, and turns begin at least `delay` apart. Each rejected worker gets
+--   a different time to try again, so that the workers do not all return at once.
+-- Cost: 8 us. O(turns in progress).
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local at_once, delay, hold = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- already granted, but the reply was lost
+-- the turn was granted before, but the reply was lost
+if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end
 local v, out, start, last = redis.call('HGETALL', KEYS[1]), 0, 0, 0
 for j = 1, #v, 2 do
   local value = tonumber(v[j + 1])

@@ -1,9 +1,8 @@
--- Purpose: returns a turn of a group when its request is finished.
+-- Purpose: ends a turn of a group of hosts when the request of the turn is finished.
 -- KEYS[1]: the group.
--- ARGV: token, ms since the request began or -1, delay ms.
+-- ARGV: token, ms since the request began or -1, delay in ms.
 -- Returns: 1, or 0 if the turn had already ended.
--- Promise: the next turn begins `delay` after the start of this request, or after the start of a later
---   request if there was one.
+-- Promise: the next turn begins at least `delay` after the start of the latest request of the group.
 -- Cost: 4 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)

@@ -1,12 +1,14 @@
--- Purpose: enforces limits on the bytes and the time of one host in a crawl. Used by claim, loaded after the
---   queue.
--- Promise: no URL of a host is claimed once its byte limit or its time limit is reached. Its queued URLs and
---   its retries are parked and counted as skip `budget`. `regain` returns them to the queue.
--- Cost: nothing if there are no such limits. Otherwise 1 us per host, and 1.5 us per parked URL, at most 500
---   per call.
+-- Purpose: enforces limits on the bytes and the time of one host in a crawl. Used by claim. Must be loaded
+--   after queue.lua.
+-- Promise: no URL of a host is claimed after the host has reached its byte limit or time limit. The host's
+--   queued URLs and retries are parked and counted as `skip:budget`. The script return_parked returns parked
+--   URLs to the queue.
+-- Cost: nothing if hosts have no limits. With limits, 1 us per host and 1.5 us per parked URL. A call parks
+--   at most 500 URLs per host.
 
--- limits: `BYTES MS IDLE`; -1 means no limit. IDLE: for how many ms since its start the crawl was not
--- running. `B` of the host hash contains the bytes so far, and `F` the time of the first claim.
+-- limits: `BYTES MS IDLE`; -1 means no limit. IDLE: the total ms during which the crawl was not running since
+-- its start. Fields of the host hash: `B`: the bytes so far; `F`: ms of the first claim, minus IDLE at that
+-- time.
 local most, longest, idle = string.match(ARGV[13], '^(%-?%d+) (%-?%d+) (%d+)$')
 most, longest, idle = num(most, -1), num(longest, -1), num(idle, 0)
 
@@ -16,7 +18,7 @@ local function enough(host)
   return most >= 0 and num(v[1], 0) >= most or longest >= 0 and now - idle - num(v[2], now - idle) >= longest
 end
 
--- Called at each claim. The first claim of a host starts its time.
+-- Must be called at each claim. The time limit of a host counts from the host's first claim.
 local function begun(host)
   if longest >= 0 then call('HSETNX', C .. 'h:' .. host, 'F', now - idle) end
 end

@@ -1,24 +1,26 @@
--- Purpose: keeps a second order of a heap's hosts, by level, for crawls with URLs of several levels. Loaded
---   before heap_of_host.lua.
--- Promise: `r:HEAP` contains every waiting host. `u:HEAP` contains the same hosts by the level of their next
---   URL, and by time within a level. If a host is missing in `u:HEAP` or has a wrong place there, it is still
---   claimed by its time, and the claim corrects its place.
--- Cost: a crawl of one level reads one field per script call. With several levels, about 1 us more per
---   change of a host.
--- The field `lv` of the crawl's `g` holds the level of the bucket's first URL, with `*` after it once the
--- bucket has had URLs of another level. A score contains the rank of a level: score = time - rank * SPAN.
--- Ranks are relative to the rank of that first level, so that `u:HEAP` begins as a copy of `r:HEAP`.
+-- Purpose: keeps a second order of a heap's hosts, by level, for crawls with URLs of several levels. Must be
+--   loaded before heap_of_host.lua.
+-- Promise: `r:HEAP` contains every waiting host. `u:HEAP` contains the same hosts, sorted by the level of
+--   their next URL and then by time. A host that is missing in `u:HEAP` or has a wrong score there is still
+--   claimed by its time, and the claim corrects the score.
+-- Cost: a crawl of one level reads one field per script call. A crawl of several levels takes about 1 us more
+--   per change of a host.
+-- The field `lv` of the hash `g` contains the level of the bucket's first URL. The field ends in `*` if the
+-- bucket has had URLs of another level. A score contains the rank of a level: score = time - rank * SPAN. The
+-- rank in a score is relative to the rank of the bucket's first level, so `u:HEAP` can begin as a copy of
+-- `r:HEAP`.
 local SPAN = 4398046511104 -- 2^42; 2^11 ranks and 42 bits of ms fit into a double
 
--- Returns the rank of a level. Up to 256, the rank is the level itself. Beyond, it grows by 1 for each
--- increase of the level by 1 %, up to 1023.
+-- Returns the rank of a level. The rank of a level up to 256 equals the level. Above 256, the rank grows by 1
+-- each time the level grows by about 1 %, up to 1023.
 local function rank_of(level)
   local n = math.abs(level)
   if n > 256 then n = math.min(256 + math.floor(64 * math.log(n / 256) / math.log(2)), 1023) end
   return level < 0 and -n or n
 end
 
-local orders = {} -- crawl's prefix -> {rank of the first level, whether it has several levels}; false: unknown
+-- key prefix of a crawl -> {rank of the first level, whether the crawl has several levels}; false: unknown
+local orders = {}
 local function order_of(c)
   if orders[c] == nil then
     local base, several = string.match(call('HGET', c .. 'g', 'lv') or '', '^(%-?%d+)(%*?)$')
@@ -32,12 +34,13 @@ local function several_levels(c)
   return order and order[2]
 end
 
--- The places of many hosts are written at once. After `gather_places`, `set_place` only remembers the last
--- place of each host, and `write_places` writes all places, with one call per heap.
-local gathered -- key of a heap -> host -> score (false: the host leaves the heap); nil: places are written at once
+-- These functions write the scores of many hosts at once. After `gather_places`, `set_place` only remembers
+-- the last score of each host, and `write_places` writes all scores with one call per heap.
+-- key of a heap -> host -> score (false: remove the host); nil: `set_place` writes to the store
+local gathered
 local function gather_places() gathered = gathered or {} end
 
-local function set_place(key, host, at) -- at: score, or nil if the host leaves the heap
+local function set_place(key, host, at) -- at: the host's score in the heap, or nil to remove the host
   if gathered then
     gathered[key] = gathered[key] or {}
     gathered[key][host] = at or false
@@ -61,7 +64,8 @@ local function write_places()
   end
 end
 
--- Begins the order by level in a bucket. All hosts that wait at that moment get the rank of the first level.
+-- Copies each heap `r:HEAP` of a bucket to `u:HEAP`, which begins the order by level. All waiting hosts get
+-- the rank of the bucket's first level.
 local function begin_order(c, base)
   write_places()
   local names = call('SMEMBERS', c .. 'hs')
@@ -73,14 +77,14 @@ local function begin_order(c, base)
   orders[c] = nil
 end
 
--- Begins the order if an older version added the crawl's URLs, because then it is unknown whether the crawl
--- has several levels.
+-- Begins the order by level if an older version of gossamer added the crawl's URLs, because older versions
+-- did not record whether a crawl has several levels.
 local function adopt_order(c)
   if not order_of(c) and call('HEXISTS', c .. 'n', 'added') == 1 then begin_order(c, '0') end
   return order_of(c)
 end
 
--- Called when a host gets its first URL of this level.
+-- Must be called when a host gets its first URL of a level.
 local function level_began(level)
   local order = adopt_order(C)
   if not order then
@@ -91,13 +95,12 @@ local function level_began(level)
   end
 end
 
--- Records when a retry of a host will be due. The level of the retry may then raise the host's rank
--- (claim.lua).
+-- Records when a retry of a host will be due. A due retry may raise the host's rank (claim_order.lua).
 local function note_retry(host, due)
   if several_levels(C) then call('ZADD', C .. 'rt', 'LT', due, host) end
 end
 
--- Sets the place of a host in the order by level, or removes the host if `at` is nil. levels: text that
+-- Sets the score of a host in the order by level, or removes the host if `at` is nil. levels: text that
 -- begins with the level of the host's next URL.
 local function rank_host(c, heap, host, at, levels)
   if not at then set_place(c .. 'u:' .. heap, host); return end

@@ -1,9 +1,9 @@
--- Purpose: manages a host's slots and times, and its place in the ready heaps. Loaded after breaker.lua and
---   heap_of_host.lua.
+-- Purpose: manages a host's request slots and times, and the host's place in the ready heaps. Must be loaded
+--   after breaker.lua and heap_of_host.lua.
 -- Promise: a host is in at most one ready heap per crawl, ordered by the time of its next start.
 
--- A host is read once per script call. Code that changes a host only changes the table `slots`, and `arm`
--- writes the changes.
+-- A script call reads each host once. Changes of a host are made in the table `slots`, and `arm` writes them
+-- to the store.
 local slots = {}
 local function slot(host, v)
   local s = slots[host]
@@ -15,9 +15,9 @@ local function slot(host, v)
   return s
 end
 
--- Writes a host's slots and trouble. For every crawl that may have URLs of the host, puts the host into the
--- crawl's ready heap at the time of its next start, or removes it from the heap. Must be called after any
--- change. Returns the heap of this crawl.
+-- Writes a host's slots and breaker state. In every crawl that may have URLs of the host, sets the host's
+-- time in the ready heap to its next start, or removes the host from the heap. Every change of a host must be
+-- followed by a call of `arm`. Returns the name of the host's heap in the current crawl.
 local crawls
 local function arm(host, changed)
   local s, mine = slot(host), nil
@@ -59,29 +59,29 @@ local function arm(host, changed)
   return mine
 end
 
--- Calls `arm(host, true)` for all hosts that are keys of the table.
+-- Calls `arm(host, true)` for each host that is a key of `touched`.
 local function arm_all(touched)
   gather_places()
   for host in pairs(touched) do arm(host, true) end
   write_places()
 end
 
--- Ends a request of the host. Frees the slot and sets the host's next start. since: ms since the request
--- began, or -1 if none was made. If none was made, the next start returns to its value before the claim. It
--- does not if the host has other claims in progress, because a claim of the same gate may be sending a
--- request now. wait: ms that the host asked the crawler to wait.
+-- Ends a request of the host: frees the slot and sets the host's next start. since: ms since the request
+-- began, or -1 if no request was made. If no request was made, the next start returns to its value before the
+-- claim. However, the next start stays if the host has another or a later claim, because that claim may have
+-- sent a request. wait: ms that the host asked the crawler to wait.
 local function release(host, n0, n1, since, delay, wait)
   local s = slot(host)
-  if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end -- the delay may have been fixed during the request
+  -- an operator may have fixed the delay during the request
+  if s.d then delay = math.min(delay, math.max(s.d, s.cd)) end
   local start = now - since + delay
-  local ours = s.n == tonumber(n1) -- there was no later claim of the host
+  local ours = s.n == tonumber(n1) -- the host has no later claim
   if since < 0 then start = ours and s.i <= 1 and tonumber(n0) or s.n elseif not ours then start = math.max(s.n, start) end
   if wait > 0 then start = math.max(start, now + wait) end
   s.i, s.n = math.max(s.i - 1, 0), start
 end
 
--- Stores a host's pace and the delay that follows from it. A delay that an operator fixed is not stored as
--- the learned delay.
+-- Stores a host's pace. Also stores the learned delay, unless an operator has fixed the delay.
 local function paced(host, pace, delay)
   local hk = T .. 'h:' .. host
   if slot(host).d then call('HSET', hk, 'c', pace) else call('HSET', hk, 'c', pace, 'd', delay) end

@@ -1,4 +1,4 @@
--- Purpose: tests whether the seen set contains a URL. Used by the APIs through which programs add URLs.
+-- Purpose: tests whether the seen set contains a URL. Used by the APIs with which programs add URLs.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, seen mode, hi, lo (as in add).
 -- Returns: 1 or 0.

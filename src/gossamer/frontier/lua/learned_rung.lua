@@ -1,9 +1,9 @@
--- Purpose: stores what was learned about the rung that fetches a host's pages (politeness.ladder). All crawls
---   and workers share this record.
+-- Purpose: stores the record of the rungs that can fetch a host's pages (politeness.ladder). All crawls and
+--   workers share the record of a host.
 -- KEYS[1]: bucket tag.
 -- ARGV: '', host, the record that the caller read, the new record ('': delete it; absent: only read).
 -- Returns: {1 if the record was changed, else 0; the current record ('': none)}.
--- Promise: the record is changed only if the caller had read the current one.
+-- Promise: the record is changed only if the caller has read the current record.
 -- Cost: 2 us.
 local key = T .. '@rung:' .. ARGV[2]
 local held = call('GET', key) or ''

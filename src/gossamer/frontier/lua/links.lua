@@ -1,15 +1,15 @@
--- Purpose: adds URLs. Shared by add and settle. Loaded after the prelude and the seen set.
+-- Purpose: adds URLs. Shared by add and settle. Must be loaded after the prelude and seen.lua.
 -- Promise: a URL is added only once, even if several producers offer it at the same moment. Each rejection is
 --   counted.
 -- A group of links consists of host, level, lane, flags, voucher, marks and one string of all entries. The
--- marks are msgpack: hi, lo and entry length of each link. A mark of length 0 is a second mark of the entry
--- before it, which is only added to the seen set. Most links are already known, so their entries need not
--- become separate strings.
--- Cost: about 1 us per known URL, 5 us per new URL. The links of a group share the reads and writes of their
---   host.
+-- marks are msgpack: hi, lo and entry length of each link. A mark with the length 0 is a second mark of the
+-- preceding entry, and is only added to the seen set. All entries are in one string, because most links are
+-- known and need no string of their own.
+-- Cost: about 1 us per known URL, 5 us per new URL. The data of a host are read and written once per group of
+--   links.
 
--- Queues the entries, and parks those beyond the host's budget. If new vouchers raised the budget, parked
--- URLs return to the queue.
+-- Queues entries of a host, and parks the entries that exceed the host's page budget. If a new voucher raises
+-- the budget, parked URLs return to the queue.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then
@@ -31,11 +31,11 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
-local before = {strangers = 0, singles = 0} -- pages that earlier calls of `add` in this script, for other buckets, took from the shares
+local before = {strangers = 0, singles = 0} -- pages that earlier calls of `add`, for other buckets, charged
 
--- Adds the groups at the positions j to `last` of the list. ARGV[2] to ARGV[5] are as in add.lua. `shares`:
--- the position in ARGV of the three counts of the other buckets. Returns the counts of new, known and parked
--- URLs, and of new URLs charged to strangers and to singles (page_budget.lua).
+-- Adds the groups of links that are the elements j to `last` of `list`. ARGV[2] to ARGV[5] are as in add.lua.
+-- `shares`: the index in ARGV of the three counts of the other buckets. Returns the counts of new, known and
+-- parked URLs, and of new URLs charged to strangers and to singles (page_budget.lua).
 local function add(list, j, last, shares)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
   before.strangers, before.singles = before.strangers + pools.strangers, before.singles + pools.singles
@@ -56,7 +56,7 @@ local function add(list, j, last, shares)
       local hi, lo, first = marks[e], marks[e + 1], at
       at = at + marks[e + 2]
       local fresh = again or not seen(hi, lo, true)
-      local second = at == first -- this is a second mark of the entry before it
+      local second = at == first -- a second mark of the preceding entry
       if second then
         n, marked = n - 1, marked + (fresh and 1 or 0)
       else
@@ -74,7 +74,7 @@ local function add(list, j, last, shares)
     if is('h') then late = late + n end
     if is('s') then count('seeds', taken) end
     local own = is('o') or is('i')
-    -- even a link to a known URL may be a voucher that raises the budget of its host
+    -- a link to a known URL may still be a voucher, which raises the budget of the host
     local raises = not own and list[j + 4] ~= '' and call('EXISTS', C .. 'p:' .. host) == 1
     if taken > 0 or raises then
       parked = parked + take(host, list[j + 1], list[j + 2], entries, is('f'), own, list[j + 4], cap)

@@ -1,16 +1,17 @@
--- Purpose: selects the account of a site for the next request: the one that has been unused for longest. The
---   account is either logged in, or the caller must log it in.
+-- Purpose: selects the account of a site for the next request. Of the available accounts, selects the account
+--   that has been unused for longest. If the account is not logged in, the caller must log it in.
 -- KEYS[1]: a site's log-ins.
 -- ARGV: the caller's token, ms within which the caller must finish a log-in, minimum ms between two uses of
---   one account, ms for which the log-ins are stored, then for each account: name, fingerprint of its
+--   one account, ms for which the site's log-ins are stored, then for each account: name, fingerprint of its
 --   credentials, and the version and revision that the caller knows.
 -- Returns: one of
 --   - {'go', account, version, revision, state or ''}: the account is logged in.
 --   - {'enter', account, version}: the caller must log the account in.
 --   - {'wait', ms}: no account can be used yet.
---   - {'refused', account, reason, ms}: the site rejects all accounts. They are tried again after this time.
--- Promise: at most one caller logs an account in at a time. Rejected credentials are not tried again before
---   the time in `refused` has passed.
+--   - {'refused', account, reason, ms}: the site rejects all accounts. This account is tried again first,
+--     after `ms`.
+-- Promise: at most one caller at a time logs in with an account. Rejected credentials are not tried again
+--   before the `ms` in `refused` have passed.
 -- Cost: O(accounts).
 local key, me = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

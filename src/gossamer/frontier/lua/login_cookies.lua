@@ -1,11 +1,11 @@
--- Purpose: stores cookies from responses for all workers, unless another worker has changed them in the
---   meantime.
+-- Purpose: stores cookies from responses for all workers, unless another worker has changed the stored
+--   cookies since the caller read them.
 -- KEYS[1]: a site's log-ins.
--- ARGV: account, version and revision that the caller knows, state (the cookies), ms for which the log-ins
---   are stored.
+-- ARGV: account, version and revision that the caller knows, state (the cookies), ms for which the site's
+--   log-ins are stored.
 -- Returns: {1, revision} if the cookies were stored. {0, version, revision, state or ''} if another state is
---   stored, in which case the caller must add its cookies to that state.
--- Promise: no change by another worker is lost. Cookies of a log-in that has ended are not stored.
+--   stored. The caller must then add its cookies to the returned state.
+-- Promise: changes by other workers are never lost. Cookies of an ended log-in are not stored.
 -- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]
 local f = redis.call('HMGET', key, 'v:' .. name, 'c:' .. name, 'j:' .. name)

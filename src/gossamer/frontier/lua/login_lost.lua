@@ -1,12 +1,13 @@
--- Purpose: records that an account is no longer logged in, according to a response. The account must log in
+-- Purpose: records a response that shows that an account is no longer logged in. The account must log in
 --   again, unless recent log-ins had no effect.
 -- KEYS[1]: a site's log-ins.
 -- ARGV: account, the version of the log-in that the request used, maximum number of log-ins in a row without
---   effect, ms after which one more is permitted, 1 if the log-in has certainly ended (its proxy is gone).
--- Returns: 1: request the page again after a new log-in; 0: the account cannot see the page, even after a
---   log-in.
--- Promise: workers that used the same version cause only one log-in. Pages that an account can never see
---   cause a few log-ins at first, and later only rare ones.
+--   effect, ms after which one more log-in is permitted, 1 if the log-in has certainly ended (its proxy is
+--   gone).
+-- Returns: 1 if the page must be requested again after a new log-in, or 0 if the account cannot see the page
+--   even after a log-in.
+-- Promise: workers that used the same version of a log-in cause only one new log-in. Pages that an account
+--   can never see cause a few log-ins at first and rare log-ins later.
 -- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

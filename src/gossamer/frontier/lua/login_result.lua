@@ -1,13 +1,13 @@
--- Purpose: records the state of a log-in attempt: it continues (`renew`), it succeeded (`in`), it failed for
---   now (`again`), or the site rejected it (`out`).
+-- Purpose: records the state of a log-in attempt: the attempt continues (`renew`), succeeded (`in`), failed
+--   temporarily (`again`), or was rejected by the site (`out`).
 -- KEYS[1]: a site's log-ins.
--- ARGV: account, the caller's token, one of the words above, then for
---   - `renew`: ms until the attempt must be finished,
---   - `in`: state, fingerprint of the credentials, ms for which the log-ins are stored,
---   - `again`: ms of the first wait (0: none), ms of the longest wait,
+-- ARGV: account, the caller's token, state of the attempt (renew|in|again|out), then for
+--   - `renew`: ms within which the attempt must be finished,
+--   - `in`: cookies, fingerprint of the credentials, ms for which the site's log-ins are stored,
+--   - `again`: length of the first wait in ms (0: no wait), maximum length of a wait in ms,
 --   - `out`: ms until the next try, fingerprint of the credentials, reason.
--- Returns: the account's version, or 0 if the caller no longer has the right to log in, in which case nothing
---   changes.
+-- Returns: the new version of the log-in for `in`, otherwise 1. 0 if the caller no longer has the right to
+--   log in.
 -- Promise: a worker that no longer has the right to log in changes nothing.
 -- Cost: O(1).
 local key, name, what = KEYS[1], ARGV[1], ARGV[3]

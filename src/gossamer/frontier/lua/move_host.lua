@@ -1,11 +1,11 @@
--- Purpose: moves a host of a crawl to other workers: to those of another lane (for example, workers with
---   browsers), or to those that have the files of the host's sites.
+-- Purpose: moves a host of a crawl to the workers of another lane (for example, workers with browsers), or to
+--   the workers that have the files of the host's sites.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, host, then either a lane, or `+SITE+SITE` to keep the lane and require workers that have the
---   files of these sites.
+-- ARGV: crawl, host, then the new lane, or `+SITE+SITE` to require workers that have the files of these sites
+--   (the lane stays).
 -- Returns: 1 if the host moved, else 0.
--- Promise: the host keeps its region and, if it moves to another lane, its required sites. It may be claimed
---   once more from its old heap, and moves when `arm` is next called for it.
+-- Promise: the host keeps its region and, if it moves to another lane, its required sites. The host moves at
+--   the next call of `arm` for the host, and may be claimed once more from its old heap until then.
 -- Cost: 3 us.
 local hk = C .. 'h:' .. ARGV[2]
 local own = call('HGET', hk, 'y') or 'http'

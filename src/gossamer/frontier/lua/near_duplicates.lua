@@ -1,14 +1,16 @@
--- Purpose: reads and writes the near-duplicate index. The index consists of three maps of short keys to short
---   values, packed into strings (parts) of 1 to 3 KB.
+-- Purpose: reads and writes the near-duplicate index. The index consists of three maps with short keys and
+--   short values. Each map is stored in parts, which are strings of 1 to 3 KB.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, then any number of (verb, map, key, value). Verbs: `g` gets the value, `p` puts it unless the
---   key has a value, `w` overwrites it, `d` deletes the key if it has this value. Maps: `e` equal pages, `b`
---   bands, `s` sketches. Keys are hashes.
--- Returns: {number of keys in e, then for each operation the previous value ('': none)}.
--- Promise: a value stays until it is deleted or overwritten. The size of a part is bounded: as the number of
---   keys grows, the map gets more parts, each of which takes its keys from one other part (linear hashing).
+-- ARGV: crawl, then any number of (verb, map, key, value). Verbs: `g` gets the value, `p` stores the value
+--   unless the key has a value, `w` overwrites the value, `d` deletes the key if it has this value. Maps:
+--   `e`: equal pages; `b`: bands; `s`: sketches. Keys are hashes.
+-- Returns: {number of keys in the map `e`, then the previous value for each verb ('': none)}.
+-- Promise: a value stays until it is deleted or overwritten. The size of a part is bounded, because a map
+--   gets more parts as its number of keys grows. Each new part takes its keys from one other part (linear
+--   hashing).
 -- Cost: 2 us per get, 5 us per put.
-local WIDTHS = {e = {8, 6, 110}, b = {4, 6, 150}, s = {6, 64, 22}} -- bytes of a key, bytes of a value, average number of keys per part
+-- bytes per key, bytes per value, average keys per part
+local WIDTHS = {e = {8, 6, 110}, b = {4, 6, 150}, s = {6, 64, 22}}
 local meta, texts, changed, sizes = C .. 'y', {}, {}, {}
 local function level(parts) -- returns the largest power of 2 that is not greater than `parts`
   local l = 1
@@ -22,7 +24,7 @@ for j, map in ipairs({'e', 'b', 's'}) do
   sizes[map] = {n = num(known[2 * j - 1], 0), parts = parts, level = level(parts)}
 end
 
-local function place(key, size) -- returns the part of a key: the parts from size.level on took their keys from the first parts
+local function place(key, size) -- returns the number of the part that contains a key (linear hashing)
   local a, b, c, d = string.byte(key, 1, 4)
   local hash = a + b * 256 + c * 65536 + d * 16777216
   local at = hash % (2 * size.level)

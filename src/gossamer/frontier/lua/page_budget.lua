@@ -1,17 +1,16 @@
--- Purpose: decides how many pages a discovered host may have. Loaded before links.
+-- Purpose: decides how many pages a discovered host may have. Must be loaded before links.lua.
 -- Promise: the hosts without enough vouchers together get a fixed share of the whole crawl's pages, which
 --   does not depend on the number of buckets.
 -- Cost: 2 us per group of links to a discovered host.
 
 -- Returns how many more pages a discovered host may have. The budget grows with the number of vouchers. A
 -- voucher is a domain in good standing that links to the host. A single link may be spam, so a host with one
--- voucher (a single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles
--- share 25 pages plus a hundredth of these pages. All hosts without a voucher (strangers) share only 5 pages
--- plus a two-hundredth of these pages, because each stranger also costs a robots.txt request. If the cap is
--- negative, every host may have -cap pages. Also returns the name of the crawl's count to which the pages are
--- charged.
-local elsewhere = {0, 0, 0} -- pages, strangers' pages and singles' pages of the other buckets (multi_bucket.py)
-local pools = {strangers = 0, singles = 0} -- pages that this call took from the shares
+-- voucher (a single) has 5 pages plus 0.1 % of the crawl's fetched pages. In addition, all singles share 25
+-- pages plus 1 % of the fetched pages. All hosts without a voucher (strangers) share 5 pages plus 0.5 % of
+-- the fetched pages, because each stranger also costs a robots.txt request. A negative cap gives every host
+-- the same budget of -cap pages. The second result is the name of the count to which the pages are charged.
+local elsewhere = {0, 0, 0} -- pages of the other buckets: all, strangers', singles' (multi_bucket.py)
+local pools = {strangers = 0, singles = 0} -- pages that this call charged to strangers and to singles
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')
   if voucher ~= '' and num(v[2], 0) < 10 and call('SADD', C .. 'v:' .. host, voucher) == 1 then

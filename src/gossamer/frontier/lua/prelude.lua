@@ -1,7 +1,7 @@
--- Purpose: contains the code that all scripts share. Loaded before each script.
+-- Purpose: contains the code that all scripts share. The prelude is loaded before each script.
 -- KEYS[1]: the bucket's tag.
 -- ARGV[1]: the crawl ('' if the script does not concern a crawl).
--- Promise: all times are from one clock, the store's, in milliseconds. Keys: see store/keys.py.
+-- Promise: all times are in milliseconds and come from the store's clock. Keys: see store/keys.py.
 local T, C = KEYS[1], KEYS[1] .. ARGV[1] .. ':'
 local call = redis.call
 local clock = call('TIME')
@@ -9,7 +9,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local function num(x, default) return x and tonumber(x) or default end
 
-local function parts(record) -- the parts of a lease record: host, level, kind, n0, n1, entry
+local function parts(record) -- returns host, level, kind, n0, n1 and entry of a lease record
   return string.match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
 end
 
@@ -17,22 +17,22 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
--- Adds to a total over all crawls, which never decreases. Metrics export the totals
+-- Increases a total over all crawls. Totals never decrease. Metrics export the totals
 -- (observability/totals.py).
 local function total(field, by)
   if by ~= 0 then call('HINCRBY', T .. '@totals', field, by) end
 end
 
--- Returns whether an entry does not count as a page. Such entries are sitemaps, feeds, and pages that are
--- only read again (uppercase scheme letter). A file counts as a page.
+-- Returns whether an entry is infrastructure, which does not count as a page: a sitemap, a feed, or a page
+-- that is only read again (uppercase scheme letter). A file counts as a page.
 local function infrastructure(entry)
   if string.byte(entry, 1) < 97 then return true end
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
   return extra and string.byte(extra.use or '', 1) == 64 and extra.use ~= '@file' or false
 end
 
--- Entries that do not count as pages have a count of their own (`infra`). They count as found only while they
--- are dead letters.
+-- Infrastructure entries are counted in `infra`. They are counted in `found` only while they are dead
+-- letters.
 local function apart(entry, by)
   if infrastructure(entry) then count('infra', by); count('found', -by) end
 end

@@ -1,17 +1,17 @@
 -- Purpose: shares the health of proxies among all workers. Applies the caller's reports, and returns the
 --   changes since the caller's last call.
--- KEYS[1]: health records.
--- KEYS[2]: number of the last change of each record.
+-- KEYS[1]: health records of proxies.
+-- KEYS[2]: for each record, the number of its last change.
 -- ARGV: number of the last change that the caller received, ms after which an unused record is deleted, then
 --   for each report (proxies/proxy_health.py):
 --   - the key of the record,
---   - number of good responses, number of bad ones, total seconds of the good ones,
+--   - number of good responses, number of bad responses, total seconds of the good responses,
 --   - number of faults after the last good response,
 --   - number of faults that opens the breaker, first and longest opening in ms.
--- Returns: {now ms, number of the last change returned, key, record, key, record, ...}, at most 1,000
---   records. If 1,000 records are returned, call again.
+-- Returns: {now in ms, number of the last returned change, key, record, key, record, ...} with at most 1,000
+--   records. If a call returns 1,000 records, call again.
 -- Promise: follows the rules of proxies/proxy_health.py. Each call counts each report once.
--- Cost: O(reports + changes), times the logarithm of the total.
+-- Cost: O((reports + changes) * log(records)).
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or 0)

@@ -1,7 +1,8 @@
--- Purpose: manages the queues of a host, one list per level. Shared by the scripts that fill or empty them.
---   Loaded after the prelude.
--- Promise: `q` and `L` of the crawl's host hash always match the contents of the lists. `L` lists the levels
---   (priorities) that have URLs, highest first, for example "5,0,-3".
+-- Purpose: manages the queues of a host, one list per level. Shared by the scripts that fill or empty queues.
+--   Must be loaded after the prelude.
+-- Promise: the fields `q` and `L` of the crawl's host hash always match the contents of the lists. `q` is the
+--   number of queued URLs. `L` lists the levels (priorities) that have URLs, highest first, for example
+--   "5,0,-3".
 local function with_level(levels, level)
   if not levels or levels == '' then return level end
   local list, l = {}, tonumber(level)
@@ -15,9 +16,9 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
-local began = {} -- hosts with a new level: their next request may be another one
--- Adds entries to a host's queue, either at the end, or one by one at the front. Returns how many URLs are
--- queued for the host.
+local began = {} -- hosts that got a new level, so that their next URL may have changed
+-- Adds entries to the end of a host's queue. If `front` is true, pushes the entries one by one to the front.
+-- Returns how many URLs are queued for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
@@ -28,7 +29,7 @@ local function enqueue(host, level, entries, front)
   return call('HINCRBY', hk, 'q', #entries)
 end
 
--- Requests a refill of a level that has URLs in the cold store (cold.py) but only few in the queue.
+-- Marks the host for refill if the level has URLs in the cold store (cold.py) and only few URLs in the queue.
 local function want(host, level, left)
   if left < num(call('HGET', C .. 'g', 'hot'), 0) / 2 and call('HEXISTS', C .. 'k:' .. host, level) == 1 then
     call('SADD', C .. 'rf', host)
@@ -45,7 +46,7 @@ local function without_level(host, level)
   return rest
 end
 
--- Moves retries that are due into the queue, after the new URLs of their level.
+-- Moves up to 64 due retries of a host to the end of the queues of their levels.
 local function promote(host)
   local key = C .. 't:' .. host
   for _, member in ipairs(call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
@@ -55,8 +56,8 @@ local function promote(host)
   end
 end
 
--- Takes up to n entries as {level, entry}. Takes them from the highest level first, but every 8th time from
--- the lowest level.
+-- Removes up to n entries of a host from its queues, and returns them as {level, entry}. Every 8th entry
+-- comes from the lowest level, and the others come from the highest level.
 local function pop(host, n, turn)
   local hk, got = C .. 'h:' .. host, {}
   local levels, cold = unpack(call('HMGET', hk, 'L', 'k'))

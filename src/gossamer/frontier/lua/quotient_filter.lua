@@ -1,12 +1,12 @@
--- Purpose: implements the seen set for `--seen bloom`, a quotient filter in pages (filter_pages.lua). Loaded
---   before seen.lua.
--- Promise: uses about 2.8 bytes per URL at any size. A lookup reads one page.
+-- Purpose: implements the seen set for `--seen bloom`, a quotient filter in pages (filter_pages.lua). Must be
+--   loaded before seen.lua.
+-- Promise: the filter uses about 2.8 bytes per URL at any size. A lookup reads one page.
 -- Cost: 3 us per known URL and 6 us per new URL, including rewrites and splits of pages.
-local filter_risk = 0 -- expected number of this call's new URLs that are mistaken for known ones
+local filter_risk = 0 -- expected number of new URLs that this call mistakes for known URLs
 local filter_pages = 1
 
--- Returns the page's node in the tree of pages (the children of n are 2n and 2n + 1), and the 24 bits with
--- which the page identifies the URL.
+-- Returns the node of a URL's page in the tree of pages (the children of n are 2n and 2n + 1), and the 24
+-- bits that identify the URL in the page.
 local function place(pages, hi, lo)
   local _, level = math.frexp(pages)
   level = level - 1

@@ -2,9 +2,10 @@
 --   returns unused permits.
 -- KEYS[1]: gossamer:rates.
 -- ARGV: number of permits to take (if negative: to return), names of the caps.
--- Returns: {number of permits taken, ms until one more is available (0: there were enough)}.
--- Promise: all callers together exceed a cap by at most the number of requests that it allows in a tenth of a
---   second, or by one request if that number is below one.
+-- Returns: {number of permits taken, ms until one more permit is available (0: all requested permits were
+--   taken)}.
+-- Promise: all callers together exceed a cap by at most the number of requests that the cap allows in a tenth
+--   of a second, or by one request if the cap allows fewer than 10 requests per second.
 -- Cost: 3 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000

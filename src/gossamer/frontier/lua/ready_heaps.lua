@@ -1,11 +1,11 @@
 -- Purpose: finds the hosts that may start now in all heaps that a worker serves. Used by claim and
 --   due_buckets.
--- Promise: heaps alternate, so that none starves another. A worker with a low score leaves hosts that have
---   not waited long enough to workers with better scores.
+-- Promise: heaps take turns, so that no heap starves another. A worker with a low score leaves hosts that
+--   have not waited long enough to workers with better scores.
 -- ARGV[2]: `EASY HARD HEAP...`. EASY and HARD: the minimum ms that easy and hard hosts must have waited.
---   HEAP: the names of the heaps, or `*` for all heaps.
+--   HEAP...: the names of the heaps, or `*` for all heaps.
 -- Cost: 1.5 us per heap.
-local served, all = {}, false -- names of the heaps, without `!`
+local served, all = {}, false -- the set of heap names, without `!`
 local heaps -- {name, ms that its hosts must have waited}
 
 local function serve(name, easy, hard)
@@ -14,7 +14,7 @@ local function serve(name, easy, hard)
   heaps[#heaps + 1] = {(string.gsub(name, '^[^@]*', '%0!', 1)), hard}
 end
 
--- Determines the heaps in the bucket C.
+-- Sets `heaps` to the heaps of the current bucket that the worker serves.
 local function look()
   if heaps and not all then return end
   local easy, hard, names = string.match(ARGV[2], '^(%d+) (%d+) (.*)$')

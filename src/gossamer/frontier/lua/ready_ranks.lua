@@ -1,18 +1,18 @@
 -- Purpose: finds the hosts with the highest ranks that may start now, and the time when the next host may
---   start. Used by claim and due_buckets, loaded after host_order.lua and ready_heaps.lua.
--- Promise: examines at most MAX_LEVELS levels.
--- Cost: with one level, 1.5 us per heap. With several levels, 3 us per heap, and 2 us for each level whose
---   hosts must all wait.
+--   start. Used by claim and due_buckets. Must be loaded after host_order.lua and ready_heaps.lua.
+-- Promise: each call examines at most MAX_LEVELS levels per heap.
+-- Cost: 1.5 us per heap if the crawl has one level. Otherwise 3 us per heap, and 2 us for each level in which
+--   no host may start.
 local MAX_LEVELS = 64
 
--- Returns up to k hosts of one heap that may start now, as {rank, host}, in descending order of rank. Ranks
---   below `floor` are left out. Also returns whether some levels were not examined.
+-- Returns up to k hosts of one heap that may start now, as {rank, host}, in descending order of rank. Hosts
+--   with a rank below `floor` are left out. The second result is true if some levels were not examined.
 local function ready_by_rank(heap, k, base, floor)
   local key, found, from = C .. 'u:' .. heap[1], {}, '-inf'
   for _ = 1, MAX_LEVELS do
     local first = tonumber(call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2])
     if not first then return found, false end
-    local start = math.floor(first / SPAN) * SPAN -- the score of this level at time 0
+    local start = math.floor(first / SPAN) * SPAN -- the score that a host of this level would have at time 0
     local rank = base - start / SPAN
     if rank < floor then return found, false end
     if first <= start + now - heap[2] then
@@ -26,8 +26,8 @@ local function ready_by_rank(heap, k, base, floor)
   return found, true
 end
 
--- Returns the ms when the next host may start, or -1 if no host waits. Also returns the rank of the host that
---   comes first at that time.
+-- Returns the ms when the next host may start, or -1 if no host waits. The second result is the rank of the
+--   host that is claimed first at that time.
 local function next_start()
   local at, first, heap_of_first = -1, nil, nil
   for _, heap in ipairs(heaps) do
@@ -44,7 +44,8 @@ local function next_start()
       local best = ready_by_rank(heap, 1, base, -math.huge)[1]
       if best then rank = math.max(rank or best[1], best[1]) end
     end
-    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1] -- a claim will raise the host's rank
+    -- a claim will raise the rank of this host
+    local retry = call('ZRANGE', C .. 'rt', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1]
     if retry then
       local level = string.match(call('ZRANGE', C .. 't:' .. retry, 0, 0)[1] or '', '^[^\t]*')
       if level ~= '' then rank = math.max(rank or -math.huge, rank_of(tonumber(level))) end

@@ -1,8 +1,9 @@
 -- Purpose: renews the leases of all claims of a worker in one call.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, lease ms, token...
--- Returns: the tokens that are no longer leased. The worker must discard its work on these claims.
--- Promise: the lease of a claim that was requeued or settled is never renewed.
+-- ARGV: crawl, length of a lease in ms, token...
+-- Returns: the tokens that are no longer leased. The worker must discard its work on the claims with these
+--   tokens.
+-- Promise: the lease of a requeued or settled claim is never renewed.
 -- Cost: 1 us per token.
 local lost = {}
 for j = 3, #ARGV do

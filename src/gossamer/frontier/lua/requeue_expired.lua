@@ -1,13 +1,13 @@
--- Purpose: returns claims with an expired lease to the front of their queues.
+-- Purpose: returns the URLs of claims with an expired lease to the front of their queues.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, maximum number of claims, delay ms of a host without a learned delay, `all` (1: no worker is
---   alive, so every lease returns now and no crash is counted). If `all` is 1, then also the tokens of the
---   pages that were being read when the reader died. For these, a crash is counted.
--- Returns: {claims returned, open URLs plus producers at work, URLs added, infrastructure URLs}. The caller
---   compares the results of two calls to decide whether the crawl is finished.
--- Promise: if a claim's worker died, the claim does not count as an attempt. After 10 such deaths, the URL
---   becomes a dead letter with the reason `crash`. The host waits its delay from now, because the dead worker
---   may have sent a request just before.
+-- ARGV: crawl, maximum number of claims, delay in ms of a host without a learned delay, `all` (1: no worker
+--   is alive, so every claim is requeued now and no crash is counted), then, if `all` is 1, the tokens of
+--   pages that a process was reading when it died. A crash is counted for each of these tokens.
+-- Returns: {number of requeued claims, open URLs plus active producers, URLs added, infrastructure URLs}. The
+--   caller compares the results of two calls to decide whether the crawl is finished.
+-- Promise: a claim whose worker died does not count as an attempt. After 10 crashes, the URL becomes a dead
+--   letter with the reason `crash`. The host waits its delay from now, because the dead worker may have sent
+--   a request shortly before.
 -- Cost: 10 us per expired lease.
 local all, touched, blamed = ARGV[4] == '1', {}, {}
 for i = 5, #ARGV do

@@ -1,10 +1,10 @@
--- Purpose: returns URLs that a host's byte or time limit parked (host_limits.lua) to the queue, once a run
---   raises the limit.
+-- Purpose: requeues URLs that a host's byte or time limit parked (host_limits.lua), once a run raises the
+--   limit.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, host.
--- Returns: how many URLs were returned. Call again until the result is 0.
--- Promise: each URL returns once, to its level and in order. If the new limit is exceeded too, the next claim
---   parks the URLs again.
+-- Returns: the number of requeued URLs. Call again until the result is 0.
+-- Promise: each URL is requeued once, at its own level and in the old order. If the host exceeds the new
+--   limit too, the next claim parks the URLs again.
 -- Cost: 2 us per URL, at most 500 per call.
 local host, levels, order, infra = ARGV[2], {}, {}, 0
 local got = call('LPOP', C .. 'e:' .. host, 500) or {}

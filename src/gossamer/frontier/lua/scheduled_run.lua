@@ -1,11 +1,11 @@
--- Purpose: makes one step of a scheduled run. A step takes the run over, confirms it or ends it.
+-- Purpose: makes one step of a scheduled run. A step starts, takes over, confirms or ends the run.
 -- KEYS[1]: bucket tag.
--- ARGV: '', token of the leader ('': a person started the run), schedule, field, the run as the caller read
---   it ('': none), the run's new value, number of records to keep (0: the run continues; otherwise it has
---   ended), name of the count to increase.
+-- ARGV: '', token of the leader ('': a person started the run), schedule, field of the run, the record of the
+--   run that the caller read ('': none), the new record, number of records of ended runs to keep (0: the run
+--   continues; otherwise the run has ended), name of the count to increase at the end of a run.
 -- Returns: 1 if the step was made; 0 if the run has changed or its schedule was removed; -1 if the caller is
 --   no longer the leader.
--- Promise: a run is taken over by one leader, and a former leader cannot overwrite the work of the new one.
+-- Promise: only one leader takes a run over, and a former leader cannot overwrite the work of the new leader.
 -- Cost: 5 us.
 local token, name, field = ARGV[2], ARGV[3], ARGV[4]
 if token ~= '' and string.match(call('GET', T .. '@leader') or '', '^%d+') ~= token then return -1 end

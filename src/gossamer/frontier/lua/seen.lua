@@ -1,31 +1,32 @@
--- Purpose: implements the seen set for the scripts that add URLs (add, settle) or test a URL (is_seen).
---   Loaded after the prelude.
--- Promise: each full generation causes at most 380 / 2^32 of the new URLs to be mistaken for known ones
---   (bloom: about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this
---   way, in 10^-12 URLs.
+-- Purpose: implements the seen set for the scripts that add URLs (add, settle) or test a URL (is_seen). Must
+--   be loaded after the prelude.
+-- Promise: each full generation causes at most 380 / 2^32 of the new URLs to be mistaken for known URLs
+--   (bloom: about 1 in 1,000). The field `lost` of the hash `g` contains the expected number of URLs lost by
+--   such mistakes, in 10^-12 URLs.
 -- Cost: about 0.6 us per generation and URL.
-local gens -- n: number of generations; s1..: sets (bloom: pages) in each; c1..: URLs in each
+local gens -- n: number of generations; sN: sets (bloom: pages) in generation N; cN: URLs in generation N
 local seen_test
 local span -- the number of values that a member may have
 local latest -- the number of the last generation
 local sets, format = {}, string.format
 
--- `%d` formats an integer, which takes a third of the time of Lua's usual conversion
+-- Formatting an integer with `%d` takes a third of the time of Lua's usual conversion.
 local function in_sets(g, hi, lo, put)
   local key = format('%s%d', gens[g], hi * sets[g] / 4294967296)
   if put then return call('SADD', key, lo) == 0 end
   return call('SISMEMBER', key, lo) == 1
 end
 
-local function seen(hi, lo, put) -- if `put` is true, adds the URL if it is new
+local function seen(hi, lo, put) -- also adds a new URL if `put` is true
   for g = 1, latest - 1 do
     if seen_test(g, hi, lo) then return true end
   end
   return seen_test(latest, hi, lo, put)
 end
 
--- Reads the generations. If room is needed (`first`: number of sets of the first generation), begins the next
--- generation or splits pages of the filter.
+-- Reads the generations. `first`: number of sets of the first generation, or nil if the caller adds no URL.
+-- If `first` is set and the last generation is full, begins the next generation (bloom: splits pages of the
+-- filter).
 local function generations(mode, first)
   local v, g = call('HGETALL', C .. 'g'), 1
   filter_risk = 0
@@ -53,7 +54,7 @@ local function generations(mode, first)
   for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
--- Updates the number of URLs, and the expected number of lost URLs.
+-- Adds `new` URLs to the number of URLs, and updates the expected number of lost URLs.
 local function remembered(new)
   local risk = filter_risk
   for g = 1, gens.n do risk = risk + new * gens['c' .. g] / gens['s' .. g] / span end

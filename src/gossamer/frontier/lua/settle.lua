@@ -1,30 +1,31 @@
--- Purpose: ends claims after their rows are durable. Stores file lengths, counts, verdicts and links in one
---   atomic step.
--- KEYS[1]: tag of the first bucket. The buckets of one call must all be on one server. A Cluster node permits
---   several buckets only in scripts without flags.
--- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in
---   add.lua), tag of the bucket that stores all file lengths ('': each bucket stores its own), number of
---   buckets, then for each bucket: its tag, the number of its arguments, and these arguments:
+-- Purpose: ends claims after the rows of their pages are durable. Stores file lengths, counts, the results of
+--   the claims, and links in one atomic step.
+-- KEYS[1]: tag of the first bucket. The buckets of one call must all be on one server. A node of a cluster
+--   allows a script to access several buckets only if the script has no flags.
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, number of hashes that
+--   store depths (all as in add.lua), tag of the bucket that stores all file lengths ('': each bucket stores
+--   its own), number of buckets, then for each bucket: tag, number of arguments, and these arguments:
 --   - the three counts of the other buckets (as in add.lua),
 --   - number of files, then (file, committed length, new length) of each,
---   - number of counts, then (count, change) of each. A change above 0 is also added to the total of that
---     name, unless the name has a `|` or begins with `own:`.
---   - number of totals of requests, then (total, change) of each. The crawl also counts its own `requests`,
---     `le` and `seconds`.
---   - number of hosts, then (host, bytes) of each, if hosts have limits (host_limits.lua),
---   - number of settled claims, then (token, action, ms since the request began or -1, delay ms, pace, ms
+--   - number of counts, then (count, change) of each. A change above 0 is also added to the total of the same
+--     name, unless the name contains a `|` or begins with `own:`.
+--   - number of totals about requests, then (total, change) of each. Changes of `requests`, `le` and
+--     `seconds` are also added to the crawl's counts,
+--   - number of hosts, then (host, bytes) of each (0 hosts unless hosts have limits, host_limits.lua),
+--   - number of settled claims, then (token, action, ms since the request began or -1, delay in ms, pace, ms
 --     that the host asked to wait, ms to wait before a retry, reason, detail) of each,
---   - number of visited URLs, then (token, hi, lo, depth) of each, if depths are kept,
+--   - number of visited URLs, then (token, hi, lo, depth) of each (0 URLs unless depths are stored,
+--     min_depth.lua),
 --   - groups of links as in add.lua.
--- An action is the letter of a ClaimEnd, followed by the letter of a HostHealth (model/verdict.py,
--- breaker.lua). Letters of a ClaimEnd: `d` done, `r` retry after the wait, `x` dead letter, `k` refused
--- without a request (in a gate), `b` back to the front of the queue.
--- Returns: {'ok', then for each bucket the counts of new and known and parked URLs, and of new URLs charged
---   to strangers and to singles}. If nothing was done: {'stale', then for each token that is no longer leased
---   the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
--- Promise: the call takes effect in all buckets, or in none. A token is settled once. A file length changes
---   only together with the claims of its rows.
--- Cost: about 15 us per claim and its host, plus its links (links.lua).
+-- An action consists of the letter of a ClaimEnd (model/verdict.py) and the health code of the host
+-- (breaker.lua). Letters of a ClaimEnd: `d`: done; `r`: retry after the wait; `x`: dead letter; `k`: refused
+-- without a request; `b`: back to the front of the queue.
+-- Returns: {'ok', then for each bucket the numbers of new, known and parked URLs, and of new URLs charged to
+--   strangers and to singles}. If the call changed nothing: {'stale', then for each token that is no longer
+--   leased the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
+-- Promise: the call takes effect in all buckets or in none. Each token is settled once. A file length changes
+--   only in the call that settles the claims of the new rows.
+-- Cost: about 15 us per claim, plus the cost of the links (links.lua).
 local keeps, at = ARGV[6], 8
 local function take_list(width)
   local n = tonumber(ARGV[at])
@@ -49,11 +50,12 @@ for n = 1, tonumber(ARGV[7]) do
   b.v1, b.v2 = take_list(4)
   b.links, at, buckets[n] = at, b.last + 1, b
   for j = b.f1, b.f2, 3 do
-    local have = call('HGET', lengths(), ARGV[j]) or '0' -- smaller if the store lost its last second of writes
+    -- too small if the store lost its last second of writes
+    local have = call('HGET', lengths(), ARGV[j]) or '0'
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  -- this call fails if the bucket is not on this server
+  -- The read of `lp` fails if the bucket is on another server.
   if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
@@ -79,8 +81,8 @@ local function verdict(action, host, level, entry, j)
   end
 end
 
--- Adds pages and requests to the current period of 10 s. The crawl keeps 64 periods, and the time of its last
--- page.
+-- Adds pages and requests to the counts of the current period of 10 s. Also stores the time of the last page.
+-- The counts of the last 64 periods are stored.
 local function note_recent(pages, requests)
   if pages + requests == 0 then return end
   local key, period = C .. 'rp', math.floor(now / 10000)
@@ -90,7 +92,8 @@ local function note_recent(pages, requests)
   if pages > 0 then call('HSET', key, 'at', now) end
 end
 
--- Adds the pages of workers of one lane and region to the current period. `lane`: `lane|LANES|REGION`.
+-- Adds pages to the count of the current period for workers of the same lanes and region. `lane`: the name of
+-- a total, `lane|LANES|REGION`.
 local function note_lane(lane, pages)
   local key, period = C .. 'rl', math.floor(now / 10000)
   local field = string.sub(lane, 6) .. '|' .. period % 64
@@ -138,12 +141,12 @@ local function settle(b)
     count('open', -closed)
   end
   for host, pace in pairs(paces) do paced(host, pace[1], pace[2]) end
-  for j = #backs, 1, -1 do -- last entry first, to preserve the order
+  for j = #backs, 1, -1 do -- pushes the last entry first, to preserve the order
     local host, level, entry = unpack(backs[j])
     enqueue(host, level, {entry}, true)
     if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
   end
-  for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- the next claim takes a whole gate of URLs
+  for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- the host's next claim is a gate
   arm_all(touched)
   if b.links > b.last then return {0, 0, 0, 0, 0} end
   call('SADD', T .. 'c', ARGV[1])

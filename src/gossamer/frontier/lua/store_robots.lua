@@ -1,16 +1,17 @@
--- Purpose: stores the result of a robots claim: either the rules of the origin, or a time until which nothing
---   of the origin may be fetched because robots.txt was unreachable.
+-- Purpose: stores the result of a claim that fetched robots.txt. The result is either the rules of the
+--   origin, or the time until the next try if robots.txt could not be read.
 -- KEYS[1]: bucket tag.
 -- ARGV:
 --   - crawl, token, scheme (h|s),
 --   - version of the rules (-1: robots.txt is unreachable, so nothing may be fetched),
---   - ms for which the rules are valid (0: the rules are not known yet),
---   - crawl-delay ms (0: none), ms since the request began (-1: none was made), delay ms, pace,
---   - ms until the next try,
---   - rules in stored form ('': unchanged),
+--   - ms for which the rules are valid (0: the rules are still unknown),
+--   - Crawl-delay in ms (0: none), ms since the request began (-1: no request was made), delay in ms, pace,
+--   - ms until the next try (only if the rules are still unknown),
+--   - trimmed and compressed rules ('': unchanged),
 --   - health code of the host and the reason for it (breaker.lua).
 -- Returns: 1, or 0 if the token is stale.
--- Promise: all crawls and workers share the rules. No page of the origin is claimed until they are known.
+-- Promise: all crawls and workers share the rules. No page of the origin is claimed until the rules of the
+--   origin are known.
 -- Cost: 15 us.
 local record = call('HGET', C .. 'lp', ARGV[2])
 if not record then return 0 end

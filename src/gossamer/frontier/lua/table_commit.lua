@@ -3,12 +3,12 @@
 -- ARGV: crawl, expected version, new version, number of outcome entries that the changes contain, number of
 --   chunks, number of pages, number of chunks of inlinks, then
 --   - for each chunk: number, content ('': the chunk is removed),
---   - for each page: ID, number of the batch in which it is queued (0: it is not queued),
+--   - for each page: ID, number of the batch that queues the page (0: the page is not queued),
 --   - for each chunk of inlinks: number, content,
---   - then the name and the value of each fact.
--- Returns: 1 if the changes are committed, 0 if the table has another version than expected.
--- Promise: all changes are committed, or none. Sending a commit again changes nothing. If two writers read
---   the same version, only one of them can commit.
+--   - then the name and the value of each fact (`vf` in store/keys.py).
+-- Returns: 1 if the changes are committed, 0 if the table does not have the expected version.
+-- Promise: all changes are committed or none. A repeated commit changes nothing. If two writers read the same
+--   version, only one of them can commit.
 -- Cost: one write per chunk, page and fact.
 local version = call('HGET', C .. 'vf', 'version') or ''
 if version == ARGV[3] then return 1 end

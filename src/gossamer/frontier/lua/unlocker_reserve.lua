@@ -1,17 +1,19 @@
--- Purpose: reserves credits and a concurrent call (a place) at an unlocker.
+-- Purpose: reserves credits and one of the concurrent calls (a place) of an unlocker.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, unlocker, token, credits, maximum calls at once, maximum credits per day, maximum credits of
---   the crawl (-1: no limit), ms after which an unsettled call expires.
--- Returns: {reason, ms to wait}. The reason is '' if the call may begin. It is `busy` if all places are
---   taken, or if credits that are now reserved may become free again. It is `open` if the breaker is open,
---   and `day` or `crawl` if the credits of the day or of the crawl are spent.
--- Promise: spent and reserved credits together never exceed a limit. A call that is never settled (its worker
---   died, or it timed out) counts as spent, and keeps its place until it expires. A token gets one place,
---   even if it is requested several times.
+-- ARGV: crawl, unlocker, token, credits, maximum number of concurrent calls, maximum credits per day, maximum
+--   credits of the crawl (-1: no limit), ms after which an unsettled call expires.
+-- Returns: {reason, ms to wait}. Reasons: '': the call may begin; `busy`: all places are taken, or the
+--   missing credits are reserved by calls in progress and may become free again; `open`: the unlocker's
+--   breaker is open, or a probe is in progress; `day`, `crawl`: the credits of the day or of the crawl are
+--   spent.
+-- Promise: spent and reserved credits together never exceed a limit. The credits of a call that is never
+--   settled (its worker died, or the call timed out) count as spent, and the call keeps its place until it
+--   expires. A token gets only one place, even if the caller requests the place several times.
 -- Cost: 25 us plus 1 us per call in progress.
 local who, token, want = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local outs, spent = T .. '@calls:' .. who, T .. '@credits'
-if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- already reserved, but the reply was lost
+-- the place was reserved before, but the reply was lost
+if call('HEXISTS', outs, token) == 1 then return {'', 0} end
 local day = math.floor(now / 86400000)
 local today, mine = 'day:' .. who .. ':' .. day, 'crawl:' .. ARGV[1]
 local live, of_day, of_crawl, v = 0, 0, 0, call('HGETALL', outs)
@@ -25,7 +27,8 @@ for j = 1, #v, 2 do
     if c == ARGV[1] then of_crawl = of_crawl + credits end
   end
 end
-local function left(field, most, reserved) -- returns nil, or the reason why the credits are not available
+-- returns nil if the credits are available, otherwise `busy` or `spent`
+local function left(field, most, reserved)
   local sum = num(call('HGET', spent, field), 0) + want
   if most < 0 or sum <= most then return nil end
   return sum - reserved <= most and 'busy' or 'spent'

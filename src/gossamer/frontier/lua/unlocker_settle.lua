@@ -2,8 +2,9 @@
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, unlocker, token, credits, health code of the unlocker (breaker.lua), reason. If `credits` is
 --   -1, the cost is unknown, so the reserved credits stay spent and the place stays taken.
--- Returns: {ms until the unlocker's breaker closes (0: it is closed), number of openings in a row}.
--- Promise: a token is settled once, and settling it again changes no credits. The credits are charged to the
+-- Returns: {ms until the open breaker of the unlocker permits a call (0: the breaker is not open), number of
+--   openings in a row}.
+-- Promise: a token is settled once, and a repeated call changes no credits. The credits are charged to the
 --   day of the reservation.
 -- Cost: 15 us.
 local outs, spent, key = T .. '@calls:' .. ARGV[2], T .. '@credits', T .. '@unlocker:' .. ARGV[2]

@@ -1,9 +1,9 @@
 -- Purpose: reports outcomes of visits to the page table of a fleet's crawl (recrawl/stored_table.py).
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, then entries (compressed lines).
+-- ARGV: crawl, then entries. An entry contains outcomes as compressed lines.
 -- Returns: the number of entries in the list.
--- Promise: entries stay in the list until the table's changes that contain their outcomes are committed
---   (table_commit.lua). An entry that is sent twice is in the list twice, but the table counts it once.
+-- Promise: entries stay in the list until table_commit.lua commits the changes that contain their outcomes.
+--   If an entry is sent twice, the list contains the entry twice, but the table counts it once.
 -- Cost: one RPUSH per entry.
 local waiting = 0
 for j = 2, #ARGV do waiting = call('RPUSH', C .. 'vi', ARGV[j]) end

@@ -19,7 +19,7 @@ class PriceRole(StrEnum):
     RANGE_END = "range-end"
     """The highest price of a range of prices."""
     LIST_PRICE = "list-price"
-    """A former or recommended price."""
+    """A former price or a recommended price of the product."""
     WITHOUT_TAX = "without-tax"
     MEMBER_PRICE = "member-price"
     """A price that only some buyers pay."""
@@ -28,11 +28,11 @@ class PriceRole(StrEnum):
     UNIT_PRICE = "unit-price"
     DEPOSIT = "deposit"
     SAVING = "saving"
-    """The amount of a discount, or a threshold, for example for free shipping."""
+    """The amount of a discount, or a threshold such as the amount for free shipping."""
     SURCHARGE = "surcharge"
-    """An amount that an option adds to the price."""
+    """An amount that a product option adds to the price."""
     CONVERTED = "converted"
-    """The price in a currency that is not the currency of the sale."""
+    """The price of the product, converted to a currency other than the currency of the sale."""
     RELATED = "related"
     """The price of another product."""
 
@@ -46,10 +46,11 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
     raw: str = ""
     """The price as written on the page."""
     source: str = ""
-    """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded` (data in a script), `class`
-    (an element whose class or id names a price) or `text`."""
+    """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded`, `class` or `text`.
+    `embedded` is data in a script. `class` is an element whose class or id names a price."""
     place: str = ""
-    """The path in the structured data, or the class, id or tag of the element."""
+    """The place of the price. For structured data, `place` is a path in the data. For an element, `place` is
+    the class, id or tag."""
     confidence: float = 0.0
     """How certain the price is, from 0 to 1."""
     role: PriceRole = PriceRole.PRICE
@@ -63,10 +64,10 @@ class PriceDecision(msgspec.Struct, frozen=True):
     """The price that a buyer pays, or the reason why the page does not show this price."""
 
     price: PriceCandidate | None
-    """The price that a buyer pays. None if the page has no price. Also None if the page has several prices
-    and does not show which of them a buyer pays."""
+    """The price that a buyer pays. If the page has no price, or has several prices and does not show which
+    price a buyer pays, `price` is None."""
     reason: str = ""
-    """The reason why `price` is None. Empty if `price` is not None."""
+    """The reason why `price` is None, or '' if `price` is not None."""
 
     @property
     def is_undecided(self) -> bool:
@@ -84,8 +85,8 @@ CONFIDENCE: Final = {
     "class": 0.6,
     "text": 0.4,
 }
-"""The confidence in a price, by its source. If another source confirms the price, the difference between the
-confidence and 1 is halved."""
+"""Maps each source of a price to the confidence in the price. If another source contains the same price, the
+difference between the confidence and 1 is halved."""
 MAX_CANDIDATES: Final = 40
 
 

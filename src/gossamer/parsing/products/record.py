@@ -21,10 +21,10 @@ class ProductRecord(NamedTuple):
     """The fields of a product."""
 
     fields: dict[str, Any]
-    """The fields `name price currency sku gtin brand availability`. A value that the page does not contain is
-    None."""
+    """The fields `name price currency sku gtin brand availability`. If the page does not contain a field, the
+    field's value is None."""
     is_shown: bool
-    """Whether the price comes from the visible page."""
+    """Whether the price comes from the visible page, and not from structured data."""
 
 
 def read_record(sources: ProductSources) -> ProductRecord:

@@ -27,8 +27,8 @@ from gossamer.parsing.shop_page import (
 )
 
 CURRENT_PRICE_BONUS: Final = 20
-"""Bonus for an element whose class or id names the current price. The bonus moves the element this many
-places closer to the heading in the ranking."""
+"""The bonus in the ranking for an element whose class or id names the current price. The ranking treats the
+element as if it were CURRENT_PRICE_BONUS places closer to the heading."""
 MAX_BARE_PRICE_CHARS: Final = 40
 """Maximum length of a text that is only a price."""
 MAX_BLOCK_CHARS: Final = 6000
@@ -53,7 +53,8 @@ class ShownPrice(NamedTuple):
     price: Price
     role: PriceRole
     key: Key
-    """Sort key. The price with the smallest key counts as the price that a buyer pays."""
+    """The sort key of the price. The shown price with the smallest sort key counts as the price that a buyer
+    pays."""
     is_named: bool
     """Whether a class or an id names a price."""
 

@@ -243,7 +243,8 @@ class MetaFields(NamedTuple):
 
     record: dict[str, Any]
     amount: Decimal | None
-    """The amount of the first meta element for a price, whether or not it has a currency."""
+    """The amount of the first meta element for a price, whether or not the page has a meta element for the
+    currency."""
     currency: str | None
     """The currency that the meta elements name, as written."""
     raw: str

@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 MAX_EVENT_CHARS: Final = 1000
 """Maximum distance in characters from the name of an event to its price."""
 MAX_EVENTS: Final = 10
-"""In each script, at most this many events with the same name are read."""
+"""Maximum number of events with the same name that are read per script."""
 MAX_AMOUNTS: Final = 2
-"""If the events contain more than this number of different amounts, the amounts are the prices of several
-products."""
+"""Maximum number of different amounts in the events of a page about one product. If the events contain more
+different amounts, the amounts are the prices of several products."""
 _EVENTS: Final = (
     *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
     *("ecomm_p", "ecomm_totalvalue", "dynx_"),
 )
-"""Names of the events that contain the price. The event for a list of products (`view_item_list`) is not one
-of these events."""
+"""Parts of the names of events that contain the price of the page's product. The event `view_item_list` is
+excluded because it contains a list of products."""
 _DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
 """Matches the view of a product in the `ecommerce` object of a data layer."""
 _PRICE: Final = re.compile(

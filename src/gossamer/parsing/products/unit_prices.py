@@ -14,7 +14,7 @@ from gossamer.parsing.prices import price
 from gossamer.parsing.shop_words import lower
 
 MAX_CHARS: Final = 4000
-"""Only this many characters of a text are searched for unit prices."""
+"""Maximum number of characters of a text that are searched for unit prices."""
 MAX_FOUND: Final = 10
 MAX_DISTANCE: Final = 60
 """Maximum distance in characters between an amount and its unit."""
@@ -38,7 +38,7 @@ _CODES: Final = {
 }
 """The UN/CEFACT codes of units, which pages write in schema.org's `unitCode`."""
 _LENGTHS: Final = ("cm", "mm")
-"""Units that measure the dimensions of a product, not the size of a pack."""
+"""Units of length that measure the dimensions of a product, and not the size of a pack."""
 
 
 class UnitPrice(NamedTuple):
@@ -47,7 +47,7 @@ class UnitPrice(NamedTuple):
     amount: Decimal
     unit: str
     raw: str = ""
-    """The text of the unit price on the page. Empty if the unit price is computed from the price and the pack
+    """The text of the unit price on the page, or '' if the unit price is computed from the price and the pack
     size."""
 
 

@@ -18,8 +18,8 @@ MAX_TEXT_CHARS: Final = 5000
 MAX_ENTRIES: Final = 60
 """Maximum number of entries of one block."""
 _ANONYMOUS_LINKS: Final = 3
-"""If at least this many results of a page all have the same URL, the page is a published sample. Its
-publisher replaced the links."""
+"""If a page has at least _ANONYMOUS_LINKS results, and all results have the same URL, the page counts as a
+published sample whose publisher replaced the links."""
 
 
 class ResultList:

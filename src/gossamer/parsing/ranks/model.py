@@ -15,7 +15,7 @@ TYPES: Final = (
     *("jobs", "recipes", "flights", "hotels", "products", "social", "scholarly", "related", "notice"),
     "unknown",
 )
-"""The types that a `Result` may have."""
+"""The possible types of a `Result`."""
 
 
 class Result(msgspec.Struct, frozen=True):

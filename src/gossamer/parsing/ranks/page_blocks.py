@@ -15,8 +15,8 @@ from gossamer.parsing.ranks.page_scan import Element, ResultCandidate, Scan, anc
 HEADINGS: Final = "h1, h2, h3, [role=heading]"
 MAX_HEADINGS: Final = 2000
 _AROUND_RESULT: Final = ("featured_snippet", "social")
-"""Types of blocks that consist of a heading and a link after the heading. Without this heading, the link
-would count as an organic result."""
+"""Types of blocks that consist of a heading and a link after the heading. Without the heading of the block,
+the link would count as an organic result."""
 _PART_OF: Final = {"map": "local_pack"}
 """Maps a type of block to the type of the block that may contain it."""
 _NOT_SHOWN: Final = ("script", "style", "template", "noscript", "link", "meta")

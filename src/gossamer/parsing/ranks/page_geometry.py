@@ -11,7 +11,7 @@ from gossamer.parsing.html import attribute_of
 from gossamer.parsing.ranks.page_scan import Element
 
 MARK: Final = "data-gossamer-top"
-"""The attribute that holds the distance in CSS pixels."""
+"""The name of the attribute that contains an element's distance from the top of the page in CSS pixels."""
 MAX_TOP: Final = 1_000_000
 _MARKS: Final = re.compile(rf' {MARK}="[^"]*"'.encode())
 MEASURE_SCRIPT: Final = """(() => {
@@ -24,9 +24,9 @@ MEASURE_SCRIPT: Final = """(() => {
   for (const [one, top] of tops) one.setAttribute(name, top);
   return true;
 })()"""
-"""A JavaScript expression for the option `until` of `gossamer.Site(render=)`. The expression marks all
-visible elements of the page, and its value is true. Let the page load images and fonts, because images and
-fonts move the content below them."""
+"""A JavaScript expression for the option `until` of `gossamer.Site(render=)`. The expression sets the
+attribute MARK on all visible elements of the page, and returns true. The rendering must load images and
+fonts, because images and fonts move the content below them."""
 
 
 def without_marks(body: bytes) -> bytes:

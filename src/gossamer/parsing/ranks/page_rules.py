@@ -12,7 +12,7 @@ import msgspec
 from gossamer.errors import ConfigError
 
 PATH: Final = Path(__file__).with_name("result_pages.json")
-"""The data file that is part of the package."""
+"""The path of the data file that is part of the package."""
 _ANY_TEXT: Final = "…"
 _ENDS: Final = " \t\r\n:：·•›»>"
 

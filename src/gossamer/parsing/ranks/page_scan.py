@@ -22,11 +22,11 @@ NEEDED_VOTES: Final = 2
 MAX_BLOCK_CHARS: Final = 5000
 MAX_CANDIDATES: Final = 1000
 FEW_RESULTS: Final = 3
-"""If a page has fewer organic results than this, it is also searched for the kinds of headings that mobile
+"""A page with fewer than FEW_RESULTS organic results is also searched for the kinds of headings that mobile
 pages use."""
 MANY_RESULTS: Final = 5
-"""If at least this many results have the headings that mobile pages use, these results replace the few
-results with usual headings."""
+"""If a page has fewer than FEW_RESULTS results with usual headings and at least MANY_RESULTS results with the
+headings of mobile pages, only the results with the headings of mobile pages are used."""
 ASKED: Final = "people_also_ask"
 _REDIRECTS: Final = ("/url?", "/goto?")
 
@@ -45,10 +45,10 @@ class ResultCandidate:
     votes: int = 0
     class_votes: int = 0
     has_cite: bool = False
-    """Whether the block of the candidate contains a display URL. Results have a display URL, but sitelinks do
-    not."""
+    """Whether the block of the candidate contains a display URL. Organic results have a display URL, and
+    sitelinks have none."""
     parent: ResultCandidate | None = None
-    """The parent of a sitelink or of an indented result."""
+    """The result to which a sitelink or an indented result belongs."""
 
 
 @dataclass(slots=True)
@@ -60,9 +60,9 @@ class Scan:
     organic: list[ResultCandidate] = field(default_factory=list)
     sitelinks: list[ResultCandidate] = field(default_factory=list)
     weak: list[ResultCandidate] = field(default_factory=list)
-    """Candidates in the main column with fewer than two votes."""
+    """Candidates in the main column that have fewer than two votes."""
     outside: int = 0
-    """The number of links with headings outside of the main column and of all known blocks."""
+    """The number of links with headings that are outside of the main column and not in any known block."""
     containers: dict[Element, Feature] = field(default_factory=dict)
 
 

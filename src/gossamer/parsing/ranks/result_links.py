@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 MAX_URL_CHARS: Final = 8192
-"""Longer links are ignored."""
+"""Maximum number of characters of a result's link. A link with more characters is ignored."""
 _MAX_REDIRECTS: Final = 3
 _PARAMETERS: Final = ("q", "url", "u", "adurl", "imgrefurl")
 

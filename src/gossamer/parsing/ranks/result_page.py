@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import turbohtml
 
 MAX_BYTES: Final = 16 << 20
-"""Larger pages are not parsed."""
+"""Maximum size in bytes of a result page that is parsed."""
 _TAIL_BYTES: Final = 200
 _NOT_SHOWN: Final = "script, style, template"
 

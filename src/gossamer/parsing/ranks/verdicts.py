@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 _MAX_TEXT_CHARS: Final = 200_000
 _USUAL_RESULTS: Final = 8
-"""Most pages have at least this many organic results."""
+"""Number of organic results that most result pages have."""
 _MANY_LINKS: Final = 3
-"""A page with at least this many links that look like results is not a CAPTCHA, a consent page or a block
-page."""
+"""Minimum number of links that look like results on a page that cannot be a CAPTCHA, a consent page or a
+block page."""
 _WALLS: tuple[Verdict, ...] = ("consent", "soft_block")
 
 

@@ -23,11 +23,12 @@ NAMED: Final = {
     "NewsArticle": "headline",
     "BlogPosting": "headline",
 }
-"""For each type, the property whose value a page shows as its heading."""
+"""Maps each schema.org type to the property whose value the page shows as its heading."""
 MIN_SHOWN_WORDS: Final = 20
-"""A page with fewer words may be filled by scripts."""
+"""The minimum number of words of a page whose text is compared with its structured data. If a page has fewer
+words, scripts probably insert the page's text."""
 MIN_SHARED: Final = 0.34
-"""The minimum share of the words of a name that the page must show."""
+"""The minimum share of the words of a product's or article's name that the page's text must contain."""
 SAME_DAYS: Final = 1
 """Two dates count as equal if they differ by at most this many days, because the dates may be in different
 time zones."""

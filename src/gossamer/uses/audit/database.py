@@ -93,7 +93,8 @@ class ResponseRow(NamedTuple):
     location: str | None
     at: str
     checked: bool = False
-    """Whether the response belongs to a link check. Such a response is not read as a page of the site."""
+    """Whether the request was made by a link check. The response of a link check is not stored as a page of
+    the site."""
 
 
 class AuditDatabase:

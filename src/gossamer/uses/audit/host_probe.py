@@ -19,9 +19,9 @@ from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
 
 EXPIRING_DAYS: Final = 14
-"""A certificate is reported when it has fewer days left than this. The usual time for a renewal is 30 days
-before the end, so the renewal is overdue 14 days before the end. A certificate with a short validity period
-is reported when less than a third of that period is left."""
+"""The number of days before its end at which a certificate is reported as expiring. Certificates are usually
+renewed 30 days before their end, so a renewal is overdue when only 14 days are left. A certificate with a
+short validity period is reported only when less than a third of the validity period is left."""
 _SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
 _AGENT: Final = re.compile(r"^[ \t]*user-agent[ \t]*:[ \t]*([^#\r\n]+)", re.IGNORECASE | re.MULTILINE)
 _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")

@@ -19,11 +19,12 @@ from gossamer.uses.audit.model import PageFacts, url_id
 from gossamer.uses.audit.page_facts import BINS, MAX_IDS
 
 MAX_HOPS: Final = 20
-"""A chain of more redirects than this counts as a loop."""
+"""The maximum number of redirects in a chain. A longer chain of redirects counts as a loop."""
 MIN_LIKENESS: Final = 0.9
 """Two pages are similar if at least this share of the numbers in their sketches is equal."""
 _ROWS: Final = 8
-"""Number of values of a sketch in one band. Two pages are compared only if they have an equal band."""
+"""Number of sketch values in one band. Two pages are compared for similarity only if their sketches have an
+equal band."""
 _EMPTY: Final = 0xFFFFFFFF
 _LINES: Final = re.compile(r"([A-Za-z]*\d+)[-:,][A-Za-z]*\d+")
 decode_facts = msgspec.json.Decoder(PageFacts).decode

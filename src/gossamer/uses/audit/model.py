@@ -15,13 +15,14 @@ class Severity(StrEnum):
     """The severity of a finding."""
 
     ERROR = "error"
-    """Visitors or search engines cannot use the page or the link."""
+    """Visitors or search engines cannot use the page or the link that has the finding."""
     WARNING = "warning"
-    """The page works, but is probably not found or shown as intended."""
+    """Visitors can use the page, and probably do not find the page or see the page incorrectly."""
     NOTICE = "notice"
-    """The page works, but could be improved."""
+    """The page has no errors, and could be improved."""
     INFO = "info"
-    """A fact, not a problem. The counts of errors, warnings and notices do not include such findings."""
+    """The finding is a fact and not a problem. The counts of errors, warnings and notices do not include
+    findings of the severity `info`."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -30,11 +31,12 @@ class PageLink(msgspec.Struct, array_like=True):
     url: str
     """The absolute URL without fragment."""
     kind: str
-    """The kind of link. For most links, the kind is the name of the element (a, area, iframe, frame, form,
-    img, script). For a `link` element, the kind is its relation (stylesheet, next, prev, alternate). Audio,
-    video and other embedded media have the kind `media`. A meta refresh has the kind `refresh`."""
+    """The kind of the link. For most links, the kind is the name of the HTML element that contains the URL
+    (a, area, iframe, frame, form, img, script). For a `link` element, the kind is the element's relation
+    (stylesheet, next, prev, alternate). For audio, video and other embedded media, the kind is `media`. For a
+    meta refresh, the kind is `refresh`."""
     text: str = ""
-    """The visible text of the link, or the `alt` text of its image. At most 100 characters."""
+    """The visible text of the link, or the `alt` text of the link's image, cut to 100 characters."""
     nofollow: bool = False
     fragment: str = ""
 
@@ -67,14 +69,14 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     canonicals: list[str] = []
     """The href of each `link rel=canonical` in the head, as written."""
     header_canonicals: list[str] = []
-    """The canonical URLs of Link headers, as written."""
+    """The canonical URLs in Link headers of the response, as written."""
     body_canonicals: int = 0
     """Number of `link rel=canonical` elements outside of the head."""
     canonical: str = ""
-    """The absolute canonical URL in the page. If the page has none, the absolute canonical URL in the header.
-    """
+    """The absolute canonical URL in the page's head. If the head contains no canonical URL, the value is the
+    absolute canonical URL in the response headers."""
     header_canonical: str = ""
-    """The absolute canonical URL in the header."""
+    """The absolute canonical URL in the response headers."""
     robots: list[str] = []
     """The directives of robots meta elements, in lower case."""
     header_robots: list[str] = []
@@ -82,17 +84,17 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     hreflangs: list[tuple[str, str, str]] = []
     """Language versions, as tuples: the code, the URL as written, and the absolute URL."""
     language: str = ""
-    """The `lang` attribute as written."""
+    """The `lang` attribute of the `html` element, as written."""
     detected_language: str = ""
-    """The language of the text. Empty if the language is not certain, or if the extra `text` is not
-    installed."""
+    """The language that was detected in the page's text. `detected_language` is '' if the language is
+    uncertain, or if the extra `text` is not installed."""
     words: int = 0
     text_hash: str = ""
     main_hash: str = ""
-    """A hash of the text without navigation and other boilerplate."""
+    """A hash of the page's text without navigation and other boilerplate."""
     is_lorem: bool = False
     refresh: str = ""
-    """The absolute URL of a meta refresh."""
+    """The absolute URL in the page's meta refresh."""
     images: ImageFacts = msgspec.field(default_factory=ImageFacts)
     structured_errors: list[str] = []
     """Invalid JSON-LD scripts: the error and the beginning of each script."""
@@ -103,23 +105,24 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     contradictions: list[str] = []
     """Values of the structured data that differ from the text of the page."""
     blocking_scripts: list[str] = []
-    """The src of scripts in the head that the browser runs before it shows the page."""
+    """The `src` attributes of scripts in the head that the browser runs before it shows the page."""
     lazy_hero: str = ""
-    """The URL of the page's first picture and the reason, if that picture is loaded late. Otherwise ''."""
+    """The URL of the page's first picture and the reason for which the browser loads that picture late.
+    `lazy_hero` is '' if the browser loads the first picture at once."""
     ids: list[str] = []
     """Possible targets of fragments: the ids of elements and the names of anchors."""
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
     unrendered: str = ""
-    """The reason why the page is empty without JavaScript. '' if the page is not empty, or if a browser
-    fetched the page."""
+    """The reason for which the page has no content without JavaScript. `unrendered` is '' if the page has
+    content, or if a browser fetched the page."""
     mixed: list[str] = []
-    """Files that an https page loads over http."""
+    """The files that an https page loads over http."""
     insecure_forms: list[str] = []
     security_headers: list[str] = []
-    """The names of the security headers in the response. Only Strict-Transport-Security,
-    Content-Security-Policy and X-Content-Type-Options are included."""
+    """The names of the response headers Strict-Transport-Security, Content-Security-Policy and
+    X-Content-Type-Options, as far as the response contains these headers."""
 
     @property
     def directives(self) -> set[str]:
@@ -172,17 +175,18 @@ class CheckOutcome(msgspec.Struct):
     title: str
     fix: str
     state: str
-    """The state of the check: `checked`, `partial`, `inconclusive` or `skipped`. If it is not `checked`,
-    `reason` explains why."""
+    """The state of the check: `checked`, `partial`, `inconclusive` or `skipped`. If the state is not
+    `checked`, `reason` contains the explanation."""
     reason: str
     count: int
     new: int
-    """Number of findings that the previous audit did not have. 0 in the first audit."""
+    """Number of findings of this audit that the previous audit did not have, or 0 if there was no previous
+    audit."""
     fixed: int
-    """Number of findings of the previous audit that this audit no longer has. If this audit did not see the
-    whole site, only findings on pages that this audit saw are counted."""
+    """Number of findings of the previous audit that are missing in this audit. If this audit did not see the
+    whole site, `fixed` includes only findings on pages that this audit saw."""
     share: float
-    """The share of the site's indexable pages that have a finding."""
+    """The share of the site's indexable pages on which the check found a problem."""
 
 
 class AuditSummary(msgspec.Struct, kw_only=True):
@@ -191,13 +195,13 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     url: str
     audit: int
     before: int | None
-    """The number of the audit with which this audit is compared."""
+    """The number of the earlier audit with which this audit is compared, or None."""
     state: str
     """The state of the crawl: `finished`, `limited` or `stopped`."""
     whole: bool
-    """Whether the crawl certainly saw every page to which a link leads."""
+    """Whether the crawl saw every page to which a link of the site leads."""
     reasons: list[str]
-    """The reasons why the crawl may have missed pages of the site."""
+    """The reasons for which the crawl may have missed pages of the site."""
     pages: int
     indexable: int
     links: int
@@ -207,7 +211,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     warnings: int
     notices: int
     infos: int = 0
-    """Number of findings that are facts, not problems."""
+    """Number of findings of the severity `info`, which are not problems."""
     new: int
     fixed: int
     seconds: float

@@ -26,17 +26,17 @@ MAX_LINKS: Final = 5000
 """Maximum number of links of one page that are stored."""
 MAX_IDS: Final = 5000
 MAX_LISTED: Final = 20
-"""Maximum number of values in a list of examples."""
+"""Maximum number of examples that the facts of a page list for each problem."""
 MAX_SHOWN_CHARS: Final = 200
 MIN_WORDS_ALIKE: Final = 50
-"""Pages with fewer words are not compared for similarity."""
+"""The minimum number of words of a page that is compared with other pages for similarity."""
 BINS: Final = 128
 """Number of values in a page's sketch (one-permutation MinHash)."""
 _SHINGLE_WORDS: Final = 4
 _MAX_WORDS: Final = 50_000
 _MAX_ALT_CHARS: Final = 150
 _MIN_LETTERS_OF_LANGUAGE: Final = 400
-"""If a text has fewer letters than this, its language is not certain."""
+"""The minimum number of letters in a text whose language counts as certain."""
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _ROBOTS: Final = frozenset({"robots", "googlebot"})
 _FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -59,19 +59,20 @@ _EMBEDDED: Final = (
 _BESIDE: Final = (
     "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
 )
-"""Selector for parts of a page that are not its content. Levels of headings in these parts are not compared
-with levels of headings in the content."""
+"""A selector for parts of a page that are not its content. Heading levels in menus, footers and similar parts
+are not compared with the heading levels in the content of the page."""
 _FRAME: Final = f"{_BESIDE}, header, template, [role=banner]"
-"""Parts of a page whose images are not its first picture."""
+"""A selector for parts of a page whose images are never the page's first picture."""
 _BLOCKING: Final = ("", "text/javascript", "application/javascript", "text/ecmascript")
-"""The types of scripts that the browser runs before it parses the rest of the page."""
+"""The `type` values of scripts that the browser runs before it parses the rest of the page."""
 _SILENT: Final = ("script", "style", "template", "noscript")
 MIN_HERO_PX: Final = 200
-"""An image with a smaller width or height is not the first picture of a page."""
+"""The minimum width and height in pixels of an image that may be the first picture of a page."""
 MAX_CHARS_ABOVE: Final = 600
-"""If more characters of text stand before an image, it is probably not in the first view."""
+"""The maximum number of characters of text before the first picture of a page. If more text precedes an
+image, the image is probably below the part of the page that is visible without scrolling."""
 _PERMALINK: Final = " ¶§#🔗"
-"""Characters that documentation sites put after a heading as a link to that heading."""
+"""Characters that documentation sites put after a heading as a link to the heading."""
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 

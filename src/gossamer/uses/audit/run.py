@@ -33,12 +33,13 @@ HIDING_SKIPS: Final = {
     "private": "{n} URLs lead to private addresses",
     "content-type": "",
 }
-"""The reasons for skipping links that may cause the audit to miss pages, with a message for each. robots.txt
-and nofollow are not among them, because search engines do not follow such links either."""
+"""Maps reasons for skipped links to messages. A link that is skipped for one of these reasons may cause the
+audit to miss pages. The reasons do not include robots.txt and nofollow, because search engines do not follow
+such links either."""
 _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
 )
-"""Options of a crawl that also apply to single requests."""
+"""The names of the crawl options that also apply to the audit's single requests."""
 
 
 class AuditOptions(msgspec.Struct, kw_only=True):
@@ -46,19 +47,20 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     database: str
     external: int | None = 500
-    """Maximum number of links to other sites that are checked. The same maximum applies to the site's own
-    embedded files and unvisited pages. None means all, 0 means none."""
+    """Maximum number of links to other sites that the audit checks. The maximum number of links also applies
+    to the site's own embedded files and unvisited pages together. If `external` is None, the audit checks all
+    links, and if `external` is 0, the audit checks no links."""
     limit: int | None = None
     depth: int | None = None
     fresh: bool = False
-    """Whether an interrupted audit is deleted instead of continued."""
+    """Whether an interrupted audit is deleted instead of being continued."""
     archive: str | None = None
-    """The path of stored pages. If a path is given, the audit reads the stored pages and requests nothing."""
+    """The path of stored pages that the audit reads instead of sending requests, or None."""
     http_port: int | None = None
-    """The port at which the site serves http if https is not at port 443. The audit checks that this port
-    redirects to https."""
+    """The port at which the site serves http, if the site does not serve https at port 443. The audit checks
+    that the http port redirects to https."""
     crawl: dict[str, Any] = {}
-    """Additional options for `gossamer.run`."""
+    """Additional arguments of `gossamer.run`."""
 
     def identity(self) -> dict[str, Any]:
         """Returns the options that must not change when an audit is continued."""

@@ -12,8 +12,8 @@ from gossamer.errors import FetchFailed
 
 MAX_REDIRECTS: Final = 10
 NOT_STORED: Final = "not-stored"
-"""The reason for a failed request if the archive lacks the page. Such a failure says nothing about the site.
-"""
+"""The failure reason of a request for a page that is missing in the archive. A page that is missing in the
+archive does not indicate a problem of the site."""
 
 
 class Answered(NamedTuple):

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 RETRIES = "10s,1m"
-"""The waiting times before a failed page is retried. The waiting times are short, because a long wait delays
-the report."""
+"""The waiting times before the retries of a failed page. The waiting times are short so that failed pages do
+not delay the report for long."""
 ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""The writers of running crawls. `AuditAttempts` gets its writer from here."""
+"""The writers of running crawls, keyed by an id that the URL of the output contains. `AuditAttempts` finds
+the writer of its crawl by this id."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
 
@@ -41,7 +42,7 @@ class AuditWriter:
     def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
         self.database, self.checked = database, checked
         self._silent: dict[str, str] = {}
-        """Origin -> the error of the request for its robots.txt."""
+        """Maps each origin whose robots.txt could not be requested to the error of that request."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes pages and failures. The rows are durable when the method returns."""

@@ -22,8 +22,8 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The site name for the pages of all sites that are not counted separately. A run uses this name if there are
-too many sites."""
+"""The site name under which the pages of all smaller sites are counted together. A run counts only the
+MAX_SITES largest sites separately."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 
@@ -34,12 +34,13 @@ class CountPlan(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     files: list[str] = []
     sites: list[str] = []
-    """The sites that are counted separately."""
+    """The names of the sites for which the run has separate counts."""
     keywords: list[str] = []
     stem: str = ""
     discover: bool = True
     minimum: int = 1
-    """Phrases that occur less often than this in one batch are not discovered."""
+    """The minimum number of occurrences of a phrase in one batch of pages. Phrases with fewer occurrences in
+    the batch are dropped."""
 
 
 class ChunkCounts(msgspec.Struct, kw_only=True):
@@ -47,9 +48,9 @@ class ChunkCounts(msgspec.Struct, kw_only=True):
 
     pages: int = 0
     unread: int = 0
-    """Number of lines that are not pages."""
+    """Number of lines of the chunk that cannot be read as pages."""
     empty: int = 0
-    """Number of pages without a main text."""
+    """Number of pages that have no main text."""
     words: int = 0
 
 

@@ -39,7 +39,7 @@ from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 VERSION: Final = 2
 PARTS: Final = "parts"
 AUTO_KEYWORDS: Final = 200
-"""Number of discovered terms that are counted as keywords if there is no list."""
+"""Number of discovered terms that a run counts as keywords if the user gives no keyword list."""
 PROGRESS_S: Final = 5.0
 Tell = Callable[[str], None]
 
@@ -48,7 +48,8 @@ class CountOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a count."""
 
     keywords: list[str] = []
-    """The keywords of the list. If the list is empty, the most important discovered terms are counted."""
+    """The keywords of the user's list. If the user gives no keywords, the run counts the most important
+    discovered terms."""
     stem: str = ""
     """The stemming language, `auto` for the language of each page, or '' for no stemming."""
     processes: int = 1
@@ -61,15 +62,15 @@ class CountResult(msgspec.Struct, kw_only=True):
     """Number of pages with any text, including copies."""
     counted: int
     copies: int
-    """Number of pages that are not counted, because they are copies. A page is a copy if the text is nearly
-    equal to the text of another page, or if the same URL was stored again later."""
+    """Number of pages that are not counted because they are copies of other pages. A page is a copy if its
+    text is nearly equal to the text of another page, or if the same URL was stored again later."""
     empty: int
     unread: int
     words: int
     sites: list[str]
     keywords: int
     listed: bool
-    """Whether the keywords come from a list."""
+    """Whether the keywords come from a keyword list of the user."""
 
 
 def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell: Tell) -> CountResult:
@@ -247,7 +248,8 @@ class _Worker:
 
 
 _worker: list[_Worker] = []
-"""The worker of this process. Empty if the process does not belong to the pool."""
+"""A list with the `_Worker` of this process. `_worker` is empty if this process does not belong to the
+process pool."""
 
 
 def _ignore_interrupts() -> None:

@@ -24,7 +24,8 @@ MAX_WORDS: Final = 20
 _COLUMN: Final = ("keyword", "keywords", "term", "query", "phrase", "word")
 """Possible names of the keyword column in lists from other tools."""
 Place = tuple[int, str | None, str]
-"""A line number, the text of the keyword, and the reason if the line cannot be read (the text is then None)."""
+"""A tuple of the line number, the text of the keyword, and the error. If the line can be read, the error is
+'', and if the line cannot be read, the text is None."""
 
 
 class RejectedKeyword(msgspec.Struct, frozen=True):
@@ -42,8 +43,8 @@ class KeywordList(msgspec.Struct, frozen=True):
     keywords: list[str]
     rejected: list[RejectedKeyword]
     repeated: int = 0
-    """The number of lines that repeat an earlier keyword. Two spellings are the same keyword if they have the
-    same tokens."""
+    """The number of lines whose keyword equals an earlier keyword. Two spellings count as the same keyword if
+    the spellings have the same tokens."""
 
 
 def read_keywords(sources: Iterable[str]) -> KeywordList:

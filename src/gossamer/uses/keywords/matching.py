@@ -11,11 +11,12 @@ from gossamer.uses.keywords.texts import StoredText
 from gossamer.uses.keywords.tokens import spans, tokens
 
 ZONES: Final = ("body", "title", "headings", "alt", "meta")
-"""The zones of a page's own texts, in the order of the counts that `KeywordMatcher.count` returns. Links that
-point to the page are counted separately."""
+"""The parts of a page in which keywords are counted, in the order of the counts that `KeywordMatcher.count`
+returns. Keywords in links from other pages are counted separately."""
 FIRST: Final = len(ZONES)
-"""The index that follows the zones in the list of counts. The value at this index is the position of the
-keyword's first token in the body, or -1 if the keyword is not in the body."""
+"""The index in the result of `KeywordMatcher.count` at which the keyword's first position is stored. The
+first position is the number of tokens before the keyword in the main text, or -1 if the main text does not
+contain the keyword."""
 CONTEXT_CHARS: Final = 100
 MAX_CONTEXTS: Final = 5
 MAX_CACHED_ANCHORS: Final = 50_000

@@ -19,29 +19,31 @@ from gossamer.uses.keywords.term_counts import BETWEEN
 
 MEMORY: Final = "180MB"
 MAX_SITES: Final = 50
-"""Maximum number of sites that are counted separately. The sites with the most pages are chosen."""
+"""Maximum number of sites with separate counts. The sites with the most pages have separate counts."""
 MAX_TERMS: Final = 100_000
 """Maximum number of discovered terms of a site."""
 MIN_NPMI: Final = 0.3
-"""Minimum normalized pointwise mutual information of the words of a phrase. Phrases below this minimum are
-left out."""
+"""The minimum normalized pointwise mutual information of the words of a phrase. Phrases whose words have
+lower pointwise mutual information are dropped."""
 FEW_PAGES: Final = 5
-"""If a site has fewer pages than this, the score of a term is just its count, because the number of its pages
-is not meaningful."""
+"""The minimum number of pages of a site for which the score of a term depends on the number of pages with the
+term. On a smaller site, the score of a term is the number of its occurrences."""
 _UNSPACED: Final = r"[\x{0e00}-\x{0eff}\x{1000}-\x{109f}\x{1780}-\x{17ff}\x{3040}-\x{30ff}\x{3400}-\x{9fff}\x{f900}-\x{faff}\x1f]+"
 SHORT_CHARS: Final = 4
 MANY_PAGES: Final = 0.3
-"""Words that have at most SHORT_CHARS characters and occur on more than this share of the pages are function
-words. No phrase begins or ends with a function word."""
+"""A short word counts as a function word if the word is on more than this share of a site's pages. A short
+word has at most SHORT_CHARS characters. Phrases that begin or end with a function word are dropped."""
 SHARE_BYTES: Final = 64 << 20
-"""Approximate size of the partial term counts that one query sums, in compressed bytes."""
+"""Approximate compressed size in bytes of the partial term counts that one query sums."""
 _ROWS: Final = 10_000
 _LONG_ROWS: Final = 10_240
-"""Number of rows with contexts that are in memory before they are written."""
+"""Number of rows of `keywords.parquet` that are in memory before they are written as a row group. The rows of
+`keywords.parquet` are long because the rows contain contexts."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
-"""The names of two files. The first file contains the sorted numbers of the pages that are not counted. The
-second file contains the sites that are counted separately."""
+"""Names of two files in the folder of a run's partial counts. The file `skipped.npy` contains the sorted
+numbers of the pages that are not counted. The file `sites.json` contains the names of the sites that have
+separate counts."""
 
 
 def check_libraries() -> None:

@@ -14,8 +14,8 @@ from gossamer import PageView
 from gossamer.client.near_duplicates import make_sketch
 
 MAX_PARTS: Final = 300
-"""The maximum number of headings that are read from a page. The same maximum applies to links and to images.
-"""
+"""The maximum number of headings that are read from a page, and also the maximum number of links and the
+maximum number of images."""
 MAX_CHARS: Final = 1000
 """The maximum number of characters of a title, a heading, a link, an alternative text or a description."""
 _AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
@@ -38,8 +38,8 @@ class PageText(msgspec.Struct, kw_only=True):
     anchors: list[tuple[str, str]] = []
     """The links in the page's content: (URL, text)."""
     sketch: bytes = b""
-    """The sketch of the text. A count compares sketches to find nearly equal texts. b'' if the text has too
-    few words."""
+    """The sketch of the text, with which a run finds nearly equal texts. The sketch is b'' if the text has
+    too few words."""
 
 
 def read_zones(page: PageView) -> dict[str, Any] | None:

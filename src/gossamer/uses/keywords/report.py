@@ -17,7 +17,7 @@ from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, re
 MAX_ROWS: Final = 50
 MAX_TRENDS: Final = 12
 MAX_RUNS: Final = 60
-"""Maximum number of runs in the charts of a trend. The latest runs are shown."""
+"""Maximum number of runs in a trend chart. A trend chart shows the latest runs."""
 MAX_MATRIX: Final = 12
 WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
 """The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""

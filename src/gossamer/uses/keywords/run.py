@@ -38,9 +38,9 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     state: str = "crawling"
     """The state of the run: `crawling`, `counting` or `done`."""
     files: list[str] = []
-    """The files with the texts."""
+    """The paths of the files that contain the texts of the pages."""
     crawled: str = ""
-    """The state of the crawl at its end: `finished`, `limited`, ..."""
+    """The end state of the run's crawl, such as `finished` or `limited`."""
     list_names: list[str] = []
     stem: str = ""
     result: CountResult | None = None
@@ -52,15 +52,16 @@ class KeywordRunOptions(msgspec.Struct, kw_only=True):
     folder: str = FOLDER
     count: CountOptions = CountOptions()
     list_names: list[str] = []
-    """The names of the lists, for the report."""
+    """The names of the keyword lists, which the report shows."""
     data: str = ".gossamer"
-    """The data folder that contains crawls. A source may be the name of one of these crawls."""
+    """The data folder that contains crawls. The name of a crawl in the data folder may be used as a source of
+    pages."""
     delay: str = DELAY
     processes: int = 1
     fresh: bool = False
-    """Whether to begin a new run even if an earlier one can be continued."""
+    """Whether to begin a new run even if an earlier run can be continued."""
     crawl: dict[str, Any] = {}
-    """Additional options for `gossamer.run`."""
+    """Additional arguments of `gossamer.run`."""
 
 
 def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> tuple[KeywordRun, Path]:

@@ -40,9 +40,9 @@ LANGUAGES: Final = {
     "tr": "turkish",
     "yi": "yiddish",
 }
-"""Language code -> name of the stemmer."""
+"""Maps language codes to the names of the stemmers."""
 AUTO: Final = "auto"
-"""With this value of `stem`, the stems of a page depend on the page's declared language."""
+"""The value of the option `stem` with which the stemmer depends on the declared language of each page."""
 MAX_CACHED_STEMS: Final = 200_000
 
 

@@ -13,18 +13,19 @@ from gossamer.uses.keywords.arrow_columns import numbers, table, texts
 from gossamer.uses.keywords.tokens import count_words, is_word
 
 MAX_BATCH_WORDS: Final = 800_000
-"""A batch ends with the page that reaches this number of words."""
+"""The number of words at which a batch of pages is full. A batch ends after the page that fills the batch."""
 MAX_PAGE_WORDS: Final = 200_000
-"""Terms are discovered only in the first words of a page, up to this number of words. Keywords of a list are
-also counted in the rest of the page."""
+"""The number of words at the beginning of a page in which terms are discovered. Keywords of a list are also
+counted in the rest of the page."""
 MAX_WORDS: Final = 3
 """The maximum number of words of a discovered phrase."""
 MAX_TERM_CHARS: Final = 60
 BETWEEN: Final = "\x1f"
-"""Separates the words of a phrase in the counts."""
+"""The separator between the words of a phrase in the term counts."""
 _END_OF_PAGE, _SYMBOL, _LONG_WORD = -1, 0, 1
 _BITS: Final = 21
-"""The bits of a word's number and of a place in a batch. A batch has fewer words than 2 ** 21."""
+"""The number of bits for the number of a word, and for the position of a word in a batch. A batch always
+contains fewer than 2 ** 21 words, so 21 bits are enough."""
 _MASK: Final = (1 << _BITS) - 1
 
 

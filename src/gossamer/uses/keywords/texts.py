@@ -16,8 +16,8 @@ from gossamer.uses.keywords.page_zones import primary_language, words_of
 
 CHUNK_BYTES: Final = 4 << 20
 PAGES_PER_CHUNK: Final = 1 << 17
-"""Number of page numbers that are reserved for a chunk. A chunk has fewer pages than this, because lines are
-longer than 64 bytes."""
+"""The size of the range of page numbers that is reserved for each chunk. A chunk of 4 MiB contains fewer than
+2 ** 17 pages, because each line is longer than 64 bytes."""
 
 
 class StoredText(msgspec.Struct, kw_only=True):

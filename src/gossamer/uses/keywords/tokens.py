@@ -21,16 +21,16 @@ from typing import Final
 import regex
 
 PARAGRAPH: Final = "\n\n"
-"""The token of a paragraph break."""
+"""The token that represents a paragraph break."""
 _SIGNS: Final = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u3096\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff"
 )
-"""The letters of scripts without spaces between words."""
+"""The letters of scripts that have no spaces between words."""
 _KATAKANA: Final = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _JOINERS: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _SILENT: Final = "\\-‐‑/\"'’‘“”„«»‹›`\u00ad\u200b\u200c\u200d\u2060\ufeff"
-"""Characters that separate words and are not tokens."""
+"""Characters that end a word and do not become tokens."""
 _LATIN = re.compile(rf"\w+(?:\u00ad+\w+)*|{PARAGRAPH}|(?<=\w)['’](?=\w)|[^\w\s{_SILENT}]")
 _LETTER: Final = r"\p{L}\p{N}\p{M}_"
 _WORD: Final = rf"(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}])(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}{_JOINERS}])*"
@@ -41,8 +41,8 @@ _SIGN = regex.compile(f"[{_SIGNS}{_KATAKANA}]")
 _STRIPPED = dict.fromkeys(map(ord, _JOINERS))
 MAX_CACHED_WORDS: Final = 200_000
 _LONG_CHARS: Final = 100_000
-"""In texts with more characters than this, equal words are shared, so that each distinct word is in memory
-once."""
+"""The number of characters above which a text counts as long. In the token list of a long text, equal words
+are the same string object, which saves memory."""
 
 
 def fold(word: str) -> str:
@@ -126,8 +126,8 @@ _BEYOND = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200d\u2060\u20d0-\u20ff"
     "\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U00020000-\U0003ffff]"
 )
-"""Characters for which splitting with Python's `\\w` gives different words than this module: marks, and the
-letters of all scripts except Latin, Greek, Cyrillic and Armenian."""
+"""Matches characters for which Python's `\\w` does not split a text into the same words as this module. These
+characters are marks, and the letters of all scripts except Latin, Greek, Cyrillic and Armenian."""
 
 
 def _is_latin(text: str) -> bool:

@@ -26,21 +26,23 @@ class KeywordTotal(msgspec.Struct, frozen=True):
     keyword: str
     site: str
     count: int
-    """Number of occurrences in the main text."""
+    """Number of occurrences of the keyword in the main texts of the pages."""
     pages: int
     """Number of pages whose main text contains the keyword."""
     share: float
-    """`pages` divided by the number of all pages, 0 to 1."""
+    """The share of pages whose main text contains the keyword, from 0 to 1."""
     density: float
-    """Occurrences divided by all words, 0 to 1."""
+    """The number of occurrences divided by the number of all words, from 0 to 1."""
     in_title: int
     in_headings: int
-    """Number of pages with the keyword in the title or in a heading."""
+    """`in_title` is the number of pages with the keyword in the title, and `in_headings` is the number of
+    pages with the keyword in a heading."""
     anchors: int
-    """Number of links from other pages whose link text contains the keyword."""
+    """Number of links between pages whose link text contains the keyword."""
     alt: int
     meta: int
-    """Number of occurrences in alternative texts of images and in descriptions."""
+    """`alt` is the number of occurrences in alternative texts of images, and `meta` is the number of
+    occurrences in the meta elements description and keywords."""
     idf: float | None
     tfidf: float
     contexts: list[str] | None
@@ -70,8 +72,8 @@ class KeywordPage(msgspec.Struct, frozen=True):
     count: int
     density: float
     prominence: float
-    """1 if the main text begins with the keyword. 0 if the keyword is at the end of the main text or not in
-    it."""
+    """The prominence is 1 if the main text begins with the keyword, and decreases to 0 if the keyword is at
+    the end of the main text or missing in the text."""
     in_title: int
     in_headings: int
     anchors: int
@@ -86,13 +88,14 @@ class Gap(msgspec.Struct, frozen=True):
 
     term: str
     listed: bool
-    """Whether the term is a counted keyword. If false, the term is only a discovered term."""
+    """Whether the term is one of the keywords that the run counts. A term that is not a counted keyword was
+    only discovered in the texts."""
     theirs: int
     their_pages: int
     mine: int
     my_pages: int
     weight: float
-    """The importance of the term on the other site."""
+    """The importance of the term on the other site, by which the terms are sorted."""
 
 
 class Overlap(msgspec.Struct, frozen=True):
@@ -104,7 +107,8 @@ class Overlap(msgspec.Struct, frozen=True):
     only_site: int
     only_other: int
     share: float
-    """`both` divided by the number of keywords that at least one of the sites has, 0 to 1."""
+    """The number of keywords that both sites have, divided by the number of keywords that at least one of the
+    two sites has."""
 
 
 class Cannibal(msgspec.Struct, frozen=True):
@@ -127,7 +131,8 @@ class TrendPoint(msgspec.Struct, frozen=True):
     density: float
     all_pages: int
     change: int | None
-    """The difference between `count` and the count of the previous run. None in the first run."""
+    """The keyword's count in this run minus its count in the previous run, or None if there is no previous
+    run."""
 
 
 class RunTables:
@@ -298,7 +303,7 @@ EXPORTS: Final = {
     "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
     "LEFT JOIN pages f ON f.page = p.copy_of",
 }
-"""The exported tables: name -> query."""
+"""Maps the name of each exported table to the query for its rows."""
 
 
 def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str = "") -> list[TrendPoint]:

@@ -37,7 +37,7 @@ def report_changes(
         tell(line)
     alerts = evaluate(history, book, receivers.names)
     if alerts and not receivers.names:
-        tell('alerts are sent to nobody: set `alerts = ["https://..."]` in gossamer.toml (docs/alerts.md)')
+        tell('alerts have no receiver: set `alerts = ["https://..."]` in gossamer.toml (docs/alerts.md)')
     delivered = deliver(history, book, receivers)
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")

@@ -22,20 +22,22 @@ from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
 from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 
 AGREEING_VISITS = 2
-"""Number of visits that must show a new value before the value becomes a change."""
+"""The usual number of visits that must show a new value before the new value is reported as a change."""
 YOUNG_DAYS = 5
-"""A change in a doubtful shop needs more visits if the known values of the offer are younger than this number
-of days. Each missing day adds one visit. An offer that alternates at random shows the alternation within this
-time.
-"""
+"""The age in days below which the known values of an offer count as young. In a doubtful shop, a change of
+young values needs more visits, namely one additional visit for each day by which the values are younger than
+YOUNG_DAYS. If an offer alternates between two values at random, its visits within YOUNG_DAYS days show both
+values."""
 ALTERNATING_VISITS = 20
-"""Number of visits that must show an alternating value. A value alternates if a later visit of the same offer
-contradicted the value, less than MEMORY_S seconds ago."""
+"""The number of visits that must show an alternating value before the value is reported as a change. A new
+value counts as alternating if a visit showed the same value before, and a later visit contradicted that value
+less than MEMORY_S seconds ago."""
 GONE_CHECKS = 3
-"""A variant is gone after it has been missing in this many visits in a row."""
+"""The number of consecutive visits of a page that must not show a variant before the variant counts as
+gone."""
 DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
-"""The time in seconds for which a contradicted value is remembered."""
+"""The number of seconds for which an offer stores a value that a later visit contradicted."""
 MAX_REMEMBERED = 20
 SUSPECT_RATIO = 10
 MAX_DIGITS = 15
@@ -46,9 +48,9 @@ PLACEHOLDERS = frozenset(
 )
 """Amounts that shops show for products without a price."""
 SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
-"""The reasons why a price is suspect. `baseline`: the price differs by a factor of ten or more from the only
-earlier price. If a `baseline` price is confirmed, the first price was wrong, and is replaced without an
-event."""
+"""The reasons for which a price counts as suspect. The reason `baseline` means that the price differs by a
+factor of ten or more from the only earlier price. If later visits confirm a `baseline` price, the earlier
+price was wrong, and the confirmed price replaces the earlier price without an event."""
 FOUND = (OfferState.PRICED, OfferState.NO_PRICE)
 
 
@@ -62,9 +64,11 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     seen: int = 1
     needed: int = AGREEING_VISITS
     rival: str = ""
-    """A different value that the last visit showed. The visit was ignored as a possible error."""
+    """A value that the last visit showed instead of the held value. The differing value of the last visit is
+    ignored as a possible error, unless the next visit shows the differing value again."""
     found: dict[str, Any] = {}
-    """The columns that are stored together with the held value. Each column is a text or a number."""
+    """Values of other columns of the offer, which are stored together with the held value when the held value
+    is confirmed. Each value in `found` is a text or a number."""
 
 
 class Offer(msgspec.Struct, kw_only=True):
@@ -76,7 +80,7 @@ class Offer(msgspec.Struct, kw_only=True):
     shop: str = ""
     url: str = ""
     state: str = OfferState.PRICED
-    """The state of the page. A blocked, empty or failed visit does not change it."""
+    """The state of the page. Blocked, empty and failed visits do not change the state of the page."""
     price: Decimal | None = None
     regular_price: Decimal | None = None
     currency: str | None = None
@@ -95,36 +99,37 @@ class Offer(msgspec.Struct, kw_only=True):
     mpn: str | None = None
     brand: str | None = None
     candidates: str | None = None
-    """The candidates for the price as JSON. None unless the price is undecided."""
+    """The candidates for the price as JSON if the state of the offer is `undecided`, otherwise None."""
     first_seen: float = 0.0
     last_seen: float = 0.0
     """The time of the last visit that found the offer."""
     last_checked: float = 0.0
-    """The time of the last visit, whatever its result."""
+    """The time of the last visit of the offer's page, whether or not the visit succeeded."""
     since: float = 0.0
-    """When the confirmed values were first seen. 0 if nothing is confirmed yet."""
+    """The time at which the newest of the confirmed values was first seen, or 0 if no value is confirmed
+    yet."""
     missed: int = 0
     gone: bool = False
-    """True if the variant is no longer on its page."""
+    """Whether the variant has disappeared from its page."""
     median: Decimal | None = None
-    """The median of the confirmed prices in this currency."""
+    """The median of the confirmed prices in the offer's current currency."""
     held: dict[str, HeldChange] = {}
     memory: dict[str, dict[str, float]] = {}
-    """For each field, the values that a later visit contradicted. Each value has the time of the later visit.
-    """
+    """Maps each field to the values that a later visit contradicted, with the times of the later visits."""
 
 
 class Compared(NamedTuple):
     """The result of comparing one visit with an offer."""
 
     agreed: tuple[str, ...] = ()
-    """The fields whose held value this visit showed for the second time. Only held values with the reason
-    `changed` are included."""
+    """The fields for which this visit is the second visit that shows the held value. The list contains only
+    fields whose held value has the reason `changed`."""
     contradicted: tuple[str, ...] = ()
-    """The fields whose held value this visit contradicted. Suspect prices are not included. The states of the
-    page and of the variant are not included."""
+    """The fields for which this visit showed the known value again instead of the held value. The list
+    contains neither fields with suspect prices nor the fields `page` and `variant`."""
     new_amount: str = ""
-    """The price that this visit showed for the first time. This price is now held."""
+    """The price that this visit showed for the first time, or '' if the visit showed no new price. A price
+    that a visit shows for the first time is held until other visits confirm the price."""
 
 
 def amount_text(amount: Decimal | None) -> str | None:
@@ -440,7 +445,7 @@ _RELEASES = {
     "seller": _release_seller,
 }
 FIELDS = tuple(_RELEASES)
-"""The fields, in the order in which they are released."""
+"""The fields of an offer, in the order in which their held values are turned into known values."""
 
 
 def _event(offer: Offer, kind: EventKind, time: float, before: str | None, after: str | None) -> Event:

@@ -34,7 +34,8 @@ class Database:
     indexes: tuple[str, ...] = INDEXES
     version = VERSION
     kind = "price"
-    """The prefix of the table names. The table KIND_meta contains the version."""
+    """The prefix of the names of all tables of the history. The table of the history with the suffix `_meta`
+    contains the version of the schema."""
 
     def __init__(self, url: str) -> None:
         self.is_sqlite = not url.startswith(("postgresql://", "postgres://"))

@@ -17,7 +17,8 @@ from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 MAX_TRIED = 10
 UNCLEAR_RUNS = 3
-"""A failing target is visited twice per run, unless it has failed in more runs than this."""
+"""The maximum number of consecutive failed runs of a target for which each run visits the target twice. A
+target that has failed in more than UNCLEAR_RUNS runs is visited only once per run."""
 _COLUMNS = "target, shop, state, since, last, runs, checks, run, run_checks, address, tried"
 _OF_FAILING = ", ".join(f"f.{name.strip()}" for name in _COLUMNS.split(","))
 _UPSERT = (
@@ -33,22 +34,22 @@ class Failing(NamedTuple):
     target: str
     shop: str
     state: str
-    """The state that the last visit found (see `OfferState`)."""
+    """The state of the target in its last visit (see `OfferState`)."""
     since: float
-    """The time of the first failed visit since the last success."""
+    """The time of the first failed visit after the target's last successful visit."""
     last: float
     runs: int
-    """The number of runs in a row in which the target failed."""
+    """The number of consecutive runs in which the target failed."""
     checks: int
-    """The number of visits in a row that failed."""
+    """The number of consecutive failed visits of the target."""
     run: int
-    """The last run in which the target failed."""
+    """The number of the last run in which the target failed."""
     run_checks: int
-    """The number of failed visits in the run `run`."""
+    """The number of failed visits of the target in the run `run`."""
     address: str
-    """For `moved`: the new address."""
+    """The new address of the product page if the state is `moved`, otherwise ''."""
     tried: tuple[str, ...]
-    """The results of the failed visits without duplicates. The latest result comes last."""
+    """The distinct results of the failed visits of the target, with the latest result at the end."""
 
 
 def fails(seen: Observation) -> bool:

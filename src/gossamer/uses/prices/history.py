@@ -41,7 +41,8 @@ from gossamer.uses.prices.recorder import (
 from gossamer.uses.prices.shop_health import SecondVisits
 
 CONFIRMING_ROUNDS = 24
-"""Maximum number of rounds of second visits in a run. One round is enough for most changes."""
+"""Maximum number of rounds of second visits in a run. A single round of second visits confirms or rejects
+most changes."""
 _TARGET = ("key", "url", "shop", "product", "variant", "name", "tags", "currency", "minimum", "rules")
 _LISTED = ", ".join(_TARGET)
 
@@ -54,17 +55,17 @@ class Held(NamedTuple):
     shop: str
     url: str
     field: str
-    """The field of the value: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`. The
-    value is `visit` if the visit itself failed."""
+    """The name of the field: `price`, `regular_price`, `availability`, `seller`, `page` or `variant`. The
+    name is `visit` if the last visit of the target failed."""
     before: str | None
     after: str
     reason: str
-    """The reason why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
-    `currency`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, the reason is the
-    `OfferState`."""
+    """The reason for which the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
+    `currency`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, `reason` contains the
+    `OfferState` of the failed visit."""
     since: float
     seen: int
-    """The number of visits that have shown the value."""
+    """The number of visits that have shown the held value."""
     needed: int
 
 

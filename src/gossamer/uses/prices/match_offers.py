@@ -18,15 +18,16 @@ from gossamer.uses.prices.matching import Prepared, Product, Vocabulary
 from gossamer.uses.prices.product_groups import Groups, group_targets
 
 MIN_SCORE = 0.1
-"""Pairs with a lower score are not proposed."""
+"""The minimum score of a pair of products that is proposed to a person as a possible match."""
 MAX_PER_TARGET = 3
-"""Maximum number of pairs of a target that are proposed in one run."""
+"""Maximum number of pairs per target that one run proposes to a person."""
 MAX_USES_IN_SHOP = 5
-"""If a shop uses an identifier for more targets than this, the identifier does not identify a product of that
-shop. The targets of that shop are then compared by name."""
+"""The maximum number of targets for which a shop may use the same identifier. If a shop uses an identifier
+for more than MAX_USES_IN_SHOP targets, the identifier does not identify a product of the shop. Targets of a
+shop with an identifier that the shop uses too often are matched only by name."""
 _RARE_WORDS = 3
 _MAX_SHARED = 100
-"""Words in the names of more targets than this are not used to find candidates."""
+"""Words that are in the names of more than this number of targets are not used to find candidate pairs."""
 _CANDIDATES = 5
 _DECISIONS = ("same", "different", "later")
 
@@ -40,9 +41,9 @@ class MatchSummary(NamedTuple):
     mpn: int
     """Number of pairs that were matched by brand and model number."""
     open: int
-    """Number of pairs that wait for a decision."""
+    """Number of pairs that wait for the decision of a person."""
     decided: int
-    """Number of pairs that a person has decided."""
+    """Number of pairs for which a person has made a decision."""
 
 
 class OpenPair(NamedTuple):
@@ -51,8 +52,9 @@ class OpenPair(NamedTuple):
     one: str
     other: str
     reason: str
-    """The reason why a person must decide. `score`: the products are similar. `gtin` or `mpn`: the products
-    have the same identifier of this kind, but the match is doubtful."""
+    """The reason for which a person must decide whether two products are the same. The reason `score` means
+    that the products are similar. The reasons `gtin` and `mpn` mean that the products have an equal GTIN or
+    an equal model number, and that other data make the match doubtful."""
     score: float
     conflict: str
     shops: tuple[str, str]
@@ -68,7 +70,8 @@ class _Offers(NamedTuple):
     products: dict[str, Product]
     shops: dict[str, str]
     groups: Groups
-    """The groups of targets, by product ids and by the decisions of people."""
+    """The groups of targets that are offers of the same product, according to the product ids in the target
+    list and to the decisions of people."""
     decided: set[tuple[str, str]]
     different: set[tuple[str, str]]
 

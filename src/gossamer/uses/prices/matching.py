@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MODEL = Path(__file__).with_name("product_matching.json")
-"""The file with the coefficients of the score."""
+"""The path of the data file with the coefficients of the product matching score."""
 _GTIN_LENGTHS = (8, 12, 13, 14)
 _INTERNAL = ("02", "04", "2", "980", "981", "982", "983", "984", "99")
 """Prefixes of GTIN-13 numbers that shops assign themselves, and of numbers for refunds and coupons."""
@@ -300,7 +300,8 @@ FEATURES = (
     *("numbers_jaccard", "numbers_lacking_least", "numbers_lacking_most", "quantity"),
     *("price", "brand", "brand_in_name", "mpn", "mpn_in_name", "words_least", "words_ratio", "first_word"),
 )
-"""The names of the features, in the order of `features`."""
+"""The names of the features of a pair of products, in the order in which the function `features` returns
+their values."""
 
 
 def features(left: Prepared, right: Prepared) -> list[float]:

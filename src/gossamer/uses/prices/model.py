@@ -17,22 +17,24 @@ class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A product page that is watched."""
 
     key: str
-    """The user's key of the target, which is unique in a list. Default: the URL and the variant."""
+    """The user's key of the target, which is unique in a target list. The default key consists of the URL and
+    the variant."""
     url: str
     shop: str = ""
-    """The name of the shop. Default: the registered domain of the URL."""
+    """The name of the shop. The default name is the registered domain of the target's URL."""
     product: str = ""
-    """The user's own product id. Targets with the same id are offers of the same product."""
+    """The user's own id of the product. Targets with the same product id are offers of the same product."""
     variant: str = ""
-    """The variant that is watched: an SKU, a GTIN, or option values. Default: the main offer of the page."""
+    """The variant that is watched, as an SKU, a GTIN or option values. Without a variant, the main offer of
+    the page is watched."""
     name: str = ""
     tags: tuple[str, ...] = ()
     currency: str = ""
-    """The expected currency as an ISO 4217 code. Default: any."""
+    """The expected currency as an ISO 4217 code, or '' if the target may have any currency."""
     minimum: Decimal | None = None
-    """The minimum advertised price."""
+    """The minimum price at which the shop may advertise the product."""
     rules: tuple[str, ...] = ()
-    """Rules that apply only to this target, as written (`below 99.90`)."""
+    """Alert rules that apply only to this target, as the user wrote them (`below 99.90`)."""
 
 
 class OfferState(StrEnum):
@@ -42,8 +44,8 @@ class OfferState(StrEnum):
     NO_PRICE = "no-price"
     """A product page without a price, for example because it is sold out."""
     UNDECIDED = "undecided"
-    """The page has several prices and does not show which price applies. These prices are stored as
-    candidates."""
+    """The page has several prices and does not show which price applies. The prices of an undecided page are
+    stored as candidates."""
     EMPTY = "empty"
     """A page without a product, for example a maintenance page."""
     GONE = "gone"
@@ -58,11 +60,12 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     target: str
     """The target's key."""
     variant: str = ""
-    """The variant's SKU, GTIN or MPN, otherwise its option values. Empty for the main offer."""
+    """The variant's SKU, GTIN or MPN if the page contains one of them, otherwise the variant's option values.
+    For the main offer, `variant` is ''."""
     time: float
     state: OfferState
     url: str = ""
-    """The URL that was read. For `moved`: the new address."""
+    """The URL that was read. If the state is `moved`, the URL is the new address of the page."""
     price: Decimal | None = None
     regular_price: Decimal | None = None
     currency: str | None = None
@@ -82,15 +85,15 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     mpn: str | None = None
     brand: str | None = None
     source: str = ""
-    """The source of the price (see `PriceCandidate.source`), or `selector` if it comes from the table of
-    selectors."""
+    """The source of the price (see `PriceCandidate.source`), or `selector` if a line of the selector table
+    found the price."""
     confidence: float = 0.0
     candidates: tuple[PriceCandidate, ...] = ()
     body_hash: str = ""
     detail: str = ""
-    """For states other than `priced`: the failure or reason, for example `http-4xx 404`."""
+    """The failure or the reason if the state is not `priced`, for example `http-4xx 404`."""
     confirming: bool = False
-    """True for a second visit, which confirms or rejects held values."""
+    """Whether the visit is a second visit, which confirms or rejects held values."""
 
 
 class EventKind(StrEnum):
@@ -100,7 +103,7 @@ class EventKind(StrEnum):
     PRICE = "price"
     REGULAR_PRICE = "regular-price"
     CURRENCY = "currency"
-    """The currency changed. Amounts in different currencies are never compared."""
+    """The currency of the price changed. Gossamer never compares amounts in different currencies."""
     AVAILABILITY = "availability"
     SELLER = "seller"
     VARIANT_GONE = "variant-gone"
@@ -108,11 +111,12 @@ class EventKind(StrEnum):
     GONE = "gone"
     MOVED = "moved"
     BACK = "back"
-    """A page that was gone is available again."""
+    """A page that was gone or moved is available again."""
     SHOP_REDESIGNED = "shop-redesigned"
-    """Most pages of a shop lost their price in the same run. No other events are reported for these pages."""
+    """Most pages of a shop lost their price in the same run. For the pages of a redesigned shop, gossamer
+    reports no other events."""
     SHOP_AWAY = "shop-away"
-    """Most pages of a shop are blocked, empty or in maintenance."""
+    """Most pages of a shop are blocked, are empty or show a maintenance message."""
     SHOP_BACK = "shop-back"
 
 
@@ -122,13 +126,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: EventKind
     time: float
     target: str = ""
-    """The target's key. Empty for an event of a whole shop."""
+    """The key of the target, or '' if the event concerns a whole shop."""
     variant: str = ""
     shop: str = ""
     before: str | None = None
     after: str | None = None
-    """`before` and `after` are the values before and after the change, as text. Amounts are given without the
-    currency, which is in `currency`."""
+    """`before` is the value before the change, and `after` is the value after the change, both as text.
+    Amounts in `before` and `after` do not contain the currency, which is in the field `currency`."""
     currency: str | None = None
     detail: str = ""
-    """For an event of a shop, a description of the cause."""
+    """A description of the cause if the event concerns a whole shop."""

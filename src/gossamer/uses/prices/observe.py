@@ -60,12 +60,13 @@ class PageReading(msgspec.Struct, omit_defaults=True):
 
     main: MainFields
     chosen: dict[str, tuple[str, str]]
-    """The fields that the table of selectors finds: field -> (text, selector)."""
+    """Maps each field that the selector table finds on the page to a tuple of the field's text and the
+    selector."""
     candidates: list[PriceCandidate]
-    """The prices that the buyer may pay, the most trusted first."""
+    """The prices on the page that the buyer may have to pay, with the most trusted price first."""
     decisions: dict[str, PriceDecision]
-    """The price decision by currency (ISO 4217), if the page has prices in several currencies. The key ''
-    means any currency."""
+    """Maps each currency (an ISO 4217 code) to the price decision for that currency, if the page has prices
+    in several currencies. The key '' maps to the price decision over all currencies."""
     offers: list[PageOffer] = []
     variants: list[PageOffer] = []
     name: str | None = None
@@ -81,11 +82,11 @@ class SeenPage(msgspec.Struct, omit_defaults=True):
 
     time: float
     url: str
-    """The URL that was read, after redirects."""
+    """The final URL of the page, after redirects."""
     confirming: bool = False
     body_hash: str = ""
     state: OfferState | None = None
-    """The state of all targets of the page. If the state is None, the state of each target is derived from
+    """The state of all targets of the page, or None if the state of each target must be derived from
     `reading`."""
     detail: str = ""
     reading: PageReading | None = None

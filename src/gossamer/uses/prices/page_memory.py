@@ -13,9 +13,9 @@ from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation
 
 FULL_READ_S = 7 * 86400.0
-"""The maximum time in seconds between two full reads of a page. After this time, the page is requested
-without a condition. Some servers send validators that do not change with the price, so an unchanged validator
-does not prove an unchanged price."""
+"""The number of seconds after which a page must be requested without a condition again. Gossamer regularly
+reads the full page because some servers send validators (ETag, Last-Modified) that do not change when the
+price changes."""
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS price_pages (url TEXT PRIMARY KEY, checked DOUBLE PRECISION NOT NULL, "
     "full_read DOUBLE PRECISION NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, version TEXT NOT NULL, "
@@ -33,17 +33,17 @@ class KnownProductPage(NamedTuple):
     """A product page as recorded by the last visit. Times are in seconds since the epoch."""
 
     url: str
-    """The URL of the target, before redirects."""
+    """The URL of the target, before any redirects."""
     checked: float
-    """The time of the last visit, whatever its result."""
+    """The time of the last visit of the page, whether or not the visit succeeded."""
     full_read: float = 0.0
-    """The time at which the server last sent the whole page."""
+    """The time at which the server last sent the page with its body."""
     etag: str = ""
     modified: str = ""
     version: str = ""
-    """A hash of the targets and selectors with which the page was read."""
+    """A hash of the targets and the selectors that were used to read the page."""
     seen: str = ""
-    """The observations of the last full visit, as JSON."""
+    """The observations of the last visit that received the page's body, as JSON."""
 
     def condition(self, version: str, now: float) -> dict[str, str]:
         """Returns the headers of a conditional request. Empty if the whole page must be requested."""

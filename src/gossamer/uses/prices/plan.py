@@ -10,7 +10,7 @@ import msgspec
 from gossamer.uses.prices.targets import HostPages
 
 PAGE_BYTES = 150_000
-"""The assumed size of a product page in bytes, compressed."""
+"""The assumed compressed size of a product page in bytes."""
 PAGES_PER_S = 40.0
 """Number of pages per second that a run reads on one core (see benchmarks/price_run.py)."""
 
@@ -21,9 +21,10 @@ class HostPlan(msgspec.Struct, frozen=True):
     host: str
     pages: int
     hours: float
-    """The time that the host needs, however many workers there are."""
+    """The time in hours that the visits of the host's pages take. More workers do not shorten the time that
+    the visits of a host's pages take."""
     unfit: int
-    """Number of pages that do not fit into the window."""
+    """Number of pages of the host that a run cannot visit within the time window."""
 
 
 class RunPlan(msgspec.Struct, frozen=True):
@@ -35,13 +36,14 @@ class RunPlan(msgspec.Struct, frozen=True):
     window_hours: float | None
     hosts: list[HostPlan]
     hours: float
-    """The duration of the whole run."""
+    """The duration of the whole run in hours."""
     bound_by: str
-    """The bottleneck: `hosts` (their delays), `processor` or `bandwidth`."""
+    """The bottleneck of the run: `hosts` (the delays of the hosts), `processor` or `bandwidth`."""
     unfit: int
-    """Number of pages that do not fit into the window."""
+    """Number of pages that the run cannot visit within the time window."""
     reasons: list[str]
-    """Sentences that explain why pages do not fit and what would help."""
+    """Messages that explain why the run cannot visit all pages within the time window, and how to change
+    that."""
 
     @property
     def fits(self) -> bool:

@@ -27,7 +27,8 @@ from gossamer.uses.rule_files import RuleBook
 
 DAY_S = offer_rows.DAY_S
 FAKE_TOLERANCE = Decimal("1.005")
-"""A regular price is still accepted if it is at most this factor times the lowest earlier price."""
+"""A discount counts as fake if the regular price exceeds the lowest earlier price multiplied by this
+factor."""
 _PRICE_KINDS = ("falls", "rises", "changes")
 _EVENT_KINDS = {
     EventKind.SELLER: "seller",

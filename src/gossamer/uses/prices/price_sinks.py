@@ -39,7 +39,7 @@ class WatchedPages(msgspec.Struct, frozen=True):
 
     targets: dict[str, list[PriceTarget]]
     selectors: str = ""
-    """The version of the table of selectors."""
+    """The version of the selector table."""
 
     def version(self, url: str) -> str:
         """Returns a hash of the targets and selectors with which the page of a URL is read."""

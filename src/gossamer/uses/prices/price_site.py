@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 TARGET = f"module:{__name__}"
 PRIORITIES = 8
-"""The number of priority levels of a run. Each level of a host is a separate queue, so fewer levels are
-cheaper. Within a level, the pages of a host are visited in the order of the requests."""
+"""The number of priority levels of the requests of a run. Few levels are cheaper than many levels, because
+each level of a host is a separate queue. The pages of a host with the same priority level are visited in the
+order of their requests."""
 MAX_KEY_CHARS = 500
-"""Maximum number of characters of a request's key."""
+"""Maximum number of characters of the key of a request."""
 MAX_CARRY_BYTES = 4096
-"""Maximum size of a request's `carry` value in bytes of JSON."""
+"""Maximum size in bytes of the `carry` value of a request, encoded as JSON."""
 _encode = msgspec.json.Encoder().encode
 
 # a site in the variable `default` reads pages of every host, including the targets of redirects

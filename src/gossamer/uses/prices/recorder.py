@@ -22,7 +22,7 @@ from gossamer.uses.prices.model import Event, Observation, OfferState
 from gossamer.uses.prices.shop_health import SecondVisits, ShopHealth
 
 MEDIAN_POINTS = 100
-"""Maximum number of earlier confirmed prices in the median of an offer. The newest prices are used."""
+"""The number of newest confirmed prices from which the median of an offer is computed."""
 _HEALTH = msgspec.json.Decoder(ShopHealth)
 _LIGHT = "UPDATE price_offers SET last_seen = ?, last_checked = ?, missed = ?, body_hash = ? WHERE id = ?"
 _UNSTABLE = ("last_seen", "last_checked", "missed", "body_hash")

@@ -35,7 +35,7 @@ class PriceChart(NamedTuple):
     """The price series of one offer, for a chart."""
 
     move: Move
-    """The offer's biggest move in the period."""
+    """The biggest price change of the offer in the period."""
     points: list[Point]
     statistics: PriceStatistics
     url: str
@@ -53,7 +53,7 @@ class PriceReport(NamedTuple):
     moves: list[Move]
     charts: list[PriceChart]
     markets: dict[str, list[MarketOffer]]
-    """The offers by product, cheapest first."""
+    """Maps each product to its offers, with the cheapest offer first."""
     failing: list[tuple[Failing, str]]
     stale: list[StaleOffer]
 

@@ -28,11 +28,13 @@ FORMS = (
     "and `... and in stock`"
 )
 MIN_PERCENT, MIN_AMOUNT = Decimal(1), Decimal("0.50")
-"""A rule may name no size, for example `falls` or `changes`. Such a rule fires only if the change is at least
-MIN_PERCENT and also at least MIN_AMOUNT."""
+"""The minimum price change for a rule that does not specify a size, such as `falls` or `changes`. A rule
+without a size fires only if the price changes by at least MIN_PERCENT percent and also by at least
+MIN_AMOUNT."""
 HYSTERESIS_PERCENT = Decimal(1)
-"""A state rule that has fired stays true near its limit. The rule becomes false only after the price has
-crossed the limit in the other direction by this percentage."""
+"""The percentage by which the price must move back beyond the limit of a state rule before the rule becomes
+false. Because of the hysteresis, small price changes around the limit of a state rule cause only one
+alert."""
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)?)"
 _SIZE = rf"(?:\s+{_NUMBER}\s*(?P<percent>%)?(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?)?"
 _LIMIT = rf"\s+{_NUMBER}(?:\s+(?P<currency>[A-Za-z]{{3}}\b))?"
@@ -92,8 +94,8 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
     target: frozenset[str] = frozenset()
     hysteresis: Margin = Margin(HYSTERESIS_PERCENT, True)
     min_change: Margin | None = None
-    """The minimum change for an edge rule that names no size, such as `falls`. Default: the larger of
-    MIN_PERCENT and MIN_AMOUNT."""
+    """The minimum price change for an edge rule that does not specify a size, such as `falls`. If
+    `min_change` is None, the larger of MIN_PERCENT and MIN_AMOUNT applies."""
 
     def applies(self, target: PriceTarget) -> bool:
         """Whether the rule applies to a target."""

@@ -23,13 +23,13 @@ from gossamer.uses.prices.price_sinks import WatchedPages, list_version, sink_ur
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 
 CRAWL = "prices"
-"""The prefix of the names of a run's crawls. The prefix is followed by a hash of the history's URL, because
-several histories may share a store."""
+"""The prefix of the names of the crawls that a run starts. The name of each crawl also contains a hash of the
+history's URL, because several histories may share a store."""
 UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
-"""An interrupted run can be resumed within this time. After that, a new run begins, which checks all
-pages."""
+"""The maximum age in seconds of an interrupted run that is resumed. If an interrupted run is older, a new run
+begins and visits all pages."""
 
 
 class RunOptions(msgspec.Struct, kw_only=True):
@@ -38,16 +38,17 @@ class RunOptions(msgspec.Struct, kw_only=True):
     history: str = "prices.db"
     """The price history: a path or `postgresql://...`, which may contain `${env:NAME}`."""
     fleet: bool = False
-    """Whether the workers of the fleet visit the pages. If true, the history must be in PostgreSQL."""
+    """Whether the workers of a fleet visit the pages, instead of this process. With a fleet, the history must
+    be in PostgreSQL."""
     selectors: str | None = None
     delay: str = "2-8"
     within: float | None = None
-    """The run ends after this time, even if some pages have not been visited. These pages come first in the
-    next run."""
+    """The maximum duration of the run in seconds. Pages that a run does not visit within its maximum duration
+    come first in the next run."""
     spread: float | None = None
-    """The visits are spread evenly over this time."""
+    """The time in seconds over which the visits are spread evenly."""
     crawl: dict[str, Any] = {}
-    """Additional options for `gossamer.run`: `data`, `store`, `proxies`, ..."""
+    """Additional arguments of `gossamer.run`, such as `data`, `store` and `proxies`."""
 
 
 class PriceRunSummary(msgspec.Struct, kw_only=True):
@@ -55,21 +56,21 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
 
     run: int
     state: str
-    """The state of the run: `finished`, `limited` (its time limit was reached) or `stopped`."""
+    """The state of the run: `finished`, `limited` (the run reached its time limit) or `stopped`."""
     targets: int
     pages: int
     checked: int
-    """Number of pages that this run visited. A resumed run includes the pages that it visited before the
-    interruption."""
+    """Number of pages that the run visited. For a resumed run, the number of visited pages includes the pages
+    that the run visited before the interruption."""
     unchanged: int
     """Number of visited pages that the server reported as unchanged."""
     first_prices: int
-    """Number of offers whose price was recorded for the first time."""
+    """Number of offers for which the run recorded a price for the first time."""
     changes: int
     held: int
-    """Number of values that need another visit in the next run."""
+    """Number of held values, which need another visit in the next run."""
     failing: int
-    """Number of targets that fail."""
+    """Number of targets whose visits fail."""
     fresh_share: float
     """The share of pages that were checked within the last 24 hours."""
     seconds: float

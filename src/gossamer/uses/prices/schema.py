@@ -20,7 +20,8 @@ epoch.
 from __future__ import annotations
 
 VERSION = 1
-"""The version of the schema. A database with a higher version is refused."""
+"""The version of the database schema of the price history. Gossamer refuses a database that has a higher
+schema version."""
 
 VALUES = (
     *("state", "price", "regular_price", "currency", "unit_price", "unit", "availability", "seller"),

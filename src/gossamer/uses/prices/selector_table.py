@@ -31,7 +31,7 @@ FIELDS = (
     *("price", "regular_price", "currency", "availability", "seller", "shipping"),
     *("name", "sku", "gtin", "mpn", "brand"),
 )
-"""The fields for which a line may have a selector."""
+"""The names of the fields for which a line of the selector table may contain a selector."""
 
 
 class SelectorLine(NamedTuple):
@@ -69,8 +69,8 @@ class SelectorTable:
     def __init__(self, lines: list[SelectorLine] | None = None, version: str = "") -> None:
         self._lines: dict[str, list[SelectorLine]] = {}
         self.version = version
-        """A hash of the table. Pages that were read with another version are read again even if they are
-        unchanged."""
+        """A hash of the selector table. If the hash of the selector table changes, gossamer reads pages again
+        even if the server reports the pages as unchanged."""
         for line in lines or ():
             self._lines.setdefault(line.domain, []).append(line)
 

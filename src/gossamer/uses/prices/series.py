@@ -19,8 +19,8 @@ from gossamer.uses.prices.product_groups import read_group
 from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 PERIOD_DAYS = 30
-"""The period for which the lowest price must be stated in the European Union, in days (directive 98/6/EC,
-article 6a)."""
+"""The number of days for which a shop in the European Union must state the lowest earlier price next to a
+discount (directive 98/6/EC, article 6a)."""
 _POINT = "time, price, regular_price, currency, availability, seller, unit_price, unit, state"
 
 
@@ -44,16 +44,17 @@ class PriceStatistics(NamedTuple):
 
     lowest: Decimal | None
     lowest_since: float | None
-    """The time at which the lowest price began. This time may be before the period."""
+    """The time at which the offer first had its lowest price of the period. If the lowest price was already
+    valid at the start of the period, the time is before the period."""
     highest: Decimal | None
     median: Decimal | None
     band: tuple[Decimal, Decimal] | None
-    """The 25th and the 75th percentile of the price. The price was between these two values for half of the
-    time."""
+    """The 25th and the 75th percentile of the price, weighted by time. For half of the time, the price was
+    between the 25th and the 75th percentile."""
     at_price_s: float
-    """How long the last price has been valid, in seconds."""
+    """The number of seconds for which the offer has had its last price."""
     known_s: float
-    """The part of the period with a known price, in seconds."""
+    """The number of seconds of the period in which the price was known."""
     changes: int
 
 
@@ -86,10 +87,11 @@ class MarketOffer(NamedTuple):
     availability: str | None
     last_seen: float
     rank: int | None
-    """The rank by price among the offers in this currency that can be bought, from 1. Equal prices have equal
-    ranks."""
+    """The rank of the offer by price, starting at 1, among the available offers in the same currency, or None
+    if the offer is not available. Offers with equal prices have equal ranks."""
     price_index: Decimal | None
-    """The price as a percentage of the median price of these offers in this currency."""
+    """The price of the offer as a percentage of the median price of all available offers in the same
+    currency."""
 
 
 class StaleOffer(NamedTuple):
@@ -103,8 +105,8 @@ class StaleOffer(NamedTuple):
 
 
 MAX_FILTERED_OFFERS = 3000
-"""If at most this many offers are chosen, their changes are read offer by offer. Otherwise changes are read
-day by day."""
+"""The maximum number of chosen offers whose price changes are read offer by offer. If more offers are chosen,
+price changes are read day by day."""
 UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 

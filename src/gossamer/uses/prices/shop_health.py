@@ -16,42 +16,48 @@ import msgspec
 from gossamer.uses.prices.model import EventKind, Observation, OfferState
 
 KEPT_SHARE = 0.6
-"""A shop is broken if the share of its pages that still show their values is less than this factor times the
-usual share."""
+"""The share of intact pages, relative to the shop's usual share, below which a shop counts as broken. An
+intact page is a page that still shows its values."""
 MIN_PAGES = 3
-"""A shop with fewer known pages is not judged."""
+"""The minimum number of known pages of a shop that a run must visit before the run judges whether the shop is
+broken."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
-"""The minimum share of a shop's pages that a run must visit before it judges the shop early. At least
-EARLY_PAGES pages must also have been visited. At the end of a run, these minimums do not apply."""
+"""The minimum share of a shop's pages that must have been visited before the shop's changes are reported
+during a run. Before changes are reported during a run, at least EARLY_PAGES pages of the shop must also have
+been visited. At the end of a run, changes of a shop are reported even if the run visited fewer pages than
+EARLY_SHARE and EARLY_PAGES require."""
 AGREEING_SHARE = 0.8
-"""If most prices of a shop come from a new source, at least this share of these prices must equal the old
-prices. If fewer prices equal the old prices, the new source is wrong."""
+"""The minimum share of prices from a new source that must equal the old prices, if most prices of a shop come
+from a new source. If fewer prices from the new source equal the old prices, the shop counts as redesigned."""
 SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
-"""A shop is doubtful if more than this share of its second visits showed the old values again, or if there
-were too few second visits to decide."""
+"""A shop counts as doubtful if more than this share of its second visits show the old value again. A shop
+with too few second visits also counts as doubtful."""
 DOUBTFUL_VISITS = 14
-"""Number of visits that must show a new value in a doubtful shop, for example during an A/B test. If a page
-shows one of two values at random, all 14 visits show the new value in only 1 of 8,192 cases."""
+"""The number of visits that must show a new value in a doubtful shop, for example during an A/B test. If a
+page shows one of two values at random, 14 consecutive visits show the same value in only 1 of 8,192 cases."""
 NEW_SHOP_VISITS = 4
-"""Number of visits that must show a new value in a new shop. A shop is new if it has had few second visits
-and none of them contradicted a new value. NEW_SHOP_VISITS applies if the second visits of all shops together
-can be trusted."""
+"""The number of visits that must show a new value in a new shop. A shop counts as new if few second visits
+were made and no second visit contradicted a new value. If all shops together have too few second visits,
+FIRST_SHOP_VISITS applies instead of NEW_SHOP_VISITS."""
 FIRST_SHOP_VISITS = 6
-"""Number of visits that must show a new value in a new shop as long as all shops together have too few second
+"""The number of visits that must show a new value in a new shop while all shops together have too few second
 visits."""
 FADING = 0.97
-"""In each run, the earlier counts of second visits are multiplied by this factor."""
+"""The factor by which the counts of second visits in earlier runs are multiplied at the beginning of each
+run."""
 WEIGHT = 0.2
-"""The weight of the last run in the moving average of the usual share."""
+"""The weight of the last run in the moving average of a shop's usual share of intact pages."""
 SAMPLE_PAGES = 200
-"""Maximum number of pages in a sample of second visits to a shop. The sample contains only changes that are
-neither suspect nor doubtful. If the sample confirms the changes, the other changes count as confirmed."""
+"""The number of pages in a sample of second visits to a shop. The sample contains only pages with changes
+that are neither suspect nor doubtful. If the second visits of a sample confirm the changes, all other changes
+of the shop count as confirmed."""
 SAMPLE_SHARE = 0.99
 MAX_AMOUNTS = 50
 KINDS = {"price": "price", "regular_price": "price", "availability": "availability", "seller": "seller"}
-"""Field -> its kind. Second visits are counted separately for each kind. Other fields are never doubtful."""
+"""Maps each field to its kind, because second visits are counted separately for each kind of field. Fields
+that are missing in the mapping, such as `page`, never count as doubtful."""
 
 
 class FieldVisits(msgspec.Struct, omit_defaults=True):
@@ -73,28 +79,27 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     lost: int = 0
     """Number of visits of pages that showed values before and no longer showed values."""
     causes: dict[str, int] = {}
-    """The new states of the pages that lost their values, with the number of pages in each state."""
+    """Maps each state to the number of pages that lost their values and now have that state."""
     hosts: dict[str, int] = {}
-    """The hosts to which pages moved, with the number of pages."""
+    """Maps each host to the number of the shop's pages that moved to the host."""
     new_source: int = 0
     """Number of priced pages whose price comes from another source than before."""
     new_source_agrees: int = 0
-    """Number of priced pages that show the same price as before, although the price comes from another
-    source."""
+    """Number of pages whose price comes from another source than before and equals the old price."""
     amounts: dict[str, int] = {}
-    """New prices and the number of pages that show them."""
+    """Maps each new price to the number of pages that show the price."""
     agreed: int = 0
     """Number of new values in this run that a second visit showed again."""
     contradicted: int = 0
-    """Number of new values that a later visit did not show."""
+    """Number of new values in this run that a later visit did not show again."""
     past_agreed: float = 0.0
     past_contradicted: float = 0.0
     fields: dict[str, FieldVisits] = {}
-    """The counts of second visits for each kind of field (`KINDS`). The kinds are counted separately, because
-    a shop with alternating sellers may still have reliable stock data. Empty in data that an earlier version
-    stored."""
+    """Maps each kind of field (`KINDS`) to its counts of second visits. Second visits are counted separately
+    for each kind of field, because a shop with alternating sellers may still have reliable stock data.
+    `fields` is empty if an earlier version of gossamer stored the data."""
     usual: float = 1.0
-    """The usual share of pages that keep their values."""
+    """The usual share of the shop's pages that still show their values."""
 
 
 class ShopVerdict(NamedTuple):

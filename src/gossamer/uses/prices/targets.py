@@ -54,7 +54,7 @@ class TargetList(msgspec.Struct, frozen=True):
     targets: list[PriceTarget]
     rejected: list[RejectedLine]
     notes: list[str]
-    """Messages for the user, for example that two targets share a product page. Each message is one line."""
+    """One-line messages for the user, for example a message that two targets share a product page."""
 
 
 def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:

@@ -23,7 +23,7 @@ from gossamer.uses.prices.targets import shop_of
 
 MAX_SHOWN = 30
 MAX_TEXT_CHARS = 60
-"""Maximum length of an element's text in characters. An element with a longer text is not a price."""
+"""Maximum length in characters of the text of an element that may be a price."""
 
 
 class TriedCandidate(msgspec.Struct):
@@ -36,7 +36,7 @@ class TriedCandidate(msgspec.Struct):
     place: str = ""
     """The path of the price in the page's structured data."""
     selector: str = ""
-    """A CSS selector whose first match is this price, or '' if there is no such selector."""
+    """A CSS selector whose first match on the page is this price, or '' if no such selector was found."""
     raw: str = ""
     role: str = "price"
     """A `PriceRole` of gossamer.parsing.products."""

@@ -42,7 +42,7 @@ def report_changes(
             tell(f"rule {rule.name} can never fire: {reason}")
     alerts = evaluate(history, book, receivers.names, history.clock)
     if alerts and not receivers.names:
-        tell('alerts are sent to nobody: set `alerts = ["https://..."]` in gossamer.toml (docs/alerts.md)')
+        tell('alerts have no receiver: set `alerts = ["https://..."]` in gossamer.toml (docs/alerts.md)')
     delivered = deliver(history, book, receivers, history.clock)
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")

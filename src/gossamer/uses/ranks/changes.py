@@ -19,7 +19,7 @@ class Known(NamedTuple):
     shown: frozenset[str] | None = None
     owned: frozenset[tuple[str, str]] = frozenset()
     failing: bool = False
-    """Whether the last check failed. Skipped checks are ignored."""
+    """Whether the last check of the search failed, not counting skipped checks."""
 
 
 def changes(search: str, engine: str, time: float, before: Known, now: SearchOutcome) -> list[RankEvent]:

@@ -75,9 +75,10 @@ class SearchOutcome(NamedTuple):
     positions: dict[str, Position]
     first_page: bool
     shown: dict[str, int]
-    """The number of results on page 1 for each result type."""
+    """Maps each result type to the number of results of that type on page 1."""
     owned: dict[tuple[str, str], int]
-    """The number of results on page 1 for each pair of a result type and a followed domain."""
+    """Maps each pair of a result type and a followed domain to the number of the domain's results of that
+    type on page 1."""
 
 
 def read_check(

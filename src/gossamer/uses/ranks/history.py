@@ -40,7 +40,7 @@ from gossamer.uses.ranks.strategy import Depth
 
 DAY_S = 86_400.0
 KEEP_DAYS = 30.0
-"""Default number of days for which the bodies of pages are stored."""
+"""Default number of days for which the history stores the bodies of result pages."""
 _SEARCH = ("keyword", "engine", "country", "language", "location", "device")
 _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "detail")
 

@@ -45,8 +45,8 @@ OTHER_NAMES = {
 }
 """Alternative column names, which other tools use in their lists."""
 MAX_CHARS = 2048
-"""Maximum length of a keyword in characters. Google truncates a query after 32 words, and accepts URLs up to
-about this length."""
+"""Maximum length of a keyword in characters. The limit is about the maximum length of a URL that Google
+accepts, and Google truncates a query after 32 words anyway."""
 
 
 class RankKeywords(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class RankKeywords(msgspec.Struct, frozen=True):
     keywords: list[Keyword]
     rejected: list[RejectedLine]
     notes: list[str]
-    """Messages for the user. Each message is one line."""
+    """Messages for the user. Each message to the user is one line."""
 
     @property
     def searches(self) -> dict[str, Search]:

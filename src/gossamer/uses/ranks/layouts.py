@@ -8,14 +8,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_PAGES = 5
-"""Minimum number of pages of a group for a judgement by the share of unreadable pages."""
+"""The minimum number of pages in a layout group for which the share of unreadable pages is judged."""
 UNREADABLE_SHARE = 0.3
-"""The layout of a group has changed if at least this share of the pages has the verdict `layout_unknown`."""
+"""The minimum share of pages with the verdict `layout_unknown` at which the layout of a group counts as
+changed."""
 MIN_FIRST_PAGES, MIN_USUAL_PAGES = 10, 20
-"""Minimum numbers of first result pages for a comparison with the usual number of results. The first value
-applies to the run, and the second value applies to the earlier runs."""
+"""Minimum numbers of first result pages for a comparison of the number of results with the usual number.
+MIN_FIRST_PAGES is the minimum for the current run, and MIN_USUAL_PAGES is the minimum for the earlier runs
+together."""
 FEW_RESULTS = 0.6
-"""The layout of a group has changed if the mean number of organic results on page 1 is less than this share
+"""The layout of a group counts as changed if the mean number of organic results on page 1 is below this share
 of the usual number."""
 MEMORY_PAGES = 500
 """Approximate number of recent pages that determine the usual number of results."""

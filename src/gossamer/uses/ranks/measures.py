@@ -19,10 +19,11 @@ BANDS = ((1, 3), (4, 10), (11, 20), (21, 50), (51, 100))
 BELOW, UNCHECKED = "not in results", "not checked"
 CURVE_FILE = Path(__file__).with_name("ctr_curve.txt")
 RBO_P = 0.9
-"""The persistence of rank-biased overlap. At .9, the first ten results have 86 % of the weight."""
+"""The persistence parameter of rank-biased overlap. With a persistence of 0.9, the first ten results have 86
+% of the weight."""
 Curve = Mapping[int, float]
-"""A mapping of positions to shares of clicks, from 0 to 1. Positions that are missing in the mapping get no
-clicks."""
+"""A click curve, which maps positions in the search results to shares of clicks, from 0 to 1. A position that
+is missing in the click curve gets no clicks."""
 
 
 def band_of(position: int | None) -> str:

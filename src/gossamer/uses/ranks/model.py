@@ -10,12 +10,12 @@ import msgspec
 from gossamer.parsing.ranks import ResultPage
 
 PAGE_RESULTS = 10
-"""Nominal number of organic results per result page. Google and Bing show about ten. The first result of page
-2 always has position 11, even if page 1 has fewer results. A position therefore does not depend on other
-fetched pages."""
+"""The nominal number of organic results per result page. A result page of Google or Bing contains about ten
+organic results. The first result of page 2 always has position 11, even if page 1 has fewer results. Because
+of this rule, the position of a result on page 2 does not depend on whether page 1 was fetched."""
 ASSUMED_END = "the provider answered without results, so this is assumed to be behind the last page"
-"""The reason for the verdict `no_results` if a provider returns an empty page after page 1 and does not
-report that the results have ended."""
+"""The reason for the verdict `no_results` if a provider returns no results for a page after page 1, and does
+not report that the results have ended."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 
@@ -27,10 +27,10 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     keyword: str
     engine: str = "google"
     country: str = ""
-    """A two-letter country code, or '' for the engine's default."""
+    """A two-letter country code, or '' for the default country of the engine."""
     language: str = ""
     location: str = ""
-    """The canonical name of a place, such as `Austin,Texas,United States`."""
+    """The canonical name of the search location, such as `Austin,Texas,United States`."""
     device: str = "desktop"
 
     @property
@@ -53,7 +53,7 @@ class Keyword(msgspec.Struct, frozen=True, kw_only=True):
     domain: str
     competitors: tuple[str, ...] = ()
     volume: int | None = None
-    """The number of searches per month."""
+    """The number of searches for the keyword per month."""
     tags: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
 
@@ -68,12 +68,12 @@ class FetchedResultPage(msgspec.Struct, kw_only=True):
     parsed: ResultPage | None = None
     """The parsed page, or None if the fetch failed."""
     error: str = ""
-    """The reason why the fetch failed."""
+    """The reason for the failure of the fetch, or ''."""
     since_page: int = 0
-    """The number of the first result page in the answer, if the source returns all results up to `page`. 0
-    means that the answer contains only `page`."""
+    """The number of the first result page in the answer if the source returns all results up to `page`. If
+    the answer contains only the result page `page`, `since_page` is 0."""
     source: str = ""
-    """The source of the page: the name of a provider or unlocker, `own`, `archive` or `file`."""
+    """The name of the provider or unlocker that returned the result page, or `own`, `archive` or `file`."""
     form: str = "html"
     """The format of `body`: `html`, or the name of the provider if the body is JSON."""
     url: str = ""
@@ -141,14 +141,14 @@ class Position(msgspec.Struct, kw_only=True):
     domain: str
     time: float
     position: int | None
-    """The position among the organic results, counted from 1. None means that the domain is not in the first
-    `depth` results."""
+    """The position of the domain among the organic results, starting at 1, or None if the domain is not in
+    the first `depth` results."""
     depth: int
     absolute: int | None = None
-    """The position of the result among all blocks of the result page."""
+    """The position of the domain's result among all blocks of the result page."""
     page: int | None = None
     url: str = ""
     title: str = ""
     urls: tuple[str, ...] = ()
-    """The URLs of all pages of the domain in the fetched results, best position first."""
+    """The URLs of all pages of the domain in the fetched results, with the best position first."""
     note: str = ""

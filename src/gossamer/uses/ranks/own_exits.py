@@ -15,14 +15,15 @@ from gossamer.errors import ConfigError, NoProxyLeft, UsageError
 from gossamer.uses.ranks.history import PageRequest
 
 MAX_EXITS = 16
-"""Maximum number of concurrent crawls. If there are more proxies, several proxies share a crawl."""
-CrawlOfExit = Callable[[Sequence[PageRequest], Mapping[str, Any]], Awaitable[str]]
-"""A function that fetches pages through one exit with options of `gossamer.run`, and returns the state of the
+"""Maximum number of concurrent crawls. If the user gives more than MAX_EXITS proxies, several proxies share a
 crawl."""
+CrawlOfExit = Callable[[Sequence[PageRequest], Mapping[str, Any]], Awaitable[str]]
+"""A function that fetches result pages through one exit, with the given options of `gossamer.run`. The
+function returns the state of the crawl."""
 
 _UNUSABLE = (NoProxyLeft, ConfigError, UsageError)
-"""The errors of a crawl without usable proxies. Either no proxy of the crawl answers, or the list contains no
-valid proxy."""
+"""The exceptions that a crawl raises if no proxy of the crawl is usable. A crawl has no usable proxy if no
+proxy answers, or if the list of proxies contains no valid proxy."""
 
 
 def read_exits(files: Sequence[str]) -> list[str]:

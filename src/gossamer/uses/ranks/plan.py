@@ -18,9 +18,10 @@ class EnginePlan(msgspec.Struct, frozen=True):
     engine: str
     searches: int
     expected: float
-    """The expected number of requests. Most runs need about this number."""
+    """The expected number of requests, which is the mean number for the chosen strategy."""
     most: int
-    """The number of requests in the worst case, if no domain is still on its last result page."""
+    """The maximum number of requests, for the case that no domain is on the same result page as in the last
+    check."""
 
 
 class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +39,9 @@ class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
     credits: float
     most_credits: int
     left: int | None
-    """The number of remaining credits of today's budget, or None if there is no budget."""
+    """The number of credits that are left of today's budget, or None if the user set no budget."""
     price: float | None = None
-    """The expected cost in money, if the price of 1,000 credits is given."""
+    """The expected cost in money, or None if the user gave no price per 1,000 credits."""
 
     @property
     def fits(self) -> bool:

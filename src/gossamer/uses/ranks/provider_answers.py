@@ -79,7 +79,8 @@ def read_answer(provider: str, body: bytes, engine: str, page: int = 1) -> Resul
 
 
 _Read = tuple[list[Result], bool, str | None]
-"""A tuple of the results, a bool that is true if the provider reports no results, and the query."""
+"""The data of a provider's answer: the results, whether the provider reports that there are no results, and
+the query."""
 
 
 def _serpapi(reply: dict[str, Any]) -> _Read | None:

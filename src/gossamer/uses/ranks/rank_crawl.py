@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 CRAWL = "ranks"
 MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
-"""The verdicts that are kept for a page with an error status. For any other verdict, only the error of the
-page is stored."""
+"""The verdicts that the history stores for pages with an HTTP error status. For a page with an HTTP error
+status and any other verdict, the history stores only the error."""
 MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
-"""The rendering options for result pages that the browser fetches directly from the engines. A script
-measures the positions of blocks on the page. Images and fonts are loaded because they move the blocks."""
+"""The rendering options for result pages that a browser fetches directly from the engines. MEASURE_SCRIPT
+measures the positions of blocks on the result page. The browser loads images and fonts because images and
+fonts change the positions of blocks."""
 
 
 def parse_page(

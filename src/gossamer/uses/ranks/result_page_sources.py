@@ -12,8 +12,8 @@ from gossamer.errors import UsageError
 from gossamer.uses.ranks.model import Search
 
 OWN_DELAY = "5-10"
-"""Seconds between two direct requests to an engine through the same exit. An exit is the IP address of this
-machine, or a proxy."""
+"""The range of seconds between two direct requests to an engine through the same exit. The exits are the IP
+address of this machine, or the user's proxies."""
 OWN_NOTICE = (
     "own fetching: Google's and Bing's terms and their robots.txt forbid automated searches, and since 2025 Google "
     "answers most of them with a challenge, which gossamer does not solve. You decide that you may do this. One "
@@ -58,7 +58,7 @@ class ResultPageSource(NamedTuple):
         if search.engine not in self.engines:
             return f"{self.name} does not search {search.engine}"
         if search.device == "mobile" and not self.mobile:
-            return f"{self.name} has no results of a phone"
+            return f"{self.name} has no mobile results"
         if search.location and self.form == "zyte":
             return f"{self.name} has no location"
         return ""

@@ -21,8 +21,8 @@ from gossamer.uses.ranks.search_urls import HOSTS
 from gossamer.uses.ranks.strategy import Depth
 
 MAX_RESUME_S = 18 * 3600.0
-"""Maximum age in seconds of an interrupted run that can be resumed. An older run is ended, and a new run
-begins."""
+"""The maximum age in seconds of an interrupted run that is resumed. If an interrupted run is older, gossamer
+ends the interrupted run and begins a new run."""
 MAX_ROUNDS = 60
 BUDGET, NO_CREDIT = "the budget of today is spent", "no credit is left"
 
@@ -33,19 +33,20 @@ class RankRunOptions(msgspec.Struct, kw_only=True):
     history: str = "ranks.db"
     depth: Depth = Depth()
     own: bool = False
-    """Whether to fetch result pages directly from the engines. The user must choose this option
-    explicitly."""
+    """Whether the run requests result pages directly from the search engines. The run requests result pages
+    directly only if the user explicitly chooses this option."""
     archive: str | None = None
-    """The path of a WARC file, or of a folder with WARC files, whose pages are replayed."""
+    """The path of a WARC file, or of a folder with WARC files, from which the run reads result pages."""
     failed: bool = False
     """Whether to check only the searches whose last check failed or was skipped."""
     keep_days: float = KEEP_DAYS
     layout: str | None = None
-    """The path of a data file with page rules. The file replaces the data file in the package."""
+    """The path of a file with rules for parsing result pages. The rules in the file replace the rules in the
+    package."""
     hosts: Mapping[str, str] = msgspec.field(default_factory=lambda: HOSTS)
     """The base URL of each engine."""
     crawl: dict[str, Any] = {}
-    """Further options of `gossamer.run`: `data`, `store`, `unlocker`, `credits_daily`, ..."""
+    """Additional arguments of `gossamer.run`, such as `data`, `store`, `unlocker` and `credits_daily`."""
 
 
 class RankRunSummary(msgspec.Struct, kw_only=True):
@@ -54,8 +55,8 @@ class RankRunSummary(msgspec.Struct, kw_only=True):
 
     run: int
     state: str
-    """The state of the run: `finished`, `limited` if the budget was too small, or `no-credit` if the
-    provider's account is empty."""
+    """The state of the run: `finished`, `limited` (the budget was too small) or `no-credit` (the provider's
+    account is empty)."""
     searches: int
     done: int
     failed: int

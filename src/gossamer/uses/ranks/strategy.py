@@ -9,14 +9,16 @@ from typing import NamedTuple
 from gossamer.uses.ranks.model import PAGE_RESULTS
 
 STRATEGIES = ("basic", "custom", "smart")
-"""`basic` fetches only page 1. `custom` fetches all pages up to the depth. `smart` fetches the page of the
-last position, then the neighbouring pages, and then the other pages up to the depth (unless `fallback` is
-off). `smart` stops as soon as the domain is found."""
+"""The strategies for fetching result pages. The strategy `basic` fetches only page 1. The strategy `custom`
+fetches all pages up to the depth. The strategy `smart` first fetches the page of the last known position,
+then the neighbouring pages, and then, unless `fallback` is off, the other pages up to the depth. The strategy
+`smart` stops fetching pages as soon as all followed domains of the user are found."""
 DEPTH = 20
 MAX_DEPTH = 200
-"""Maximum number of results of a check. A multiple of 10."""
+"""The maximum number of results that a check may cover, which is a multiple of 10."""
 GOOD, FAILED, END = "good", "failed", "end"
-"""The states of a fetched page. END means that the page has no results, so no later page exists."""
+"""The states of a fetched page. The state END means that the page has no results, so that later pages do not
+exist."""
 
 
 class Depth(NamedTuple):
@@ -24,12 +26,12 @@ class Depth(NamedTuple):
 
     strategy: str = "smart"
     results: int = DEPTH
-    """The number of top organic results to check."""
+    """The number of organic results that a check covers, starting with position 1."""
     fallback: bool = True
-    """Whether the strategy `smart` fetches the other pages if the domain is neither on its previous result
-    page nor on a neighbouring page."""
+    """Whether the strategy `smart` also fetches the remaining pages if the domain is neither on the page of
+    its last known position nor on a neighbouring page."""
     cumulative: bool = False
-    """Whether each request returns all results from page 1 up to the requested page."""
+    """Whether the source answers each request with all results from page 1 up to the requested page."""
 
     @property
     def pages(self) -> int:

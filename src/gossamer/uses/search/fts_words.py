@@ -13,7 +13,8 @@ from gossamer.uses.search.query import PageFilter, Query, Term
 from gossamer.uses.search.words import indexed
 
 WEIGHTS: Final = "10.0, 4.0, 1.0, 2.0, 0.0"
-"""How much a word in the title, the headings, the text, the URL and the names of the site counts."""
+"""The weights of a matching word in the title, the headings, the text, the URL and the site names, in this
+order."""
 _TABLE: Final = (
     "CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, site, content='', tokenize='ascii')"
 )

@@ -26,11 +26,12 @@ APPLICATION_ID: Final = 0x676F7366
 BATCH: Final = 500
 """Number of pages after which the index is committed."""
 ENGINES: Final = ("fts5", "tantivy")
-"""The engines that can store the words."""
+"""The search engines in which an index can store the words of pages."""
 MAPPED_BYTES, CACHE_KIB = 1 << 30, 65_536
-"""How many bytes of the file are mapped into memory, and the size of the cache in KiB."""
+"""The maximum number of bytes of the SQLite file that are mapped into memory, and the maximum size of
+SQLite's page cache in KiB."""
 WAIT_S: Final = 60.0
-"""Seconds to wait for another process that writes the index."""
+"""Maximum number of seconds to wait while another process writes the index."""
 _TABLES: Final = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE pages (id INTEGER PRIMARY KEY, day TEXT, language TEXT, url TEXT UNIQUE, fetched TEXT, published TEXT,

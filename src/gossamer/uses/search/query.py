@@ -16,10 +16,11 @@ from gossamer.errors import UsageError
 from gossamer.uses.search.words import words
 
 COLUMNS: Final = {"title": "title", "heading": "headings", "text": "text", "url": "url"}
-"""Maps the qualifiers for parts of a page to the columns of the index."""
+"""Maps the qualifiers that restrict a query to a part of the pages (such as `title:`) to the columns of the
+index."""
 FILTERS: Final = ("site", "lang", "before", "after")
 MAX_CHARS, MAX_TERMS = 4000, 100
-"""Maximum number of characters and of terms of a query."""
+"""The maximum number of characters of a query, and the maximum number of terms of a query."""
 _PART: Final = re.compile(r'(-?)(?:([A-Za-z]+):)?(?:"([^"]*)"|([^\s"]+))')
 _NAMES: Final = "|".join((*COLUMNS, *FILTERS))
 _OPERATOR: Final = re.compile(rf'"|(?:^|\s)(?:-\S|OR\s|OR$)|(?:^|[\s-])(?:{_NAMES}):')

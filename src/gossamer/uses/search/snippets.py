@@ -11,9 +11,9 @@ from gossamer.uses.search.query import Term
 from gossamer.uses.search.words import AFTER, BEFORE, Word, fold_in_place, is_unspaced, words
 
 SNIPPET_CHARS: Final = 220
-"""Approximate number of characters of a snippet."""
+"""The approximate length of a snippet in characters."""
 MAX_SEARCHED_CHARS: Final = 300_000
-"""Words are marked only in this many characters at the beginning of a page's text."""
+"""The number of characters at the beginning of a page's text in which the words of a query are marked."""
 Span = tuple[int, int]
 
 

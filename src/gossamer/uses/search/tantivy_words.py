@@ -22,11 +22,11 @@ from gossamer.uses.search.query import PageFilter, Query, Term
 from gossamer.uses.search.words import indexed
 
 WEIGHTS: Final = {"title": 10.0, "headings": 4.0, "text": 1.0, "url": 2.0}
-"""The weight of a word in each column."""
+"""Maps each column of the index to the weight of a word that matches in the column."""
 HEAP_BYTES: Final = 64 << 20
-"""The memory in which words are collected before they are written."""
+"""The size in bytes of the memory in which tantivy collects words before it writes them to disk."""
 WAIT_S: Final = 60.0
-"""Seconds to wait for another process that writes the index."""
+"""Maximum number of seconds to wait while another process writes the index."""
 _STAMP: Final = "words_commit"
 _SPLIT: Final = "spaces"
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 VERSION: Final = f"2-{unicodedata.unidata_version}"
-"""The version of the word splitting. It changes if the same text may be split into different words. An index
-of another version is rebuilt."""
+"""The version of the word splitting. The version changes whenever the word splitting may split the same text
+into different words. An index with another version of the word splitting is rebuilt."""
 _MARKS: Final = r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670"
 _VOWELS: Final = r"\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 _UNSPACED: Final = (
@@ -31,7 +31,8 @@ _LETTERS: Final = str.maketrans(
 
 BEFORE: Final = rf"(?<![^\W_])(?<![{_MARKS}{_VOWELS}{_UNSPACED}])"
 AFTER: Final = rf"(?![^\W_{_UNSPACED}]|[{_MARKS}{_VOWELS}])"
-"""Patterns for the beginning and the end of a word, in scripts with spaces between words."""
+"""BEFORE is a pattern for the beginning of a word, and AFTER is a pattern for the end of a word, in scripts
+with spaces between words."""
 
 
 class _SameLength(dict[int, str]):

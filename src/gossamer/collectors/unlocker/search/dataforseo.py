@@ -33,7 +33,7 @@ from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPL
 from gossamer.data import sections
 
 MAX_DEPTH = 200
-"""The maximum number of results of a live task (since September 2025)."""
+"""Maximum number of results that one live task returns (since September 2025)."""
 OK, NO_RESULTS = 20000, 40102
 CODES = {
     **dict.fromkeys((40100, 40104, 40201, 40204, 40207), KEY),
@@ -44,13 +44,13 @@ CODES = {
 """The meanings of DataForSEO's error codes.
 
 - KEY: the account is not verified, is paused or has no access, or the client's IP address is not allowed.
-- CREDIT: no money is left, or the user's own daily limit is reached.
-- BUSY: too many requests per minute, or at once.
+- CREDIT: the account has no money left, or the user's own daily limit is reached.
+- BUSY: the client sends too many requests per minute, or too many requests at the same time.
 - RETRY: the search engine failed, or the task is not finished.
 
-All other codes 4xxxx mean TARGET, and codes 5xxxx mean RETRY."""
+All other codes from 50000 mean RETRY, and all other codes below 50000 mean TARGET."""
 COUNTRY_BASE = 2000
-"""Google's number for a country is COUNTRY_BASE plus the country's ISO 3166-1 number."""
+"""Google's numeric ID of a country is COUNTRY_BASE plus the country's numeric ISO 3166-1 code."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:

@@ -16,7 +16,7 @@ from gossamer.collectors.unlocker.interface import (
     retry_after,
 )
 
-UNDOCUMENTED = "its answer does not match its documentation"
+UNDOCUMENTED = "its response does not match its documentation"
 
 
 def json_page(body: bytes, paid: int) -> FetchedPage:

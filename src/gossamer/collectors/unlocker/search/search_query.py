@@ -14,8 +14,8 @@ from gossamer.collectors.unlocker.interface import ApiCall
 SAMPLE = "https://www.google.com/search?q=x"
 """A URL that every provider of this package accepts."""
 PAGE_RESULTS = 10
-"""The number of organic results on a page. Google has ignored requests for other numbers since September
-2025."""
+"""The number of organic results on a result page. Since September 2025, Google has ignored requests for a
+different number of results."""
 MAX_PAGE = 100
 _HOST = re.compile(r"(?:www\.|cn\.)?(google|bing)((?:\.[a-z]{2,3}){1,2})")
 

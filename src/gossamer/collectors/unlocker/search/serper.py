@@ -27,7 +27,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     if search.engine != "google":
         raise ValueError("serper searches Google alone")
     if search.mobile:
-        raise ValueError("serper has no results of a phone: use device=desktop")
+        raise ValueError("serper has no mobile results: use device=desktop")
     wanted: dict[str, Any] = {"q": search.words, "page": search.page}
     given = {"gl": search.country, "hl": search.language, "location": search.location}
     wanted |= {name: value for name, value in given.items() if value} | dict(needs.extra)

@@ -14,9 +14,9 @@ WARNING: Final = Severity.WARNING
 NOTICE: Final = Severity.NOTICE
 INFO: Final = Severity.INFO
 Test = Callable[[PageFacts], str | Iterable[str]]
-"""A function that finds problems of a page. If the function finds at most one problem, it returns one text,
-which is '' if there is no problem. If the function finds several problems, it returns a different text for
-each problem."""
+"""A function that finds problems of a page. A function that finds at most one problem per page returns a
+text, which is '' if the page has no problem. A function that may find several problems per page returns a
+different text for each problem."""
 MAX_DETAIL_CHARS: Final = 300
 
 
@@ -28,7 +28,7 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    """A stable name, such as `title-missing`."""
+    """The permanent id of the check, such as `title-missing`."""
     group: str
     severity: Severity
     title: str
@@ -39,8 +39,10 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The pages for which `test` is called: `indexable` or `html`."""
     sql: str = ""
     needs: str = ""
-    """A requirement of the check, or ''. `whole`: the crawl saw the whole site. `sitemap`: the site has a
-    sitemap. `links`: links to other sites and embedded files were checked. `hosts`: the hosts themselves were
-    requested. `requests`: the audit requested the site and did not read stored pages."""
+    """A condition without which the check is skipped or inconclusive, or '' if the check has no condition.
+    The condition `whole` requires that the crawl saw the whole site. The condition `sitemap` requires that
+    the site has a sitemap. The condition `links` requires that the audit checked links to other sites and
+    embedded files. The condition `hosts` requires that the audit sent requests to the site's hosts. The
+    condition `requests` requires that the audit sent requests to the site instead of reading stored pages."""
     thing: str = "pages"
     """The kind of object that has the problem: pages, links, files, hosts or sitemaps."""

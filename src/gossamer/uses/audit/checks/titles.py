@@ -9,10 +9,11 @@ from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, Audit
 from gossamer.uses.audit.model import PageFacts
 
 TITLE_PX: Final = (200, 600)
-"""Minimum and maximum width of a title in pixels. Search results show it in Arial, 20 pixels high."""
-DESCRIPTION_PX: Final = (400, 1000)
-"""Minimum and maximum width of a description in pixels. Search results show it on two lines in Arial, 14
+"""The minimum and the maximum width of a page title in pixels. Search results show page titles in Arial, 20
 pixels high."""
+DESCRIPTION_PX: Final = (400, 1000)
+"""The minimum and the maximum width of a meta description in pixels. Search results show meta descriptions on
+two lines in Arial, 14 pixels high."""
 _NARROW: Final = {
     **dict.fromkeys("ijl'", 0.222),
     **dict.fromkeys(" !,./:;I[\\]ft|", 0.278),
@@ -31,8 +32,8 @@ _NARROW: Final = {
     "W": 0.944,
     "@": 1.015,
 }
-"""Widths of characters in Arial, relative to the font size. Other characters have a width of 0.556, or 1 if
-they are full-width."""
+"""Maps characters to their widths in Arial, relative to the font size. A character that is missing in the
+mapping has a width of 0.556, or a width of 1 if the character is full-width."""
 _DUPLICATE: Final = """
 SELECT u.url, g.{name}, g.n || ' pages, first ' || substr(g.first, 7) FROM pages p JOIN targets t ON t.id = p.id
 JOIN urls u ON u.id = p.id
