@@ -1,4 +1,4 @@
-"""Measures how well near-duplicate detection groups similar pages, and what it costs.
+"""Measures the quality and the cost of near-duplicate detection on real pages and variants of them.
 
     python benchmarks/alike.py [--data ../shared/data] [--docs FOLDER ...] [--versions OLD NEW] [--half tune|held]
         [--seed N] [--sample N] [--show N] [--least LIKENESS]

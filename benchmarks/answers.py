@@ -1,4 +1,4 @@
-"""A local web server for benchmarks of waiting. It responds after a set time and records each request.
+"""A local web server for benchmarks of waiting, which responds after a set time and records each request.
 
 `with serving(Plan(pages=100)) as web:` starts the server in a separate process that listens on all 127.x
 addresses. Each address is a host. `/` links to all pages of the host. `/p/N` is a page of 2 KB with ten links

@@ -3,14 +3,14 @@
     python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects] [--alone]
 
 The web is the one of `speed.py`: some copies of Python's documentation with gzip, served by tests/web in a
-separate process that is not counted. Each round crawls it first with JSON lines as the only output, and then
-once with each of the outputs in addition. The table shows the medians of the rounds. The CPU time is that of
-all processes, including the store. The difference between two crawls is therefore the cost of the output,
-which collects, compresses, hashes and writes the responses.
+separate process that is not counted. Each round crawls this web first with JSON lines as the only output, and
+then once with each of the outputs in addition. The table shows the medians of the rounds. The CPU time is
+that of all processes, including the store. The difference between two crawls is therefore the cost of the
+output, which collects, compresses, hashes and writes the responses.
 
-`--alone` does not crawl. It makes as many responses, each with a comment of its own, converts them to rows
-and writes the rows in batches of 64. Each batch is synced and indexed. The CPU time is that of this process
-alone.
+`--alone` does not crawl. The benchmark then makes as many responses, each with a comment of its own, converts
+the responses to rows and writes the rows in batches of 64. Each batch is synced and indexed. The CPU time is
+that of this process alone.
 """
 
 from __future__ import annotations

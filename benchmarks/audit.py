@@ -9,7 +9,7 @@ by a crawl. Then the benchmark builds the link graph, runs all checks, and write
 the sitemap and the link graph. The table shows the CPU seconds of each step and the maximum resident memory
 of the process so far. The floor is the memory before any pages are written.
 
-`--html` reads the pages of a folder. It prints the CPU time for extracting a page's facts and links, as a
+`--html` reads the pages of a folder, and prints the CPU time for extracting a page's facts and links, as a
 ratio to the floor. The floor is the time for parsing the page and reading its links and visible text, which
 every crawl with `--text` does.
 """

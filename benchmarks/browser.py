@@ -2,8 +2,8 @@
 
 python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth]
 
-The pages have 6 kB and are served on loopback. One page is complete as sent. The other one is filled by a
-script that sends a request.
+The pages have 6 kB and are served on loopback. One page is complete as sent. A script fills the other page by
+a request.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--seed 1]
 
 The crawl uses only the rung `browser`. A script fills each page. The benchmark kills the browser with `kill
--9`. It prints how many pages are missing, stored twice, without the script's content, or failed. The exit
-code is 1 if any such page exists.
+-9`. The benchmark prints how many pages are missing, stored twice, without the script's content, or failed.
+The exit code is 1 if any such page exists.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ schedulers watch the run. A supervisor restarts ended processes. The faults are:
 With `--apart`, packets from a worker to any other machine take 2 to 100 ms, and 1 % of them are lost.
 
 At the end, the benchmark looks for pages or items that are missing or written twice, for requests that start
-sooner than the delay, and for more repeated fetches than expired leases. It ignores the requests of a frozen
-worker within 5 s after the worker wakes, because fencing prevents only their results. It also ignores
-requests that a lost packet delayed. The exit code is 1 if anything is wrong. `--seed` determines the faults,
-their moments and their targets.
+sooner than the delay, and for more repeated fetches than expired leases. Two kinds of requests are ignored:
+requests that a lost packet delayed, and requests of a frozen worker within 5 s after its wake, because
+fencing rejects only the results of such requests. The exit code is 1 if anything is wrong. `--seed`
+determines the faults, their moments and their targets.
 """
 
 from __future__ import annotations

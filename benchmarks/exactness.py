@@ -4,9 +4,9 @@
 
 The webs are large test webs, traps, and the documentation that ./test unpacks into .sites. The benchmark
 prints one line per web with the numbers of requests, pages and rows. The line lists the faults: pages that
-are missing, fetched twice, forbidden or never linked, and counts that do not add up during the crawl. It also
-contains the share of requests wasted in traps and the gaps between requests that are too short. The exit code
-is 1 if anything is wrong.
+are missing, fetched twice, forbidden or never linked, and counts that do not add up during the crawl. The
+line also contains the share of requests wasted in traps and the gaps between requests that are too short. The
+exit code is 1 if anything is wrong.
 """
 
 from __future__ import annotations

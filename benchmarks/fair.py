@@ -7,10 +7,10 @@ hosts.
   worker of two processes has capacity for 16 visits. The requests of both crawls are counted while both have
   work. The goal is a ratio within 10 % of 3.
 - `giant` crawls small hosts with four requests each (robots.txt and three pages) and 0.5 s between the starts
-  of requests, on one worker of two processes. It measures the seconds from their first to their last request,
-  and the requests per second until 90 % of them were sent. Rounds alternate between the small hosts alone and
-  the small hosts after a host with `--urls` URLs that were added before them. `frontier.py --only giant`
-  measures the frontier alone.
+  of requests, on one worker of two processes. The benchmark measures the seconds from the first to the last
+  request to these hosts, and the requests per second until 90 % of the requests were sent. Rounds alternate
+  between the small hosts alone and the small hosts after a host with `--urls` URLs that were added before
+  them. `frontier.py --only giant` measures the frontier alone.
 """
 
 from __future__ import annotations

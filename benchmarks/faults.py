@@ -2,16 +2,16 @@
 
     python benchmarks/faults.py [--crawls 20] [--faults 10] [--first 1] [--pages 100] [--short] [--only FAULT] [--seed N[.M]] [--list]
 
-There are 20 crawls with the embedded store. Each has its own web of 8 hosts, output formats, number of
-processes and disk. Ten faults hit it one after another, and the same command continues the crawl after each
-fault. A command that cannot continue exactly must end with a message of one line. Then the benchmark undoes
-the fault, or runs `gossamer doctor --repair` if the message names it, and continues the crawl. If a crawl
-ends with exit code 0, each format must contain each page exactly once. This benchmark requires Linux. As
-root, half of the crawls have a small disk of their own.
+There are 20 crawls with the embedded store. Each crawl has its own web of 8 hosts, output formats, number of
+processes and disk. Ten faults hit each crawl one after another, and the same command continues the crawl
+after each fault. A command that cannot continue exactly must end with a message of one line. Then the
+benchmark undoes the fault, or runs `gossamer doctor --repair` if the message names it, and continues the
+crawl. If a crawl ends with exit code 0, each format must contain each page exactly once. This benchmark
+requires Linux. As root, half of the crawls have a small disk of their own.
 
-To repeat a fault, use for example `--seed 7 --only aof_torn`. This runs the crawl of seed 7 with only that
-fault, at the same moment. If the crawl of that seed does not have that fault, the fault comes at an early
-moment. The exit code is 1 if anything is missing, duplicate, silent or left behind.
+To repeat a fault, use for example `--seed 7 --only aof_torn`. These options run the crawl of seed 7 with only
+the fault `aof_torn`, at the same moment. If the crawl of a seed has no such fault, the fault comes at an
+early moment. The exit code is 1 if anything is missing, duplicate, silent or left behind.
 """
 
 from __future__ import annotations

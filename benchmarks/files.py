@@ -2,11 +2,11 @@
 
     python benchmarks/files.py [--files 2000] [--rounds 3] [--pdf FILE ...]
 
-A web server in a separate process serves one page with an item per 50 files. All files are different. They
-have 8 KiB, and 256 KiB in a second run. The CPU time (user and system) is that of all threads of the crawling
-process, without the store, which is another process. The CPU time of the same crawl with `--files off` is
-subtracted. The floor is pycurl with one handle. The floor hashes the bytes as they arrive, and writes, syncs
-and renames each file.
+A web server in a separate process serves one page with an item per 50 files. All files are different. The
+files have 8 KiB, and 256 KiB in a second run. The CPU time (user and system) is that of all threads of the
+crawling process, without the store, which is another process. The CPU time of the same crawl with `--files
+off` is subtracted. The floor is pycurl with one handle. The floor hashes the bytes as they arrive, and
+writes, syncs and renames each file.
 
 For PDFs, the benchmark measures the CPU time per page of gossamer's function (including its child process),
 of PDFium in this process (pypdfium2), and of pypdf if it is installed. If the file FILE.html exists beside

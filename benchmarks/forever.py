@@ -8,11 +8,12 @@ logs are shortened are divided by the speed. In each site, one page appears late
 The benchmark kills the crawl's process, its store, or both at random moments, and starts the same command
 again.
 
-For each eighth of the time, it prints the maximum memory of the store, resident memory of the process and
-size of the crawl's folder. It also prints the size of the rows that the crawl keeps in addition to its
-output. Those rows grow with the number of changes, as the output does. At the end, it prints the number of
-lost pages (not visited for longer than the maximum age) and of page versions with two rows. It compares the
-share of time for which pages were stale, measured at the server, with the prediction of `status --freshness`.
+For each eighth of the time, the benchmark prints the maximum memory of the store, the maximum resident memory
+of the process and the maximum size of the crawl's folder. The benchmark also prints the size of the kept
+rows, which a crawl keeps in addition to its output and which grow with the number of changes. At the end, the
+benchmark prints the number of lost pages (not visited for longer than the maximum age) and of page versions
+with two rows. The share of time for which pages were stale, measured at the server, is compared with the
+prediction of `status --freshness`.
 """
 
 from __future__ import annotations
@@ -187,8 +188,8 @@ class Run:
     def sizes(self) -> tuple[float, float, float, float]:
         """Returns sizes in MiB.
 
-        They are the memory of the store's data, the resident memory of the crawl's process, the size of the
-        folder without kept rows, and the size of the kept rows.
+        The sizes are the memory of the store's data, the resident memory of the crawl's process, the size of
+        the folder without kept rows, and the size of the kept rows.
         """
         memory = 0.0
         try:

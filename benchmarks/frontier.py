@@ -164,7 +164,7 @@ async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") 
 async def filled(store: Store, urls: int, hosts: int, cold: ColdFiles | None = None) -> Frontier:
     """Returns a frontier in which `urls` URLs wait.
 
-    They are in the store's memory, or, with `cold`, on disk except for the first 256 URLs per host.
+    The URLs are in the store's memory, or, with `cold`, on disk except for the first 256 URLs per host.
     """
     hot = 256 if cold is not None else 0
     frontier = Frontier(store, "large", Policy(delay=0, per_host=8, obey_robots=False))

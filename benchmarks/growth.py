@@ -2,12 +2,12 @@
 
     python benchmarks/growth.py [--pages 200000] [--slice 10000] [--size 12000]
 
-The crawl has one process, the embedded store, 64 requests at once and no delay. It obeys robots.txt and
-writes page records. Each page has 41 different links, 2 of which are new, so the crawl finds new URLs until
-about halfway. For each slice, the table shows the CPU time of the crawler and the store per page, as counted
-by the kernel, and the resident memory of both at the end of the slice. The goals are that the last slices
-cost no more than the second one, and that the crawler uses less than 150 MiB. The memory of the store grows
-with the number of known URLs. The exit code is 1 if pages are missing.
+The crawl has one process, the embedded store, 64 requests at once and no delay. The crawl obeys robots.txt
+and writes page records. Each page has 41 different links, 2 of which are new, so the crawl finds new URLs
+until about halfway. For each slice, the table shows the CPU time of the crawler and the store per page, as
+counted by the kernel, and the resident memory of both at the end of the slice. The goals are that the last
+slices cost no more than the second one, and that the crawler uses less than 150 MiB. The memory of the store
+grows with the number of known URLs. The exit code is 1 if pages are missing.
 """
 
 from __future__ import annotations

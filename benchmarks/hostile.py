@@ -2,8 +2,8 @@
 
     python benchmarks/hostile.py [--count 20000] [--seed 1] [--kinds html,robots,sitemap,header,coding] [--at N]
 
-There are 20,000 inputs of each of the five kinds. tests/e2e/mutants.py makes them from real pages (examples,
-.sites, and the shared test data if it is available), and defines which guarantees must hold for each. The
+There are 20,000 inputs of each of the five kinds. tests/e2e/mutants.py makes the inputs from real pages
+(examples, .sites, and the shared test data if available), and defines the guarantees for each kind. The
 benchmark prints one line per kind with the number of inputs, the failures, the CPU time per input (median and
 maximum), and the resident memory after a fifth of the inputs and at the end. `--at N` reads only input N. The
 exit code is 1 if an input fails or takes more than 2 s of CPU time, or if the memory grows by more than 32

@@ -2,12 +2,12 @@
 
     python benchmarks/hostile_pages.py [--count 1000000] [--from 0] [--seed 1] [--state FILE]
 
-tests/e2e/hostile_documents.py makes the documents. It mixes, repeats and mutates families of markup (adoption
-agency, foster parenting, tables, templates, selects, base, attributes, entities, comments, scripts) and cases
-of tree construction. The documents are read in parts of 10,000, with one printed line per part. With
-`--state`, a run that was stopped continues after its last complete part. The exit code is 1 if this process
-grows by more than 64 MiB plus 8 times the largest document, if its event loop is blocked for more than 150 ms
-of CPU time, or if an exception is raised.
+tests/e2e/hostile_documents.py makes the documents. This module mixes, repeats and mutates families of markup
+(adoption agency, foster parenting, tables, templates, selects, base, attributes, entities, comments, scripts)
+and cases of tree construction. The documents are read in parts of 10,000, with one printed line per part.
+With `--state`, a run that was stopped continues after its last complete part. The exit code is 1 if this
+process grows by more than 64 MiB plus 8 times the largest document, if its event loop is blocked for more
+than 150 ms of CPU time, or if an exception is raised.
 """
 
 from __future__ import annotations

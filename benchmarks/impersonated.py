@@ -37,7 +37,7 @@ async def _serving(says: Connection, cert: str, key: str) -> None:
 
 
 def serve(says: Connection, cert: str, key: str) -> None:
-    """Runs the server. This is the entry point of its process."""
+    """Runs the server, as the entry point of the server's process."""
     asyncio.run(_serving(says, cert, key))
 
 

@@ -4,9 +4,9 @@
 
 Both revisions crawl the same two local webs from start to end. The cost per page follows from the difference
 between the two crawls. The cost of a start is that of a crawl of one page. The instructions are those of all
-processes of the command, including the embedded store. They do not depend on the load of the machine, except
-that the load slightly changes the size of batches. Therefore the rounds alternate between the revisions, and
-the table shows medians.
+processes of the command, including the embedded store. Instructions do not depend on the load of the machine,
+except that the load slightly changes the size of batches. Therefore the rounds alternate between the
+revisions, and the table shows medians.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     apt-get download PACKAGES...; for file in *.deb; do dpkg-deb -x $file DIR; done
     python benchmarks/keywords_debian.py DIR [--limit N] [--processes 2] [--keep DIR]
 
-The benchmark serves all HTML files below DIR and pages that link to them. It runs `gossamer keywords URL
---list words.txt --delay 0 -s per_host=16`. It prints the numbers of served and counted pages, the CPU and
-wall seconds of the command, the maximum of its resident memory, and its output. `--keep` keeps the output
-(`out.json`), the texts and the tables in a folder.
+The benchmark serves all HTML files below DIR and pages that link to them. The measured command is `gossamer
+keywords URL --list words.txt --delay 0 -s per_host=16`. The benchmark prints the numbers of served and
+counted pages, the CPU and wall seconds of the command, the maximum of its resident memory, and its output.
+`--keep` keeps the output (`out.json`), the texts and the tables in a folder.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ async def serve(folder: Path, ready: multiprocessing.connection.Connection) -> N
 
 
 def begin_server(folder: Path, ready: multiprocessing.connection.Connection) -> None:
-    """Runs the server. This is the entry point of its process."""
+    """Runs the server, as the entry point of the server's process."""
     asyncio.run(serve(folder, ready))
 
 

@@ -3,14 +3,14 @@ count.
 
     python benchmarks/keywords_million.py [--pages 1000000] [--keywords 1000] [--processes 2] [--folder DIR]
 
-The pages have about 590 words (4.4 KB) and are written in the format of a crawl. Their words have the
-frequencies of real texts (../shared/data/articles-zyte, or the pages of docs/ if that file does not exist)
-and a tail of rare words by Zipf's law. Each twentieth page is a copy of the page before it with a date in
-front. During writing, numpy counts the keywords of the list by word numbers. This brute count shares no code
-with gossamer. Then one process tree counts the list and discovers terms. The benchmark prints the CPU time of
-that tree per page, the maximum of its memory, and the number of counts that differ from the brute count. The
-sketch that identifies copies is made when a page is written, as in a crawl. Its CPU time is printed
-separately.
+The pages have about 590 words (4.4 KB) and are written in the format of a crawl. The words of the pages have
+the frequencies of real texts (../shared/data/articles-zyte, or the pages of docs/ if that file does not
+exist) and a tail of rare words by Zipf's law. Each twentieth page is a copy of the page before it with a date
+in front. During writing, numpy counts the keywords of the list by word numbers. The brute count shares no
+code with gossamer. Then one process tree counts the list and discovers terms. The benchmark prints the CPU
+time of that tree per page, the maximum of its memory, and the number of counts that differ from the brute
+count. The sketch that identifies copies is made when a page is written, as in a crawl. The CPU time for
+making sketches is printed separately.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def write_pages(path: Path, pages: int, keywords: int) -> dict[str, tuple[int, i
 class Memory:
     """The maximum memory of a process and its descendants, in MiB, sampled five times per second.
 
-    `shared_once` is the sum of their PSS. If n processes share a page of a library, each of them counts 1/n
+    `shared_once` is the sum of their PSS. If n processes share a page of a library, each process counts 1/n
     of the page. `summed` is the sum of their resident memory, in which such a page counts n times. `largest`
     is the resident memory of the largest process.
     """

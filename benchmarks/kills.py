@@ -2,10 +2,10 @@
 
     python benchmarks/kills.py [--kills 20] [--hosts 8] [--pages 250] [--processes 1 2] [--seed 1]
 
-The kills come at random moments. Each kill hits the main process (with `--processes 1` this is the worker),
-the embedded store, a worker process, or all of them. The benchmark prints one line per number of processes.
-The line lists missing pages and broken or duplicate rows (JSON lines and CSV). It compares the number of
-pages that were fetched again with the number of claims that were open at the kills. It also contains the
+The kills come at random moments. Each kill hits the main process (the worker, with `--processes 1`), the
+embedded store, a worker process, or all of them. The benchmark prints one line per number of processes. The
+line lists missing pages and broken or duplicate rows (JSON lines and CSV). The number of pages that were
+fetched again is compared with the number of claims that were open at the kills. The line also contains the
 number of repeated requests for robots.txt, which may be one per host and kill. The exit code is 1 if anything
 is wrong.
 """

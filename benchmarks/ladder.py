@@ -12,8 +12,8 @@ complete command with all four rungs. Chromium is real, or with `--stand-in` a p
 requests and allows many seeds. The unlocker is an API on loopback. The costs are those of
 `gossamer.politeness.ladder`, counted in the attempts log. The log is compared with the requests that the
 hosts received. For each page, the oracle pays for the rung that the host required when the page was first
-requested. It pays nothing for pages that are forbidden to all. If the folder of a seed already exists, the
-seed is only evaluated, without a crawl.
+requested. The oracle pays nothing for pages that are forbidden to all. If the folder of a seed already
+exists, the seed is only evaluated, without a crawl.
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ run.
     python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions] [--large]
 
 FOLDER (default `../shared/data`) contains `articles-news`, `articles-trafilatura` and `articles-zyte` as
-`.jsonl.gz`. `articles-news` and `articles-zyte` contain the whole text of each page. Their score is the F1 of
-runs of four words, as in Zyte's benchmark of article extraction. `articles-trafilatura` contains segments
-that belong to the text, and segments that do not. Its score is the F1 over all segments, as in trafilatura's
-evaluation. Each sample is split into two halves by the hash of the page's id. The failures of one half may be
-looked at. The other half is only scored. The 95 % intervals come from 1,000 draws with replacement.
+`.jsonl.gz`. `articles-news` and `articles-zyte` contain the whole text of each page. The score of these two
+samples is the F1 of runs of four words, as in Zyte's benchmark of article extraction. `articles-trafilatura`
+contains segments that belong to the text, and segments that do not. The score of this sample is the F1 over
+all segments, as in trafilatura's evaluation. Each sample is split into two halves by the hash of the page's
+id. The failures of one half may be looked at. The other half is only scored. The 95 % intervals come from
+1,000 draws with replacement.
 
 The CPU time is given as median and mean per page, and as a ratio to the time for parsing the page. The peers
 are trafilatura, jusText, readability-lxml, and turbohtml's own extractor, if they are installed. `--against`

@@ -2,9 +2,9 @@
 
     python benchmarks/measured.py OUT.json COMMAND...
 
-This works only on Linux. The embedded store is an example of a process that detaches itself. Orphaned
-processes become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel counts all of them and no
-polling is needed.
+The benchmark works only on Linux. The embedded store is an example of a process that detaches itself.
+Orphaned processes become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel counts all
+processes and no polling is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple
 LONGEST = 600
 """The time limit of a command in seconds."""
 COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""The environment of the measured commands. They may write compiled modules, as for users."""
+"""The environment of the measured commands. The commands may write compiled modules, as for users."""
 
 
 class Cost(NamedTuple):

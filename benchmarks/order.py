@@ -6,16 +6,16 @@ store.
 `urgent` crawls 200 urgent and 200 ordinary URLs on 80 hosts. Each host has 5 URLs of one kind. Responses take
 50 ms, 4 visits run at once, and requests to a host start at least 0.2 s apart. The urgent hosts alone could
 therefore use all visits. The pages are counted at the web server. The table shows how many of the first 200
-pages are urgent, and after which page 190 urgent pages were fetched. It does so for the embedded store, a
-server with 64 buckets and a Cluster of three, in turn with the other revision. If each eighth page is an
+pages are urgent, and after which page 190 urgent pages were fetched. The stores are the embedded store, a
+server with 64 buckets and a Cluster of three servers. The two revisions take turns. If each eighth page is an
 ordinary one, 175 of the first 200 pages are urgent. The number can be higher, because each eighth page
 belongs to the host that has been due longest, and that host may be an urgent one.
 
 `cost` counts the store's instructions (valgrind, cachegrind) per URL that is claimed and settled, in batches
-of 64, and per poll of 64 buckets, four of which have hosts. It does so in a crawl of one level, and in a
-crawl with urgent URLs at every fourth host. The result is the difference between a run with twice the work
-and a run with the single work, so the start of the server and the added URLs do not count. The goal is that a
-page of a crawl of one level costs at most 1.01 times as much as in the other revision.
+of 64, and per poll of 64 buckets, four of which have hosts. One crawl has only one level of priority, and
+another crawl has urgent URLs at every fourth host. The result is the difference between a run with twice the
+work and a run with the single work, so the start of the server and the added URLs do not count. The goal is
+that a page of a crawl of one level costs at most 1.01 times as much as in the other revision.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def source_of(revision: str) -> Iterator[Path]:
 
 
 async def workload(url: str, levels: int, parts: int, polls: int) -> None:
-    """Adds URLs, claims and settles PAGES of them per part, and polls 64 buckets."""
+    """Adds URLs, claims and settles PAGES of the URLs per part, and polls 64 buckets."""
     from gossamer.frontier.frontier_client import Frontier, Policy
     from gossamer.model.request import make_entry
     from gossamer.model.verdict import ClaimEnd

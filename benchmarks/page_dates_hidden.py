@@ -9,10 +9,10 @@ its URL, without the marked dates of microdata and time elements, without script
 readers see. The sources are removed from the HTML before the page is read.
 
 FOLDER (default `../shared/data`) contains `page-dates` and `articles-news`, whose days of publication are
-known. It also contains `articles-zyte`, `articles-trafilatura` and `structured-recipes`, which have no such
-labels. For these, the day is taken from the sources that are removed: a day counts as known if JSON-LD, meta
-elements and the URL contain at least two days of publication, and all of them are the same. Pages that are
-also in `page-dates` are left out. The intervals are 95 % Wilson intervals.
+known. FOLDER also contains `articles-zyte`, `articles-trafilatura` and `structured-recipes`, which have no
+such labels. For these pages, the day is taken from the sources that are removed: a day counts as known if
+JSON-LD, meta elements and the URL contain at least two days of publication, and all of them are the same.
+Pages that are also in `page-dates` are left out. The intervals are 95 % Wilson intervals.
 """
 
 from __future__ import annotations

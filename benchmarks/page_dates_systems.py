@@ -73,8 +73,8 @@ class Language(NamedTuple):
 def persian(day: date) -> tuple[int, int, int]:
     """Returns the Persian year, month and day.
 
-    The year begins at the spring equinox. This is 20 March in Gregorian leap years, and since 2029 also in
-    the years after leap years. It is 21 March in all other years.
+    The Persian year begins at the spring equinox. The equinox is on 20 March in Gregorian leap years, and
+    since 2029 also in the years after leap years. In all other years, the equinox is on 21 March.
     """
 
     def start(year: int) -> date:

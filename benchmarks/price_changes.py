@@ -3,12 +3,13 @@
     python benchmarks/price_changes.py [--seeds 20] [--first 1]
 
 Each seed is a simulation of 10,000 products in 40 shops over 10 days
-(`tests/uses/prices/simulated_shops.py`). It has 500 scripted changes of seven kinds: price, availability,
-regular price, seller, currency, gone, moved. It also has noise: 100 products with A/B prices and 100 with
-alternating sellers, for which each visit shows one of two values at random. 1 of 1,000 visits shows a glitch
-(0, 9,999, a tenth), and 4 of 1,000 visits fail or are inconclusive. On one day each, one shop is redesigned,
-one is in maintenance, one blocks, and one moves. The table shows the numbers of found, lost and false
-changes, and of second visits. The floor compares each visit with the last one, on the same visits.
+(`tests/uses/prices/simulated_shops.py`). A simulation has 500 scripted changes of seven kinds: price,
+availability, regular price, seller, currency, gone, moved. A simulation also has noise: 100 products with A/B
+prices and 100 with alternating sellers, for which each visit shows one of two values at random. 1 of 1,000
+visits shows a glitch (0, 9,999, a tenth), and 4 of 1,000 visits fail or are inconclusive. On one day each,
+one shop is redesigned, one shop is in maintenance, one shop blocks, and one shop moves. The table shows the
+numbers of found, lost and false changes, and of second visits. The floor compares each visit with the last
+one, on the same visits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from uses.prices.test_simulated_changes import DAYS, SHOP_EVENTS, Clock, run_day
 class Comparing(Shops):
     """Shops that also count the changes between consecutive visits of the first passes.
 
-    This count is what a tool without second visits would report.
+    A tool without second visits would report this number of changes.
     """
 
     last: dict[str, tuple[object, ...]]

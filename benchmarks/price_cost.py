@@ -2,11 +2,11 @@
 
     python benchmarks/price_cost.py [--pages 80,240] [--menu 300 | --real] [--again] [--rounds 2]
 
-Both crawl the pages of the same eight local shops, one of each system (tests/support/web_shops.py). The bare
-crawl is a site file. Its page function extracts the same observation and writes it to a JSON lines file. The
-price run writes the observation into a price history, and compares it with the known values. The cost per
-product is the difference between two numbers of pages, so starts do not count. The instructions are those of
-all processes, including the embedded store.
+Both crawls read the pages of the same eight local shops, one of each system (tests/support/web_shops.py). The
+bare crawl is a site file, whose page function extracts the same observation and writes the observation to a
+JSON lines file. The price run writes the observation into a price history, and compares it with the known
+values. The cost per product is the difference between two numbers of pages, so starts do not count. The
+instructions are those of all processes, including the embedded store.
 
 With `--menu 0`, a page has 1.5 KB. With `--real`, a page has 40 to 80 KB and contains the usual parts of a
 shop page: styles, scripts, a menu of three levels, icons, a gallery, reviews, offers of other products, and a

@@ -2,9 +2,10 @@
 
     python benchmarks/price_history.py [--changes 1000000] [--offers 50000] [--url FILE]
 
-The history covers 50,000 offers of 10,000 products in 40 shops over a year. The functions of a run write it.
-Each report is read 20 times. The table shows the median and the maximum time in ms. The floor of each report
-is one `SELECT count(*)` over an index of the same database. `--url postgresql://...` measures PostgreSQL.
+The history covers 50,000 offers of 10,000 products in 40 shops over a year. The functions of a run write the
+history. Each report is read 20 times. The table shows the median and the maximum time in ms. The floor of
+each report is one `SELECT count(*)` over an index of the same database. `--url postgresql://...` measures
+PostgreSQL.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ PAIRS is a gzipped file of JSON lines with the fields `set`, `part` (`train` or 
 `same`. The reference file has pairs of seven public sets: Abt-Buy, Walmart-Amazon, Amazon-Google, and the
 computers, cameras, watches and shoes of WDC.
 
-`--train` needs scikit-learn. It trains boosted trees on `train`, chooses the threshold by 5-fold
-cross-validation on `train`, and writes `src/gossamer/uses/prices/product_matching.json`. Without `--train`,
-only gossamer is needed.
+`--train` needs scikit-learn. The program then trains boosted trees on `train`, chooses the threshold by
+5-fold cross-validation on `train`, and writes `src/gossamer/uses/prices/product_matching.json`. Without
+`--train`, only gossamer is needed.
 
 The table shows precision, recall and F1 of the scores on `valid`. The floor is the overlap of words weighted
 by rarity, with the best threshold on `train`. The weights of the words come from the names of the whole set,

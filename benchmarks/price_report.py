@@ -2,10 +2,10 @@
 
     python benchmarks/price_report.py [--changes 1000000] [--offers 50000] [--history FILE]
 
-The history is that of `price_history.py`. It is written into FILE unless FILE exists, so a second call only
-measures. Reading and rendering run 10 times each. The table shows the median and the maximum wall time and
-the median CPU time in ms, for all shops and for one shop. The floor is one `SELECT count(*)` over the
-targets.
+The history is that of `price_history.py`. The history is written into FILE unless FILE exists, so a second
+call only measures. Reading and rendering run 10 times each. The table shows the median and the maximum wall
+time and the median CPU time in ms, for all shops and for one shop. The floor is one `SELECT count(*)` over
+the targets.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 A shop blocks visitors whose requests come faster than `--wall` seconds apart. The benchmark prints the plan
 at the real delay and at the scaled delay, the time of the run, the pages per second, the CPU seconds, and the
-number of requests that came too fast. It also prints how many products differ from the shops' own data in
-price, currency or availability.
+number of requests that came too fast. The benchmark also prints how many products differ from the shops' own
+data in price, currency or availability.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/producers.py [--urls 10000000] [--hosts 100000] [--kill 0.5] [--cold sqlite:] [--folder DIR]
 
-The list has 77 bytes per line. It is added to an embedded store without workers, as by `gossamer submit`.
-With `--kill`, the adding process gets SIGKILL when that share of the list has been added, and is started
-again. The goals are that each URL is added once, that the adding process uses less than 200 MB of resident
-memory, and that the list is not read from its start again.
+The list has 77 bytes per line. The list is added to an embedded store without workers, as by `gossamer
+submit`. With `--kill`, the adding process gets SIGKILL when that share of the list has been added, and is
+started again. The goals are that each URL is added once, that the adding process uses less than 200 MB of
+resident memory, and that the list is not read from its start again.
 """
 
 from __future__ import annotations

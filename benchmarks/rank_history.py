@@ -7,9 +7,9 @@ of the positions move, 3 % of the checks fail, and 2 % meet a captcha. On day 30
 changes. On day 33, the data file contains the new layout, and the stored pages are parsed again. The pages
 are HTML that the real parser reads. The output contains the number of scripted moves that were visible, the
 number of moves that the history lacks, has wrong or has on another day, and the number of positions from
-failed checks. It also compares the number of fetched pages with the number that is needed to fetch the first
-30 results each time. The floor is a tracker that records an unreadable page as "not in the results". Its
-false moves are counted on the same checks.
+failed checks. The number of fetched pages is compared with the number of pages that contain the first 30
+results of each check. The floor is a tracker that records an unreadable page as "not in the results". The
+false moves of this tracker are counted on the same checks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Measures searches of `gossamer ranks` by its own crawler through one proxy and through two proxies.
+"""Measures searches of `gossamer ranks` by gossamer's own crawler, through one proxy and through two proxies.
 
     python benchmarks/ranks_exits.py [SEARCHES]
 
-It prints the time between two searches at each exit, and the searches per second. The delay of 5 to 10 s is
-shortened to a tenth. The engine and the proxies are local servers, and each proxy connects from an address of
-its own. The searches have different keywords, and each fetches page 1. Measurements with one and with two
-proxies alternate.
+The benchmark prints the time between two searches at each exit, and the searches per second. The delay of 5
+to 10 s is shortened to a tenth. The engine and the proxies are local servers, and each proxy connects from an
+address of its own. The searches have different keywords, and each fetches page 1. Measurements with one and
+with two proxies alternate.
 """
 
 from __future__ import annotations

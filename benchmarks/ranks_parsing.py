@@ -2,10 +2,11 @@
 
     python benchmarks/ranks_parsing.py [FOLDER]
 
-It also changes class names and ids, and cuts pages early. FOLDER (default `../shared/data`) contains
-`serp-websearcher`, `serp-parser` and `serp-openserp` as `.jsonl.gz`. The author looked at the pages in
-`LOOKED_AT` while the parser was written. The other pages were only scored. The peer is the naive parser that
-many tools contain. It treats every `h3` in a link to another site in the main column as a result.
+The benchmark also changes class names and ids, and cuts pages early. FOLDER (default `../shared/data`)
+contains `serp-websearcher`, `serp-parser` and `serp-openserp` as `.jsonl.gz`. The author looked at the pages
+in `LOOKED_AT` while the parser was written. The other pages were only scored. The peer is the naive parser
+that many tools contain. The naive parser treats every `h3` in a link to another site in the main column as a
+result.
 """
 
 from __future__ import annotations
@@ -200,8 +201,9 @@ def samples(folder: Path) -> None:
 def renamed(body: bytes, attribute: str, seed: int) -> bytes:
     """Replaces each class name or id of a page.
 
-    With seed 0, the replacement is a new name. With a positive seed, it is another name of the page. With a
-    negative seed, it is a random name of the page, chosen for each place separately.
+    With seed 0, the replacement is a new name. With a positive seed, the replacement is another name of the
+    page. With a negative seed, the replacement is a random name of the page, chosen for each place
+    separately.
     """
     text = body.decode("utf-8", "replace")
     values = re.compile(rf"(\s{attribute}=)([\"'])(.*?)\2", re.DOTALL)

@@ -8,10 +8,10 @@ Slices take 5 s.
 - `worker` kills one worker with kill -9 and restarts it after 1.5 s. The affected hosts are those whose last
   request came from that worker.
 - `all` does the same with both workers.
-- `broker` kills the broker and restarts it 10 s later, when all slices have ended. The time starts at its
-  return.
-- `graceful` sends SIGTERM to a busy worker. It measures the seconds until the worker's end, its exit code,
-  and the number of leases that are left.
+- `broker` kills the broker and restarts it 10 s later, when all slices have ended. The time starts when the
+  broker is back.
+- `graceful` sends SIGTERM to a busy worker. The benchmark measures the seconds until the worker's end, the
+  exit code, and the number of leases that are left.
 
 At the end, all pages and items must be complete.
 """

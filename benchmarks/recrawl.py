@@ -3,12 +3,12 @@
     python benchmarks/recrawl.py --histories change-histories.jsonl.gz [--set terms] [--days DAYS]
 
 The result is the mean share of time for which the copy of a page is stale. The histories are JSON lines,
-optionally gzipped. They have the fields `set`, `host` and `changes`. The changes are ascending days since
-1970, and the first one is the creation of the page. All policies make the same number of visits: one every
-1/R days, to the page that is due first. The first quarter of the time is for learning and is not scored. The
-peers are equal intervals (the floor), the adaptive schedule of Nutch, and an oracle. Nutch multiplies the
-interval by 0.8 after a change, and by 1.2 otherwise. The oracle uses the same policy with the true mean
-rates. If the file is missing, the command ends with exit code 0.
+optionally gzipped. Each history has the fields `set`, `host` and `changes`. The changes are ascending days
+since 1970, and the first one is the creation of the page. All policies make the same number of visits: one
+every 1/R days, to the page that is due first. The first quarter of the time is for learning and is not
+scored. The peers are equal intervals (the floor), the adaptive schedule of Nutch, and an oracle. Nutch
+multiplies the interval by 0.8 after a change, and by 1.2 otherwise. The oracle uses the same policy with the
+true mean rates. If the file is missing, the command ends with exit code 0.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Policy:
         self.world = world
 
     def daily(self, known: list[int]) -> None:
-        """Updates the policy. It is called once per simulated day with the known pages."""
+        """Updates the policy, once per simulated day with the known pages."""
 
     def due(self, page: int, now: float, gap: float, changed: bool) -> float:
         """Returns the time of the next visit. `gap` is the number of days since the last visit, or 0 at the

@@ -2,16 +2,16 @@
 
     python benchmarks/reparse.py [--pages 20000] [--rounds 3] [--crawl]
 
-The pages are those of Python's documentation, each under several URLs with a different comment. They are
+The pages are those of Python's documentation, each under several URLs with a different comment. The pages are
 stored as WARC in the format of a crawl, with gzip as received. The floor decompresses and parses the bodies
-with the same parser in one process with the same settings as a crawl. It runs once with isal, which gossamer
-uses, and once with Python's zlib. `reparse` is a complete run of the command with one process and a site
-function of three selectors. It writes and compares the items. The CPU time is that of all processes from
-start to end. The table shows medians of interleaved rounds.
+with the same parser in one process with the same settings as a crawl. The floor runs once with isal, which
+gossamer uses, and once with Python's zlib. `reparse` is a complete run of the command with one process and a
+site function of three selectors. This run writes and compares the items. The CPU time is that of all
+processes from start to end. The table shows medians of interleaved rounds.
 
-At the end, the floor and the reading take turns of a hundred pages in one process. This comparison is the
-least sensitive to the load of the machine. It does not include the command's start, its state and the
-comparison of items.
+At the end, the floor and the reading take turns of a hundred pages in one process. The load of the machine
+affects this measurement least. The measurement excludes the command's start, its state and the comparison of
+items.
 
 `--crawl` instead crawls as many pages from tests/web with the same site and output, and reads them again.
 """

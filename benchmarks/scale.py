@@ -3,12 +3,13 @@
     python benchmarks/scale.py [--processes 1,2,4,8] [--rounds 5] [--hosts 20] [--pages 400] [--known]
 
 The fleet is `gossamer worker --processes N` with a Valkey as its store and another Valkey as its broker. The
-crawl is submitted to the fleet. Its pages are like those of `real2k`: 46 KB, gzip and 41 links. The delay is
-0, each host allows 8 requests at once, and the rows are written to a folder of JSON lines. The CPU time (user
-and system) is that of the worker's main process and its children, of the store and of the broker, from just
-before the submission until the end of the crawl. A small crawl has warmed up each process before, so the cost
-of a start is reported separately. The web and the command that submits are not counted. The rounds are
-interleaved, and the ratios are those of medians. The goal is 1.15 times the CPU time of one process.
+crawl is submitted to the fleet. The pages of the crawl are like those of `real2k`: 46 KB, gzip and 41 links.
+The delay is 0, each host allows 8 requests at once, and the rows are written to a folder of JSON lines. The
+CPU time (user and system) is that of the worker's main process and its children, of the store and of the
+broker, from just before the submission until the end of the crawl. A small crawl has warmed up each process
+before, so the cost of a start is reported separately. The web and the command that submits are not counted.
+The rounds are interleaved, and the ratios are those of medians. The goal is 1.15 times the CPU time of one
+process.
 
 A process checks for work at regular intervals, even if there is none. On a machine with fewer free cores than
 processes, a crawl takes longer. The cost of these checks per page then grows with the duration, although the
@@ -16,8 +17,8 @@ number of pages is the same. Therefore the benchmark measures this cost before e
 processes, during a crawl without due URLs. The table shows the CPU time with and without this cost.
 
 Cores also slow each other down without any influence of gossamer. Therefore each round also runs as many bare
-loops (`peers/bare_loop.py`: the same client and parser, no store). They fetch the same pages of the same web,
-and each loop gets its share. The ratio of the bare loops is the floor.
+loops (`peers/bare_loop.py`: the same client and parser, no store). The bare loops fetch the same pages of the
+same web, and each loop gets its share. The ratio of the bare loops is the floor.
 
 `--known` measures the CPU time of the store alone for a page of 41 known links and a new one, all of which
 are sent to the store. The goal is 125 us.

@@ -1,4 +1,4 @@
-"""Measures four workers with and without scores and routing. One is slow, one is banned, one has no network.
+"""Measures four workers, one of which is slow, one banned and one without a network, with and without scores.
 
     python benchmarks/scoring.py [--seconds 60] [--rounds 1]
 
@@ -30,7 +30,7 @@ from conftest import valkey_binary
 from e2e.four_workers import SOURCES, serving, working
 
 HALF = 0.5
-"""The share of the time that is not counted, because the scores are learned in it."""
+"""The share of the time that is not counted, because workers learn their scores in this time."""
 
 
 class Outcome(NamedTuple):
@@ -99,7 +99,8 @@ async def run(folder: Path, seconds: float, names: tuple[str, ...], scored: bool
 
 
 def watch(name: str, bench: Any, late: Counter[str], failures: Counter[str]) -> None:
-    """Counts a worker's claims while it has stopped itself, except probes, and its failed visits before."""
+    """Counts a worker's claims, except probes, after the worker has stopped itself, and its failed visits
+    before."""
     claim, saw = bench.frontier.claim, bench.merit.saw
 
     async def claimed(bucket: int, k: int) -> Any:

@@ -3,13 +3,13 @@ queries.
 
     python benchmarks/search.py [--documents 100000] [--queries 40] [--full] [--engine fts5,tantivy]
 
-The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law. They
-belong to 500 hosts, and are written in the format of a crawl with `--text`. The queries are phrases that
-occur in the documents, with two qualifiers: `site:` and `title:`, `lang:` or `after:`. Each query is also
-answered by a scan of all texts, which must find the same pages. The goal is that a phrase with two qualifiers
-takes less than 50 ms. The floor of a query is the bare FTS5 query without ranking, dates and snippets. The
-floor of the index is splitting the texts into words. CPU times include the threads of tantivy. `--full` also
-measures words that almost every page contains.
+The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law. The
+documents belong to 500 hosts, and are written in the format of a crawl with `--text`. The queries are phrases
+that occur in the documents, with two qualifiers: `site:` and `title:`, `lang:` or `after:`. Each query is
+also answered by a scan of all texts, which must find the same pages. The goal is that a phrase with two
+qualifiers takes less than 50 ms. The floor of a query is the bare FTS5 query without ranking, dates and
+snippets. The floor of the index is splitting the texts into words. CPU times include the threads of tantivy.
+`--full` also measures words that almost every page contains.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ languages.
 The pages follow the default themes (`data/shop_kinds.txt`, written from the authors' knowledge of them).
 Beside the price stand the same elements as in the themes: former prices, prices without taxes, unit prices,
 instalments, prices of members, converted prices, points, shipping, thresholds, counters, options with prices,
-other products, and tracking events. Half of the pages have structured data. With `--hard`, no page has it.
-The labels are the pages' own data. Every second system is only scored: its failures are never shown. The 95 %
-intervals come from 1,000 draws with replacement.
+other products, and tracking events. Half of the pages have structured data. With `--hard`, no page has
+structured data. The labels are the pages' own data. Every second system is only scored: its failures are
+never shown. The 95 % intervals come from 1,000 draws with replacement.
 
     python benchmarks/shop_kinds.py failures SEED PAGES   prints the failures that are not held out
 """
@@ -40,7 +40,7 @@ KNOWN = frozenset(
 )
 """The systems of the held-out half that also occur, with other markup, in `extraction_pages.py`.
 
-The extractor was developed with some of them.
+The extractor was developed with some of these systems.
 """
 _PART = re.compile(r"\[\[(\w+):((?:(?!\[\[|\]\]).)*)\]\]")
 _CONVERTED = {"USD": "€ 9,99", "EUR": "US $9.99"}

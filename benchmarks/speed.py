@@ -4,12 +4,13 @@
         [--only bare,gossamer,two,scrapy,colly] [--quick]
 
 The web consists of some copies of Python's or PostgreSQL's documentation or of both (Debian's packages, which
-./test unpacks into .sites/). It is one host with gzip. tests/web serves it in a separate process that is not
-counted. With `synthetic`, the web is that of `real2k` with `--copies` times 2,000 pages. Each crawler sends
-64 requests at once without a delay, obeys robots.txt, and writes one JSON line per page. The bare loop is the
-same client and parser with a given list of URLs. The CPU time (user and system) is that of all processes of a
-crawler from start to end, including the store. The table shows medians of interleaved rounds. The speed of a
-shared machine varies, so compare the ratios. Scrapy is installed and Colly is built in the user's cache.
+./test unpacks into .sites/). The web is one host with gzip. tests/web serves this host in a separate process
+that is not counted. With `synthetic`, the web is that of `real2k` with `--copies` times 2,000 pages. Each
+crawler sends 64 requests at once without a delay, obeys robots.txt, and writes one JSON line per page. The
+bare loop is the same client and parser with a given list of URLs. The CPU time (user and system) is that of
+all processes of a crawler from start to end, including the store. The table shows medians of interleaved
+rounds. The speed of a shared machine varies, so compare the ratios. Scrapy is installed and Colly is built in
+the user's cache.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/start.py --against REVISION [--rounds 15] [--instructions] [-- CRAWL OPTIONS]
 
 Both revisions run the command `gossamer crawl` on a local web of 20 pages, with the same interpreter and
-compiled modules. The CPU seconds are those of all processes of the command, including the embedded store.
-They are read at two moments:
+compiled modules. The CPU seconds are those of all processes of the command, including the embedded store. The
+CPU seconds are read at two moments:
 
 - to the first request: when the web receives the first request (robots.txt)
 - the crawl: when all processes have ended

@@ -3,11 +3,11 @@
     python benchmarks/stores.py [--only postgresql,kafka] [--hosts 20] [--pages 1000] [--kills 10] [--seed 1]
 
 One crawl of 20,000 items gets ten `kill -9` of the worker and ten of the store. The servers are those of
-tests/sinks/databases. Each has its own disk and is restarted after each kill. After a kill of the worker, the
-command is started again without any other action. If the output is a file, the crawl's own store is killed
-instead, and parts have only 200 KB, so many parts are closed. The benchmark prints one line per output:
-server and version, expected rows, rows in the output, number of keys, and missing or foreign keys. The exit
-code is 1 if anything is wrong.
+tests/sinks/databases. Each server has its own disk and is restarted after each kill. After a kill of the
+worker, the command is started again without any other action. If the output is a file, the crawl's own store
+is killed instead, and parts have only 200 KB, so many parts are closed. The benchmark prints one line per
+output: server and version, expected rows, rows in the output, number of keys, and missing or foreign keys.
+The exit code is 1 if anything is wrong.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@
 
 Each round crawls the synthetic web (tests/web, `real2k`) once per output, each time in a separate process.
 The CPU time (user and system) is that of the thread in which all sinks run, from their first call to their
-last call. It excludes the attempts log and the CPU time of servers. The libraries are loaded before the
-measurement. All rows of a commit share the fixed cost of the commit, which is mainly the sync to the disk.
-Therefore the number of rows per commit is printed, too. Under other load, pages arrive more slowly and
+last call. The figure excludes the attempts log and the CPU time of servers. The libraries are loaded before
+the measurement. All rows of a commit share the fixed cost of the commit, which is mainly the sync to the
+disk. Therefore the number of rows per commit is printed, too. Under other load, pages arrive more slowly and
 commits are smaller.
 
 `--alone` does not crawl, but passes page records to the sink, with a fixed number of rows per commit. The
 floors of SQLite and Parquet are the bare libraries with the same records. `sqlite3` gets as many rows per
-statement and per commit. pyarrow gets as many rows per array. It writes one file at the end and nothing
+statement and per commit. pyarrow gets as many rows per array. pyarrow writes one file at the end and nothing
 before, so a kill loses everything.
 """
 
@@ -91,7 +91,7 @@ def one(spec: str, pages: int) -> None:
 
 
 def made(pages: int) -> list[Row]:
-    """Returns page records like those of a crawl. Their keys are not sorted."""
+    """Returns page records like those of a crawl, with unsorted keys."""
     rows = []
     for n in range(pages):
         text = hashlib.blake2b(str(n).encode(), digest_size=16).hexdigest()

@@ -2,8 +2,8 @@
 
     python benchmarks/turnaround.py [--pages 1500] [--rounds 3] [--only rates,gaps,polite] [--against FOLDER]
 
-There is one host on the loopback interface. Its start page links to all other pages, which have 2 KB and 10
-known links each.
+There is one host on the loopback interface. The start page of this host links to all other pages, which have
+2 KB and 10 known links each.
 
 - `rates` measures pages per second from the first to the last page, with `--delay 0` and 1 or 4 requests at
   once, with immediate responses and with responses after 20 ms. The ideal is the number of requests at once

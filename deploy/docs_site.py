@@ -43,6 +43,7 @@ def rewritten(markdown: str, page: str, pages: set[str]) -> str:
     """Returns the text of a page of the site, with links that fit the site instead of the checkout.
 
     `page` is the path of the page in the site, and `pages` contains the paths of all pages.
+
     >>> rewritten("[a](../README.md#set-up) [b](../src/x.py)", "index.md", {"project/README.md"})
     '[a](project/README.md#set-up) b'
     """

@@ -1,10 +1,10 @@
-"""Makes `.venv` in the checkout and installs gossamer into it: `environment.py EXTRA[,EXTRA]`.
+"""Makes the environment `.venv` in the checkout with gossamer: `environment.py EXTRA[,EXTRA]`.
 
-`./gossamer` and `./test` call it if the stamp in `.venv` is out of date, or if a requested extra is missing.
-Extras that were requested once are installed each time. It needs only the standard library. It also works
-without pip and ensurepip, because Debian's bare python3 has neither. Several calls may run at the same time:
-one installs, and the others wait. If a call is killed, the next call starts the unfinished work again. pip
-reads its usual settings (such as PIP_INDEX_URL).
+`./gossamer` and `./test` call this program if the stamp in `.venv` is out of date, or if a requested extra is
+missing. Extras that were requested once are installed each time. The program needs only the standard library.
+The program also works without pip and ensurepip, because Debian's bare python3 has neither. Several calls may
+run at the same time: one installs, and the others wait. If a call is killed, the next call starts the
+unfinished work again. pip reads its usual settings (such as PIP_INDEX_URL).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def debian_wheel(scratch: Path) -> Path | None:
     """Downloads and unpacks the pip wheel of Debian's package, without root. apt checks the package's
     signature.
 
-    It tries the machine's package lists first, and then fresh lists in a temporary folder.
+    The function tries the machine's package lists first, and then fresh lists in a temporary folder.
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         return None

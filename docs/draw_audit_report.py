@@ -1,8 +1,8 @@
 """Draws the picture of the audit report: `python docs/draw_audit_report.py` writes
 `docs/images/audit-report.png`.
 
-It audits a made-up shop of 240 pages twice. Between the two audits, some faults are fixed and some new ones
-appear. The picture shows the report of the second audit in Chromium. `--html FILE` keeps the report.
+The program audits a made-up shop of 240 pages twice. Between the two audits, some faults are fixed and some
+new ones appear. The picture shows the report of the second audit in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def audit(database: AuditDatabase, number: int) -> AuditSummary:
 
 
 def report_of_audits(folder: Path) -> str:
-    """Runs both audits. Returns the report of the second one."""
+    """Runs both audits. Returns the report of the second audit."""
     with AuditDatabase(f"{folder}/audit.db") as database:
         audit(database, 1)
         return "".join(render_report(database, audit(database, 2)))

@@ -1,8 +1,8 @@
 """Draws the picture of the keyword report: `python docs/draw_keyword_report.py` writes
 `docs/images/keywords-report.png`.
 
-It counts the texts of the example tea shops in six weekly runs. In each week, each shop has one page more.
-The picture shows the report in Chromium. `--html FILE` keeps the report.
+The program counts the texts of the example tea shops in six weekly runs. In each week, each shop has one page
+more. The picture shows the report in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Draws the picture of the price report: `python docs/draw_price_report.py` writes
 `docs/images/price-report.png`.
 
-It watches six made-up products in four shops for 45 days. On some days, an offer's price changes or the offer
-sells out. The picture shows the report of these days in Chromium. `--html FILE` keeps the report.
+The program watches six made-up products in four shops for 45 days. On some days, an offer's price changes or
+the offer sells out. The picture shows the report of these days in Chromium. `--html FILE` keeps the report.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Draws the picture of the rank report: `python docs/draw_rank_report.py` writes
 `docs/images/rank-report.png`.
 
-It follows a site and two competitors for twelve made-up keywords over 45 days. Positions move, some checks
-fail, and a layout changes for three days. The picture shows the report of these days in Chromium. `--html
-FILE` keeps the report.
+The program follows a site and two competitors for twelve made-up keywords over 45 days. Positions move, some
+checks fail, and a layout changes for three days. The picture shows the report of these days in Chromium.
+`--html FILE` keeps the report.
 """
 
 from __future__ import annotations

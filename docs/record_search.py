@@ -1,7 +1,7 @@
 """Records a search on a terminal as an SVG picture: `python docs/record_search.py` writes
 `docs/images/find.svg`.
 
-It crawls the example bookshop with `--text` at port 8000, and searches the crawl.
+The program crawls the example bookshop with `--text` at port 8000, and searches the crawl.
 """
 
 from __future__ import annotations

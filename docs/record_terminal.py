@@ -1,8 +1,8 @@
 """Records crawls on a terminal as SVG pictures: `python docs/record_terminal.py`.
 
-It crawls a local shop on a terminal, and writes three pictures into `docs/images`: a running crawl in dark
-and in light colours, and the whole crawl as an animation. `--all DIR` writes every state (runs, waits, fails,
-ends) into DIR, at 60, 80 and 160 columns and in both colours.
+The program crawls a local shop on a terminal, and writes three pictures into `docs/images`: a running crawl
+in dark and in light colours, and the whole crawl as an animation. `--all DIR` writes every state (runs,
+waits, fails, ends) into DIR, at 60, 80 and 160 columns and in both colours.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Runs the tutorial and writes the output of its commands into it: `python docs/run_tutorial.py`.
+"""Runs the tutorial and updates the output of its commands: `python docs/run_tutorial.py`.
 
-It types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 130 columns, and
-writes the output below the line. A `python` block that begins with `# NAME.py` becomes a file of that name. A
-line `^C` below a command presses Ctrl-C as soon as the command's output file contains a row. `--check`
-changes nothing. It fails if the output differs in anything except numbers, widths and names with hex digits.
-`--port N` serves the bookshop at port N (0: any free port).
+The program types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 130
+columns, and writes the output below the line. A `python` block that begins with `# NAME.py` becomes a file of
+that name. A line `^C` below a command presses Ctrl-C as soon as the command's output file contains a row.
+`--check` changes nothing. With `--check`, the program fails if the output differs in anything except numbers,
+widths and names with hex digits. `--port N` serves the bookshop at port N (0: any free port).
 """
 
 from __future__ import annotations

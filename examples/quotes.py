@@ -2,8 +2,8 @@
 
     gossamer crawl examples/quotes.py -o quotes.jsonl
 
-There are two kinds of items. A Quote contains the path of its author's page. This path is the key of an
-Author, so the two can be joined.
+There are two kinds of items. A Quote contains the path of its author's page. The path is the key of an
+Author, so a Quote can be joined with its Author.
 """
 
 from gossamer import Item, Site

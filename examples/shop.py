@@ -3,7 +3,7 @@
     gossamer crawl examples/shop.py -o products.csv
 
 The listing pages contain all the required data, so the crawl fetches only these pages: 48 requests for 755
-products. Most WooCommerce shops have this markup. To crawl one of them, change `hosts` and `seeds`.
+products. Most WooCommerce shops have this markup. To crawl another shop, change `hosts` and `seeds`.
 """
 
 import re

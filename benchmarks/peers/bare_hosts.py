@@ -1,10 +1,9 @@
-"""Fetches URLs with gossamer's HTTP client and one task per host. It is the floor of
-benchmarks/concurrency.py.
+"""Fetches URLs with gossamer's HTTP client and one task per host, as the floor of benchmarks/concurrency.py.
 
     python bare_hosts.py URLS OUTPUT DELAY
 
-It uses the same client and parser as gossamer, but no frontier and no log. Two requests to a host start at
-least the delay apart.
+The program uses the same client and parser as gossamer, without a frontier and a log. Two requests to a host
+start at least the delay apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Fetches a list of URLs with gossamer's HTTP client and parser. It is the floor of benchmarks/speed.py.
+"""Fetches a list of URLs with gossamer's HTTP client and parser, as the floor of benchmarks/speed.py.
 
-It has no frontier, no robots.txt and no log. It fetches 64 URLs at once, or the number in the third argument.
-For each page, it decompresses and parses the body, finds the title and the distinct absolute links, and
-writes one JSON line. At the end, it prints the CPU seconds.
+The program has no frontier, no robots.txt and no log. The program fetches 64 URLs at once, or the number in
+the third argument. For each page, the program decompresses and parses the body, finds the title and the
+distinct absolute links, and writes one JSON line. At the end, the program prints the CPU seconds.
 """
 
 from __future__ import annotations

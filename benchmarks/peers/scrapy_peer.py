@@ -1,6 +1,6 @@
 """The Scrapy spider of benchmarks/speed.py.
 
-It follows all links of one host, and writes the URL, title, status and number of links of each page.
+The spider follows all links of one host, and writes the URL, title, status and number of links of each page.
 """
 
 from __future__ import annotations

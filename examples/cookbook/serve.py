@@ -1,4 +1,4 @@
-"""Serves the twelve small sites of the cookbook on http://127.0.0.1:8000. Their content is always the same.
+"""Serves the twelve small sites of the cookbook on http://127.0.0.1:8000, always with the same content.
 
 python examples/cookbook/serve.py [--port 8000] [--pages 20]
 """
@@ -199,7 +199,7 @@ def _png(number: int) -> bytes:
 
 
 def server(port: int = 0, pages: int = 20) -> ThreadingHTTPServer:
-    """Returns the server. It does not run yet."""
+    """Returns the server without starting it."""
     return ThreadingHTTPServer(("127.0.0.1", port), partial(Sites, pages))
 
 

@@ -4,7 +4,7 @@ practice.
     QUOTES_USER=me QUOTES_PASSWORD=any gossamer crawl examples/login/members.py -o quotes.jsonl
     gossamer sessions list
 
-The site accepts any user and password. After the log-in, its pages show a link to Goodreads beside each
+The site accepts any user and password. After the log-in, the pages show a link to Goodreads beside each
 author. gossamer logs in once, and later crawls use the session until it ends.
 """
 

@@ -3,7 +3,8 @@
 
     python examples/teashops/serve.py [--ports 8001 8002]
 
-The first shop represents your site, and the second one a competitor. Each shop has a blog of a few pages.
+The first shop represents your site, and the second shop represents a competitor. Each shop has a blog of a
+few pages.
 """
 
 import argparse
