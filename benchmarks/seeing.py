@@ -5,7 +5,7 @@
 
 The store has 50 domains, 8 lanes, 200 workers and 10 running crawls on 64 buckets. The CPU time of the
 exporter and the server together shows the cost of a scrape even on a machine with other load.
-`instructions.py --seeing` measures the cost of counting and shipping a page.
+`instructions.py` measures the cost of counting and shipping a page.
 """
 
 from __future__ import annotations

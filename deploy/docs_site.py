@@ -44,7 +44,7 @@ def rewritten(markdown: str, page: str, pages: set[str]) -> str:
 
     `page` is the path of the page in the site, and `pages` contains the paths of all pages.
 
-    >>> rewritten("[a](../README.md#set-up) [b](../src/x.py)", "index.md", {"project/README.md"})
+    >>> rewritten("[a](../README.md#set-up) [b](../pyproject.toml)", "index.md", {"project/README.md"})
     '[a](project/README.md#set-up) b'
     """
     source = page.removeprefix("project/") if page.startswith("project/") else f"docs/{page}"

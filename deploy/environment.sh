@@ -1,7 +1,7 @@
-# Sourced by ./gossamer and ./test, which set `root`: the checkout.
+# ./gossamer and ./test source this file and set `root` to the checkout.
 
-# ready EXTRA[,EXTRA]: .venv is there and has these extras and what today's pyproject.toml asks for. Costs a few milliseconds when
-# it does. The stamp is written by environment.py: where the checkout is, which Python, and the pyproject.toml that was installed.
+# ready EXTRA[,EXTRA]: makes sure that .venv has these extras and matches pyproject.toml. The check takes a few milliseconds in most
+# cases. environment.py writes the stamp, which contains the path of the checkout, the Python, and the installed pyproject.toml.
 ready() {
     if brought "$1" && [ -x "$root/.venv/bin/python" ] && {
         printf '%s\n' "$root" "$(readlink -f "$root/.venv/bin/python")"
@@ -20,7 +20,7 @@ ready() {
     exit 4
 }
 
-# brought EXTRA[,EXTRA]: all of them were asked for before: .venv/extras names those, joined by commas.
+# brought EXTRA[,EXTRA]: succeeds if all these extras were requested before. .venv/extras contains their names, joined by commas.
 brought() {
     [ -r "$root/.venv/extras" ] && read -r there <"$root/.venv/extras" || return 1
     rest=$1,

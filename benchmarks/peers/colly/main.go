@@ -1,4 +1,4 @@
-// Colly's part of benchmarks/speed.py: follow all links of one host, write url, title and number of links.
+// The Colly crawler of benchmarks/speed.py. It follows all links of one host, and writes URL, title, status and number of links.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 		w.Write(append(row, '\n'))
 		lock.Unlock()
 		for _, link := range links {
-			link, _, _ = strings.Cut(link, "#") // else Colly fetches a page once for each of its fragments
+			link, _, _ = strings.Cut(link, "#") // otherwise Colly fetches a page once per fragment
 			e.Request.Visit(link)
 		}
 	})

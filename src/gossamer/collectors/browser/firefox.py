@@ -458,8 +458,6 @@ class GeckoRendering(Rendering):
 
 def _bytes(value: dict[str, str]) -> bytes:
     """Returns a BiDi value as bytes."""
-    import base64
-
     return base64.b64decode(value["value"]) if value["type"] == "base64" else value["value"].encode()
 
 

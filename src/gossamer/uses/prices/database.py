@@ -77,7 +77,11 @@ class Database:
             ) from None
         self._errors = psycopg.Error
         return psycopg.connect(
-            url, autocommit=True, prepare_threshold=2, application_name="gossamer prices", connect_timeout=10
+            url,
+            autocommit=True,
+            prepare_threshold=2,
+            application_name=f"gossamer {self.kind}s",
+            connect_timeout=10,
         )
 
     def _prepare(self) -> None:
