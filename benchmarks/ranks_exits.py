@@ -25,8 +25,8 @@ from urllib.parse import parse_qs, urlsplit
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from gossamer.uses.ranks.keywords import read_keywords
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.run import RankRunOptions, run
-from gossamer.uses.ranks.strategy import Depth
 from support.light_proxies import Light
 from uses.ranks.simulated_days import OWN, page_html
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.uses.search.document import IndexedPage, ResultPageSource
+from gossamer.uses.search.document import IndexedPage, PageSource
 from gossamer.uses.search.index import SearchIndex
 from gossamer.uses.search.query import PageFilter, Term, parse
 from gossamer.uses.search.words import indexed
@@ -145,7 +145,7 @@ def floor_of(index: SearchIndex, texts: list[str]) -> list[float]:
 def run(engine: str, folder: str, made: list[IndexedPage], texts: list[str], full: bool) -> list[set[str]]:
     """Builds and searches an index. Returns the URLs that each query finds."""
     path, size = Path(folder) / f"search.{engine}", sum(len(one.text) + len(one.title) for one in made)
-    sources = [ResultPageSource(one.url, one.fetched, lambda one=one: one) for one in made]  # type: ignore[misc]
+    sources = [PageSource(one.url, one.fetched, lambda one=one: one) for one in made]  # type: ignore[misc]
     print(f"{engine}:")
     with SearchIndex(path, engine) as index:
         start, wall = time.process_time(), time.perf_counter()

@@ -16,9 +16,9 @@ from report_picture import draw_report
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Keyword, Search
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.report import read_report
 from gossamer.uses.ranks.report_html import render_report
-from gossamer.uses.ranks.strategy import Depth
 
 DAY, START, DAYS = 86_400.0, 1_790_000_000.0, 45
 OWN, RIVALS = "alpenkaffee.example", ("kontor.example", "roastery.example")

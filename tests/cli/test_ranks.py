@@ -12,7 +12,7 @@ from cli.command_line import gossamer
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.history import DAY_S, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Keyword, Search
-from gossamer.uses.ranks.strategy import Depth
+from gossamer.uses.ranks.pages_to_fetch import Depth
 
 OWN, RIVAL = "own.example", "xn--mnchen-3ya.example"
 

@@ -25,7 +25,7 @@ from gossamer.observability.exporter import MetricsServer
 from gossamer.observability.metrics import METRICS, text_of
 from gossamer.observability.snapshot import Observer
 from gossamer.politeness.scores import WorkerScore
-from gossamer.state.metric_domains import MAX_DOMAINS, MetricDomains
+from gossamer.state.domains_with_metrics import MAX_DOMAINS, MetricDomains
 from gossamer.state.scores import Scores
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.keys import bucket_of

@@ -56,8 +56,8 @@ from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.site_logs import printed_level
 from gossamer.state.attempts_table import AttemptsTable
+from gossamer.state.domains_with_metrics import MetricDomains
 from gossamer.state.learned_rungs import LearnedRungs
-from gossamer.state.metric_domains import MetricDomains
 from gossamer.state.rates import Caps
 from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded

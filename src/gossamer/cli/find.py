@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.uses.search.index import SearchIndex
     from gossamer.uses.search.query import Query
-    from gossamer.uses.search.several import FoundIn, FoundInAll
+    from gossamer.uses.search.search_many_crawls import FoundIn, FoundInAll
 
 Words = Annotated[
     list[str],
@@ -209,7 +209,7 @@ def update(index: SearchIndex, source: RecordSource | ArchiveSource) -> None:
 def answer(indexes: dict[str, SearchIndex], text: str, query: Query, part: ShownPart) -> None:
     """Searches and prints the results."""
     from gossamer.cli.printing import put_json
-    from gossamer.uses.search.several import find_in_all
+    from gossamer.uses.search.search_many_crawls import find_in_all
 
     start = time.perf_counter()
     names = {"crawl": next(iter(indexes))} if len(indexes) == 1 else {"crawl": None, "crawls": [*indexes]}

@@ -13,9 +13,9 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.uses.ranks.keywords import RankKeywords
     from gossamer.uses.ranks.model import Keyword, RankEvent
+    from gossamer.uses.ranks.pages_to_fetch import Depth
     from gossamer.uses.ranks.plan import RankPlan
     from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary
-    from gossamer.uses.ranks.strategy import Depth
 
 UNFIT = 3
 """The exit code if the budget is too small for a plan."""
@@ -142,7 +142,7 @@ def defaults_of(*values: str | None) -> dict[str, str | None]:
 
 def depth_of(strategy: str, first: int, no_fallback: bool) -> Depth:
     """Builds the `Depth` object for a check from the command-line options. Raises UsageError."""
-    from gossamer.uses.ranks.strategy import MAX_DEPTH, STRATEGIES, Depth
+    from gossamer.uses.ranks.pages_to_fetch import MAX_DEPTH, STRATEGIES, Depth
 
     if strategy not in STRATEGIES:
         raise UsageError(f"--strategy {strategy!r}: write {', '.join(STRATEGIES)}")

@@ -199,7 +199,7 @@ def import_(
     from gossamer.parsing.ranks.page_rules import load
     from gossamer.uses.ranks.history import RankHistory
     from gossamer.uses.ranks.import_pages import import_pages, read_saved
-    from gossamer.uses.ranks.strategy import Depth
+    from gossamer.uses.ranks.pages_to_fetch import Depth
 
     found = read_list([keywords], None, defaults_of(domain, engine, country, language, device))
     with RankHistory(history or HISTORY) as base:

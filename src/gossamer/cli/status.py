@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
-    from gossamer.observability.current import Current
+    from gossamer.observability.crawl_activity import Current
     from gossamer.observability.process_levels import ProcessLevel
     from gossamer.state.lane_backlog import HeapLine
     from gossamer.store.store import Store
@@ -75,7 +75,7 @@ async def _status(settings: Settings, name: str | None, as_json: bool, freshness
     from gossamer.cli.freshness import print_freshness
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
-    from gossamer.observability.current import current_figures
+    from gossamer.observability.crawl_activity import current_figures
 
     async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
@@ -179,7 +179,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.cli.printing import format_duration, put_json, put_table
     from gossamer.cli.summaries import advice, summary_rows
     from gossamer.frontier.summary import expected_lost
-    from gossamer.observability.current import current_figures
+    from gossamer.observability.crawl_activity import current_figures
     from gossamer.observability.process_levels import process_levels
     from gossamer.state.lane_backlog import heaps_of_crawl
     from gossamer.state.workers import Refusals

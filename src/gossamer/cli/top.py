@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import HostLine
     from gossamer.model.summary import Summary
-    from gossamer.observability.current import Current
+    from gossamer.observability.crawl_activity import Current
     from gossamer.store.store import Store
 
 UPDATE_INTERVAL_S = 1.0
@@ -216,7 +216,7 @@ class TopSnapshots:
 
     async def _see(self) -> tuple[list[tuple[Summary, Current]], list[Any], list[Any]]:
         from gossamer.frontier.crawls import UNDER_WAY
-        from gossamer.observability.current import current_figures
+        from gossamer.observability.crawl_activity import current_figures
         from gossamer.state.workers import WorkerRecords
 
         census = self._census

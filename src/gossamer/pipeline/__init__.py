@@ -1,4 +1,4 @@
-"""The old import path of `gossamer.items`. Site files that import from this path continue to work."""
+"""The former import path of `gossamer.items`."""
 
-from gossamer.items import *  # noqa: F403
 from gossamer.items import __all__ as __all__
+from gossamer.pipeline.former_name_of_items import *  # noqa: F403

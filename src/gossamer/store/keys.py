@@ -27,7 +27,7 @@ same slot.
 | `gossamer:lately:CRAWL` | stream | counts of the recent pages of a crawl whose gates are checked while it runs, in at most 100 entries. Fields of an entry: `w`: the process that saw the pages; `p`: the number of pages; `n`: their counts (JSON) | quality | a day after the last entry |
 | `gossamer:told:CRAWL` | set | the gates that have already caused a warning | quality | an hour after the last warning |
 | `gossamer:rates` | hash | the rate caps. `fleet` or a lane -> maximum requests per second; `tat:fleet` or `tat:LANE` -> the time of the next permit in ms | rates | until removed |
-| `gossamer:domains` | set | the registered domains that have their own metrics, at most 50 | metric_domains | forever |
+| `gossamer:domains` | set | the registered domains that have their own metrics, at most 50 | domains_with_metrics | forever |
 | `{attempts:CRAWL}l` | list | the crawl's attempts, oldest first, in batches. A batch consists of 4 bytes (the number of lines) and compressed JSON lines (`state.attempts_table`) | workers of a shared store | the crawl; bounded by `keep_attempts` |
 | `{attempts:CRAWL}n` | hash | `lines`: the number of lines written; `dropped`: how many of them were dropped; `bytes`: the current size | workers of a shared store | the crawl |
 | `gossamer:scores` | hash | `CRAWL TAB WORKER` -> how often and how fast the worker's recent visits succeeded (JSON, `state.scores`) | the worker | a minute after its last record |

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gossamer.parsing.ranks import ResultPage, result_page
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Keyword, Search
-from gossamer.uses.ranks.strategy import Depth
+from gossamer.uses.ranks.pages_to_fetch import Depth
 
 DAY_S = 86_400.0
 OWN, RIVAL = "own.example", "rival.example"

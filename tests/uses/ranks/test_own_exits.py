@@ -19,8 +19,8 @@ import pytest
 from gossamer.errors import NoProxyLeft, UsageError
 from gossamer.uses.ranks.keywords import read_keywords
 from gossamer.uses.ranks.own_exits import MAX_EXITS, exit_options, read_exits
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary, run
-from gossamer.uses.ranks.strategy import Depth
 from support.answers import answering
 from support.light_proxies import Light
 from uses.ranks.simulated_days import OWN, page_html

@@ -12,9 +12,9 @@ import pytest
 
 from cli.command_line import gossamer
 from gossamer.uses.ranks.keywords import read_keywords
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.result_page_sources import ResultPageSource, choose_source, crawl_options
 from gossamer.uses.ranks.run import RankRunOptions, run
-from gossamer.uses.ranks.strategy import Depth
 from support.answers import answering
 from uses.ranks.simulated_days import CAPTCHA, OWN, page_html
 

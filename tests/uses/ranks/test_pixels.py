@@ -15,8 +15,8 @@ from gossamer.parsing.ranks import Result
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.keywords import read_keywords
 from gossamer.uses.ranks.page_rows import read_pages
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.run import RankRunOptions, run
-from gossamer.uses.ranks.strategy import Depth
 from parsing.ranks.ranks_pages import SITES, google, organic, organics, questions, text_ad
 from support.answers import answering
 

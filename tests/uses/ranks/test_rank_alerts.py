@@ -13,9 +13,9 @@ from gossamer.errors import ConfigError
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.history import DAY_S, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Keyword, Search
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.rank_alerts import deliver, evaluate
 from gossamer.uses.ranks.rules import parse_condition, parse_rules
-from gossamer.uses.ranks.strategy import Depth
 from gossamer.uses.rule_files import BadRule
 
 OWN, RIVAL = "own.example", "rival.example"

@@ -15,9 +15,9 @@ from gossamer.uses.ranks import series
 from gossamer.uses.ranks.export import export
 from gossamer.uses.ranks.history import DAY_S, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Keyword, Search
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.report import read_report
 from gossamer.uses.ranks.report_html import render_report
-from gossamer.uses.ranks.strategy import Depth
 
 OWN, RIVAL = "own.example", "rival.example"
 EVIL = "<script>alert(1)</script>=cmd"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gossamer.parsing.ranks import Result
 from gossamer.uses.ranks.domains import DomainMatch
 from gossamer.uses.ranks.model import ASSUMED_END, PAGE_RESULTS, Position
-from gossamer.uses.ranks.strategy import END, FAILED, GOOD
+from gossamer.uses.ranks.pages_to_fetch import END, FAILED, GOOD
 
 WRITES = ("ok", "partial")
 """The verdicts of pages whose results are used for positions."""

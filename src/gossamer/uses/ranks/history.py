@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from gossamer.uses.ranks import page_rows, strategy
+from gossamer.uses.ranks import page_rows, pages_to_fetch
 from gossamer.uses.ranks.checks import find_domain
 from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import (
@@ -35,8 +35,8 @@ from gossamer.uses.ranks.model import (
     RankEventKind,
     Search,
 )
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.recorder import CheckRecorder
-from gossamer.uses.ranks.strategy import Depth
 
 DAY_S = 86_400.0
 KEEP_DAYS = 30.0
@@ -199,7 +199,7 @@ class RankHistory:
             states = {number: one.state for one in pages for number in range(one.first, one.page + 1)}
             requests += [
                 PageRequest(name, page, 1 if depth.cumulative else page)
-                for page in strategy.next_pages(depth, last.get(name), states, found)
+                for page in pages_to_fetch.next_pages(depth, last.get(name), states, found)
             ]
         return requests
 

@@ -18,10 +18,10 @@ from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.prices.targets import RejectedLine
 from gossamer.uses.ranks.history import DAY_S, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, RankEvent, Search
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.rank_crawl import parse_page
 from gossamer.uses.ranks.search_urls import read_search_url
-from gossamer.uses.ranks.strategy import Depth
 
 _SAVED_FROM = re.compile(rb"<!-- saved from url=\(\d+\)(\S+) -->")
 _WARC = (".warc", ".warc.gz")

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gossamer.uses.ranks.model import Search
+from gossamer.uses.ranks.pages_to_fetch import Depth, mean_requests
 from gossamer.uses.ranks.result_page_sources import ResultPageSource
-from gossamer.uses.ranks.strategy import Depth, mean_requests
 
 
 class EnginePlan(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from gossamer.uses.ranks.checks import SearchOutcome, read_check
 from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.layouts import LayoutPages
 from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
-from gossamer.uses.ranks.strategy import FAILED, Depth
+from gossamer.uses.ranks.pages_to_fetch import FAILED, Depth
 
 _POSITION = (
     *(

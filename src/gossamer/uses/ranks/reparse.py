@@ -11,8 +11,8 @@ from typing import NamedTuple
 from gossamer.parsing.ranks import ResultPage
 from gossamer.uses.ranks import page_rows
 from gossamer.uses.ranks.history import RankHistory
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.recorder import CheckRecorder
-from gossamer.uses.ranks.strategy import Depth
 
 Parse = Callable[[bytes, str, str], ResultPage]
 """A function that parses a page, given the body, the engine and the URL of the page."""

@@ -14,11 +14,11 @@ from gossamer.parsing.ranks import result_page
 from gossamer.parsing.ranks.page_rules import PageRules, default, load
 from gossamer.uses.ranks.history import KEEP_DAYS, PageRequest, RankHistory
 from gossamer.uses.ranks.model import Keyword, RankEvent, Search
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.rank_crawl import RankCrawl
 from gossamer.uses.ranks.reparse import count_outdated, parse_again
 from gossamer.uses.ranks.result_page_sources import check_source, choose_source, crawl_options
 from gossamer.uses.ranks.search_urls import HOSTS
-from gossamer.uses.ranks.strategy import Depth
 
 MAX_RESUME_S = 18 * 3600.0
 """The maximum age in seconds of an interrupted run that is resumed. If an interrupted run is older, gossamer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gossamer.uses.ranks.history import PageRequest
+from gossamer.uses.ranks.pages_to_fetch import Depth, mean_requests, next_pages
 from gossamer.uses.ranks.run import fit_budget
-from gossamer.uses.ranks.strategy import Depth, mean_requests, next_pages
 
 
 def fetched_by(depth: Depth, last: int | None, own_page: int | None) -> list[list[int]]:
