@@ -70,9 +70,9 @@ def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
 
 def run(*targets: Target, output: Output = (), **options: Unpack[CrawlOptions]) -> RunResult:
     """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
-    is resumed. Works in a notebook too, because the crawl has its own thread and event loop. Ctrl-C stops the
-    crawl within two seconds, and its results are kept. Raises GossamerError for any failure. A crawl that
-    fetched no page or found nothing is a failure too.
+    is resumed. `run` also works in a notebook, because the crawl has its own thread and event loop. Ctrl-C
+    stops the crawl within two seconds, and its results are kept. Raises GossamerError for any failure. Also
+    raises GossamerError if the crawl fetched no page or found nothing.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -101,8 +101,8 @@ def submit(
     """Submits a crawl to the fleet of `store=` like `gossamer submit`, and returns its summary. `wait`:
     whether to return only after the crawl has ended. Ctrl-C ends the wait, and the crawl continues. `say`:
     called with messages, for example about workers that refuse the crawl. A site is given as a file, or as
-    `module:PACKAGE.MODULE`. Raises GossamerError for any failure. A crawl that fetched no page or found
-    nothing is a failure too.
+    `module:PACKAGE.MODULE`. Raises GossamerError for any failure. Also raises GossamerError if the crawl
+    fetched no page or found nothing.
 
     >>> gossamer.submit("shop.py", store="valkey://store", output="/shared/items/", wait=True)  # doctest: +SKIP
     """
@@ -119,7 +119,7 @@ async def submit_async(
     say: Callable[[str], None] = lambda _: None,
     **options: Unpack[CrawlOptions],
 ) -> Summary:
-    """Does the same as `submit` in a coroutine. `say` is called in another thread.
+    """Does the same as `submit` in a coroutine. `say` is called from another thread.
 
     >>> await gossamer.submit_async("shop.py", store="valkey://store")  # doctest: +SKIP
     """
@@ -131,9 +131,9 @@ async def submit_async(
 
 def add(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
     """Adds URLs to the crawl of this name, which may be running, paused or ended, in a data folder or on a
-    fleet (`store=`). A finished crawl visits the new URLs when its usual command is run again. A fleet
-    continues a finished crawl immediately. URLs that the crawl knows are duplicates. Elements that are not
-    URLs are listed in `rejected_lines` of the result. Raises GossamerError.
+    fleet (`store=`). A finished crawl visits the new URLs when its usual command is run again. On a fleet, a
+    finished crawl continues immediately. If the crawl already knows a URL, the URL counts as a duplicate.
+    Elements that are not URLs are listed in `rejected_lines` of the result. Raises GossamerError.
 
     >>> gossamer.add("shop", ["https://shop.example/new"], priority=9, id="42")  # doctest: +SKIP
     """

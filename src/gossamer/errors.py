@@ -1,8 +1,8 @@
 """The tree of exceptions. Exceptions of other libraries are converted where gossamer calls these libraries.
 Each message explains what the user can do.
 
-Expected outcomes of a visit, such as a refused connection or a status 500, are not exceptions. They are
-`Failure` and `Verdict` values.
+Expected outcomes of a visit, such as a refused connection or a status 500, are `Failure` and `Verdict`
+values, not exceptions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StoreChanged(StoreError):
 
 
 class CrawlEnded(GossamerError):
-    """Another process ended the crawl while this process was adding its lists."""
+    """Another process ended or restarted the crawl while this process was adding URLs to it."""
 
     def __init__(self, line: str, exit_code: int) -> None:
         super().__init__(line)
@@ -68,8 +68,8 @@ class CrawlEnded(GossamerError):
 
 
 class StoreDamaged(StoreError):
-    """The files of an embedded store are damaged. A server that started with the damaged files would have
-    fewer keys than before."""
+    """The files of an embedded store are damaged. If a server started with the damaged files, some keys would
+    be missing."""
 
 
 class Away(StoreError):
@@ -82,8 +82,8 @@ class StoreFull(StoreError):
 
 
 class ColdError(GossamerError):
-    """The cold store of a crawl cannot be reached or rejects rows. The URLs in the cold store are not crawled
-    until the cold store works again."""
+    """The cold store of a crawl cannot be reached or rejects rows. The crawl cannot fetch the URLs in the
+    cold store until the cold store is available again."""
 
     exit_code = 8
 
@@ -95,7 +95,7 @@ class CrawlFailed(GossamerError):
 
 
 class CrawlStopped(GossamerError):
-    """A crawl was stopped before the visits in flight had ended. The next run repeats these visits."""
+    """A crawl was stopped while visits were still in flight. The next run repeats these visits."""
 
     exit_code = 11
 
@@ -108,8 +108,8 @@ class NothingFound(GossamerError):
 
 
 class FetchFailed(CrawlFailed):
-    """`fetch` received no page. `reason`: the reason, with the same words as in the records (`robots`, `dns`,
-    `timeout`, ...)."""
+    """A call of the function `fetch` received no page. `reason`: the reason, with the same words as in the
+    records (`robots`, `dns`, `timeout`, ...)."""
 
     reason = ""
 
@@ -135,8 +135,8 @@ class DiskFull(GossamerError):
 
 class ResourceError(GossamerError):
     """This process has too little of a resource of its machine, such as descriptors, memory, threads or
-    ports. The resource does not suffice even for one page at a time. The user must raise the limit and run
-    the same command again."""
+    ports. The process cannot even load one page at a time. The user must raise the limit and run the same
+    command again."""
 
     exit_code = 9
 

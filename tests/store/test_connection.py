@@ -149,6 +149,32 @@ async def test_a_connection_that_was_closed_is_made_again(client: ServerClient, 
     assert await client.ping() is True
 
 
+class ClosedTransport:
+    """A transport of uvloop whose socket is closed already, although `is_closing` still returns False."""
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes) -> None:
+        raise RuntimeError("unable to perform operation on <UnixTransport>; the handler is closed")
+
+    def abort(self) -> None:
+        """Does nothing, because the socket is closed."""
+
+    close = abort
+
+
+async def test_a_socket_that_uvloop_has_closed_is_a_lost_connection(client: ServerClient) -> None:
+    await client.ping()
+    (connection,) = client.pool._idle
+    real, connection._transport = connection._transport, ClosedTransport()  # type: ignore[assignment]
+    with pytest.raises(Lost, match="Connection closed by server"):
+        await client.ping()
+    assert real is not None
+    real.abort()
+    assert await client.ping() is True
+
+
 async def test_a_server_that_ends_is_lost(tmp_path: Path) -> None:
     server = Process(tmp_path).ready()
     client = client_of(f"redis://127.0.0.1:{server.port}", reads_run_id=True)

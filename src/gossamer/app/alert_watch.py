@@ -130,7 +130,7 @@ class AlertWatch:
         try:
             if over <= 0:
                 await receiver.send(alerts, 0)
-            elif over == 1:  # the day's last notification says that later notifications are left out
+            elif over == 1:  # the day's last notification announces that later ones are not sent
                 await receiver.send(alerts, 1)
         except DeliveryError as error:
             pause = min(2 * self._retry.get(receiver.name, (0.0, FIRST_RETRY_S / 2))[1], MAX_RETRY_S)
@@ -171,8 +171,8 @@ class AlertWatch:
 
 
 def _changed(alert: Alert) -> float:
-    """Returns the time at which the alert entered its current state. If some receivers already know about a
-    firing alert, returns the time of its last notification instead."""
+    """Returns the time at which the alert entered its current state. If a firing alert was already sent to a
+    receiver, returns the time of the last notification."""
     return alert.sent if alert.state == "firing" and alert.knows else alert.since
 
 

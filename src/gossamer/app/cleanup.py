@@ -1,6 +1,6 @@
-"""Removes old data from the store and the data folder, each kind at its own age. A cleanup runs on demand.
-The scheduler also runs a cleanup every hour. Entry points can add further parts, for example a part that
-removes leftovers in the broker."""
+"""Removes old data from the store and the data folder. Each kind of data has its own age limit. A cleanup
+runs on demand. The scheduler also runs a cleanup every hour. Entry points can add further parts, for example
+a part that removes leftovers in the broker."""
 
 from __future__ import annotations
 
@@ -169,9 +169,9 @@ async def clean(
     dry: bool = False,
     more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
-    """Removes old data. `older` replaces the age at which each part is removed. `crawl` limits the cleanup to
-    one crawl. Dead letters of this crawl are removed regardless of the crawl's state. `more`: additional
-    parts, which are cleaned first."""
+    """Removes old data. `older`: an age limit in seconds that replaces the age limits of all parts. `crawl`
+    limits the cleanup to one crawl. Dead letters of this crawl are removed regardless of the crawl's state.
+    `more`: additional parts of the cleanup, which run first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:

@@ -1,5 +1,5 @@
-"""Builds the rungs of a crawl from its settings. Each rung has a collector, whose requests pass the egress
-guard, and the identity that these requests have."""
+"""Builds the rungs of a crawl from its settings. Each rung has a collector and an identity, such as headers
+and cookies. All requests of the collector pass the egress guard."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """Interface of the part of `proxies.proxy_rotation` that lends proxies and returns their countries."""
+    """An interface that lends proxies and returns the country of a proxy. `proxies.proxy_rotation` implements
+    this interface."""
 
     def country(self, url: str) -> str: ...
 
@@ -68,11 +69,12 @@ class CollectorSetup:
     cheapest rung of the site's ladder is used. A site without a ladder uses the crawl's ladder. The browser
     and the unlocker never fetch a robots.txt. `guard`: the resolver. `seed`: the store's random number, on
     which the choice of each site's browser identity depends. `unlocker`: creates the collector of the
-    unlocker rung. Its first argument is a function that maps a host to the unlocker options of the host's
-    site. Its second argument is whether the unlocker rung is the crawl's only rung. `others`: whether other
-    workers have a browser, so that the browser may be missing on this machine. `identities`: receives the
-    identity of each rung. Raises ConfigError if a site or the crawl needs a package or program that is not
-    installed. Raises ConfigError if a site or the crawl names an unknown browser.
+    unlocker rung. The first argument of `unlocker` is a function. This function maps a host to the unlocker
+    options of the host's site. The second argument of `unlocker` is true if the unlocker rung is the crawl's
+    only rung. `others`: whether other workers have a browser, so that the browser may be missing on this
+    machine. `identities`: the object to which the identity of each rung is added. Raises ConfigError if a
+    site or the crawl needs a package or program that is not installed. Raises ConfigError if a site or the
+    crawl names an unknown browser.
     """
 
     name = "rungs"
@@ -289,7 +291,7 @@ class CollectorSetup:
 
 
 def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
-    """Raises ConfigError if routes in fragments are to be visited without a browser."""
+    """Raises ConfigError if `fragments` is `routes` and the ladder has no browser rung."""
     named = [("--fragments routes", settings.fragments, settings.ladder)]
     for one in sites:
         ladder = one.site.ladder if one.site.says_ladder else settings.ladder
@@ -312,14 +314,16 @@ def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
-    """Returns the rungs of a host, cheapest first. `needs`: the rules that the sites of the host set."""
+    """Returns the rungs of a host, cheapest first. `needs`: the rules for the host, which come from the
+    host's sites."""
     found = order_rungs(needs.ladder or settings.ladder)
     return login_rungs(needs.session, found) if needs.session else found
 
 
 def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
-    """Returns the rungs on which a site's accounts are logged in. At most one of these rungs is an HTTP rung.
-    A log-in belongs to one identity, and the browser rung uses the same identity. Raises ConfigError."""
+    """Returns the rungs on which a site's accounts are logged in. At most one of the returned rungs is an
+    HTTP rung. A log-in belongs to one identity, and the browser rung uses the same identity. Raises
+    ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -431,8 +435,8 @@ def make_collector(
     beside: HttpCollector | None = None,
 ) -> Collector:
     """Returns the collector of a rung, or of an archive. If `robots` is true, the collector fetches
-    robots.txt files and reads only their first 500 KiB. Otherwise, the collector fetches pages. `beside`:
-    another collector. The plain rung's collector reuses the connections of this collector."""
+    robots.txt files and reads only their first 500 KiB. Otherwise, the collector fetches pages. `beside`: a
+    collector whose connections the plain rung's collector reuses."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
@@ -467,7 +471,7 @@ def make_collector(
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
     """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a label for the
-    cache entries. The label keeps responses of the browser apart from other responses."""
+    cache entries. The label separates responses of the browser from other responses."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -1,5 +1,5 @@
 """`gossamer items CRAWL --confirm-gone`: marks as gone all items that the crawl's last run did not see. Use
-this option after a run that did not mark these items itself."""
+this option after a run that did not mark the missing items itself."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from gossamer.worker.records import format_time
 
 class Gone(NamedTuple):
     """The result for one site. `gone`: the number of items that were marked. In a dry run, `gone` is the
-    number of items that a real run would mark. `stored`: how many stored items are not gone."""
+    number of items that a real run would mark. `stored`: the number of stored items that are not gone."""
 
     gone: int
     stored: int
 
 
 async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
-    """Marks the unseen items as gone in each store of the crawl that keeps items. Returns the result by site.
-    Raises UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
-    output keeps items."""
+    """Marks the unseen items as gone in each store of the crawl that keeps items. Returns the result for each
+    site, keyed by the site's name. Raises UsageError if the crawl is running, and ConfigError if none of its
+    sites is `complete=True` or no output keeps items."""
     folder = Path(settings.data) / crawl
     note = read_manifest(folder)
     with hold_lock(folder, crawl):

@@ -36,8 +36,8 @@ NAME = "try"
 
 
 class Trial(msgspec.Struct):
-    """The result of a dry run. `page` is None if no page was received. `rows` are the rows as sinks would
-    store them. `attempts` has one record for each request."""
+    """The result of a dry run. `page` is None if no page was received. `rows` contains the rows that a crawl
+    would write. `attempts` has one record for each request."""
 
     summary: Summary
     page: Page | None
@@ -121,7 +121,7 @@ def agent_of(settings: Settings) -> str:
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The site files among the job's targets read the page. The seeds of these site files are not
+    retries. The site files among the job's targets read the page. The seeds of the site files are not
     visited. `use`: the page function that reads the page. `carry`: the value that the request carries. Raises
     UsageError if no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)

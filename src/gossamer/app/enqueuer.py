@@ -84,12 +84,12 @@ class Enqueuer:
     def take(
         self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
     ) -> str | None:
-        """Adds one request to `taken` in the same way as `LinkIntake.request`. Returns None, or the reason if
-        the request is refused."""
+        """Adds one request to `taken`, like `LinkIntake.request`. Returns None, or the reason if the request
+        is refused."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     def seed_form(self, request: Request) -> Request:
-        """Returns the form of a seed that the crawl fetches, usually without a fragment (see the function
+        """Returns a seed as the crawl requests it, usually without the fragment (see the function
         `seed_form`)."""
         return seed_form(request, self.all_sites, self._settings)
 

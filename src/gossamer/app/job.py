@@ -82,15 +82,15 @@ class Setup(msgspec.Struct, kw_only=True):
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
-    """The sites whose site files this fleet worker does not have in the version that the crawl uses, by name.
-    None means that the worker has all site files."""
+    """The sites for which this fleet worker does not have the crawl's version of the site file. The keys are
+    the names of the sites. None means that the worker has all site files."""
     alone: bool = True
     segment: str = ""
-    """The name of the output parts that only this process writes (`job_payload.segment_name`). `segment` is
-    '' unless the process belongs to a fleet."""
+    """A part of the names of this process's output files, such as SEGMENT in `part-SEGMENT.jsonl`
+    (`job_payload.segment_name`). `segment` is '' unless the process belongs to a fleet."""
     open: bool = False
-    """Whether producers supply seeds that are not known in advance. If `open` is true, a link is in scope if
-    the link stays on the host (or domain) of the page that contains the link."""
+    """Whether some seeds are not known at the start, because producers supply them later. If `open` is true,
+    a link is in scope if the link stays on the host (or domain) of the page that contains the link."""
     deadline: float | None = None
     """The time at which `--time-limit` is reached, as a value of the monotonic clock. All processes of a
     machine share this clock."""
@@ -115,8 +115,8 @@ class Setup(msgspec.Struct, kw_only=True):
 
     @property
     def known_at(self) -> Path | None:
-        """The folder with the crawl's records of its known pages. None for a fleet that has no shared
-        folder."""
+        """The folder with the crawl's records of its known pages. The property is None for a fleet without a
+        shared folder."""
         if self.job.known is None and self.segment:
             return None
         return Path(self.job.known or self.job.settings.data) / self.crawl

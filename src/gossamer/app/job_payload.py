@@ -1,5 +1,5 @@
 """Encodes a submitted crawl as the message that workers read from the store. Also checks outputs that several
-workers write, and divides them into parts."""
+workers share, and determines the separate output files of each worker."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
-    # earlier versions accept only a number; `uses` shows whether the concurrency was given
+    # earlier versions cannot read `auto`, so they get a number; if the user gave a number, `uses` names the
+    # setting
     if kept.concurrency == "auto":
         made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
     if seal is not None and seal.has_key and (job.headers or made.credentials):
@@ -79,8 +80,9 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
 def unpack_setup(
     raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]
 ) -> Setup:
-    """Decodes the setup for one process of a worker, which has its own settings. Raises ConfigError if an
-    incompatible version wrote the setup. Raises ConfigError if the setup was encrypted with another key."""
+    """Decodes a stored setup for one process of a worker. `mine`: the worker's own settings. Raises
+    ConfigError if an incompatible version wrote the setup. Raises ConfigError if the setup was encrypted with
+    another key."""
     stored = _read(raw)
     setup = _opened(stored, seal)
     register_secrets(setup)
@@ -188,8 +190,8 @@ def _uses(setup: Setup) -> list[str]:
 
 
 def local_path(target: str, folder: str) -> Path | None:
-    """Returns the path of a site file or folder on this machine, which is the entry with the same name in the
-    worker's folder of sites."""
+    """Finds a site file or folder by its name in the worker's folder of sites. Returns the path, or None if
+    nothing is found."""
     path = Path(target)
     for found in (Path(folder) / path, Path(folder) / path.name):
         if found.exists():
@@ -251,8 +253,8 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 
 def part_of_output(spec: str, segment: str) -> str:
-    """Returns the output (in the form of `-o`) to which one process writes its part of a shared output.
-    `segment`: the result of `segment_name`."""
+    """Returns the separate output of one process, if several processes share the output `spec`. Both outputs
+    are in the form of `-o`. `segment`: the result of `segment_name`."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
@@ -267,7 +269,7 @@ def part_of_output(spec: str, segment: str) -> str:
 
 def segment_name(process: str, crawl: str) -> str:
     """Returns the *segment* of a process: the name of the output parts that it writes for a crawl, as in
-    `part-SEGMENT.jsonl`. The name depends on the crawl too, because several crawls may share a folder."""
+    `part-SEGMENT.jsonl`. The name also depends on the crawl, because several crawls may share a folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 

@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """This worker's local copy of an account. `bound`: the proxy that the account logged in through. `stale`:
-    whether the account's latest state is not yet written to the store."""
+    """This worker's local copy of an account. `bound`: the proxy that was used for the account's log-in.
+    `stale`: whether the account's latest state is not yet written to the store."""
 
     member: AccountIdentity
     version: int
@@ -57,8 +57,8 @@ class Holding(msgspec.Struct):
 
 class SiteAccounts:
     """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
-    first of these rungs. `made`: creates the identity for one version of an account. A log-in calls `made`
-    first. `lent`: returns a rung that uses the account's identity."""
+    first rung in `rungs`. `made`: a function that creates the identity for one version of an account. Each
+    log-in begins with a call of `made`. `lent`: returns a rung that uses the account's identity."""
 
     def __init__(
         self,
@@ -129,7 +129,8 @@ class SiteAccounts:
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """Returns the same seat for another rung of the site. A seat lends an account to a visit."""
+        """Returns a copy of `seat` for another rung of the site. A `Seat` is an account that is lent to one
+        visit."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
@@ -150,8 +151,8 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """Records a failed log-in. If `waits` is true, the next log-in must wait. Otherwise, the next log-in
-        may follow immediately."""
+        """Records a failed log-in. If `waits` is true, the next log-in must wait. If `waits` is false, the
+        next log-in may follow immediately."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
@@ -182,9 +183,9 @@ class SiteAccounts:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Returns whether another response has changed the cookies since `sent` was sent. A concurrent
-        response may still be about to change the cookies. The function therefore checks several times, with
-        short pauses. It checks only once if no response has changed the cookies before."""
+        """Returns whether another response has changed the cookies since `sent` was sent. The function checks
+        several times, with short pauses, because a concurrent response may change the cookies a little later.
+        The function checks only once if the cookies have not changed since the log-in."""
         for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
@@ -206,8 +207,8 @@ class SiteAccounts:
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Limits the host to one request at a time. Each response changes the cookies. Of two concurrent
-        requests, one would therefore send old cookies and be logged out."""
+        """Limits the host to one request at a time. Each response changes the cookies. With two concurrent
+        requests, one request would send old cookies, and the site would end the session."""
         if await self._logins.alone(host):
             told = f"{self.site}: each response changes the cookies, so {host} gets one request at a time"
             print(f"gossamer: site {told}", file=sys.stderr)

@@ -30,7 +30,8 @@ class Network:
         settings = setup.job.settings
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
-        """The egress guard that pins each host to one address, or None unless `polite_by` is `ip`."""
+        """The egress guard that pins each host to one address. `single` is None unless `polite_by` is
+        `ip`."""
         guard = self.single or self.resolver
         identities = Identities()
         self.proxies: Proxies | None = None

@@ -36,9 +36,9 @@ RETRYABLE = {
 
 
 def error_of(job: Job, summary: Summary) -> GossamerError | None:
-    """Returns the error of a crawl that ended but failed its purpose. The field `summary` of the error
-    contains the crawl's summary. Returns None if the crawl succeeded, or if a user stopped it. The exit code
-    of the error becomes the exit code of `gossamer crawl`."""
+    """Returns an error if an ended crawl was not successful. The field `summary` of the error contains the
+    crawl's summary. Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error
+    becomes the exit code of `gossamer crawl`."""
     error = _error_of(job, summary)
     if error is not None:
         error.summary = summary

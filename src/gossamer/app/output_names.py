@@ -18,9 +18,9 @@ _NAME = re.compile(r"\{(\{|[^{}]*\})|\}\}")
 
 
 def with_names(job: Job, crawl: str, sites: Sequence[str]) -> Job:
-    """Returns the job with the names in its outputs filled in. `{date}` is the day (UTC) on which the crawl or
-    its pass began, so a crawl that is continued keeps its outputs. An output with `{site}` becomes one output
-    for each site. Raises UsageError."""
+    """Replaces the placeholders in the outputs of a job, and returns the job. `{date}` is the day (UTC) on
+    which the crawl or its pass began, so a crawl that is continued keeps its outputs. An output with `{site}`
+    becomes one output for each site. Raises UsageError."""
     given = [*(one.spec for one in job.outputs), job.pages or "", job.attempts or "", job.graph or ""]
     if not any("{" in spec for spec in given):
         return job

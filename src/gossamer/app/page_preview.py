@@ -42,8 +42,9 @@ link."""
 
 
 class RobotsRules(NamedTuple):
-    """The robots.txt of one origin. `file`: its URL. `robots`: its rules, or None if the whole origin is
-    allowed or disallowed. `closed`: the reason why no page of the origin may be fetched, or None."""
+    """The robots.txt of one origin. `file`: the URL of the robots.txt. `robots`: the rules in the robots.txt,
+    or None if the whole origin is allowed or disallowed. `closed`: the reason why no page of the origin may
+    be fetched, or None."""
 
     file: str
     agent: str
@@ -62,7 +63,7 @@ class RobotsLine(msgspec.Struct):
     rule: str
 
     def text(self) -> str:
-        """Formats the line as part of a sentence."""
+        """Returns a phrase with the file, the line number, the rule and the group."""
         return f"{self.file} line {self.line}, {self.rule!r} in the group for {self.group!r}"
 
 
@@ -77,12 +78,12 @@ class FoundLink(msgspec.Struct, kw_only=True):
     word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED."""
     rule: str = ""
     """The rule that refuses the link, such as a pattern or a line of robots.txt. If no page function can read
-    a requested page, `rule` is the problem. In all other cases, `rule` is ''."""
+    a requested page, `rule` describes the problem. If there is neither a rule nor a problem, `rule` is ''."""
 
 
 class YieldedRequest(FoundLink, kw_only=True):
     """A request that a page function yields. `read_by`: the name of the function that will read the requested
-    page, '' if there is none."""
+    page, or '' if no function will read the page."""
 
     method: str = "GET"
     use: str | None = None
@@ -92,7 +93,7 @@ class YieldedRequest(FoundLink, kw_only=True):
 
 class PagePreview(msgspec.Struct):
     """The preview of what a crawl would do with a page. `site` is the name of the site that reads the page,
-    and `file` is its site file. Both are '' if no site reads the page."""
+    and `file` is its site file. If no site reads the page, `site` and `file` are ''."""
 
     site: str = ""
     file: str = ""
@@ -105,8 +106,8 @@ class PagePreview(msgspec.Struct):
     """The links of the page, each URL once."""
     empty_without_scripts: bool = False
     too_costly: bool = False
-    """Whether parsing the page costs so much that only the separate reading process of a crawl may parse the
-    page. If `too_costly` is true, the list `links` is empty."""
+    """Whether the page is too costly to parse in this process. A crawl would parse the page in its separate
+    reading process. If `too_costly` is true, the list `links` is empty."""
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
@@ -141,8 +142,8 @@ def shut_by(rules: RobotsRules | None, url: str) -> RobotsLine | None:
 def preview(
     job: Job, sites: Sequence[LoadedSite], claim: Claim, page: Page, rules: RobotsRules | None
 ) -> PagePreview:
-    """Returns the preview of a fetched page. `rules`: the robots.txt of the page's origin, None if it is not
-    obeyed. The page function runs once, and its printed output is discarded."""
+    """Returns the preview of a fetched page. `rules`: the robots.txt of the page's origin, or None if
+    robots.txt is ignored. The page function runs once, and its printed output is discarded."""
     found = PagePreview(empty_without_scripts=needs_rendering(page.status, page.headers, page.body, page.url))
     if is_html(page.content_type) and cost_of(page.body).is_costly:
         found.too_costly = True
@@ -200,8 +201,8 @@ def _requests(
 
 
 def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]:
-    """Returns the name of the function that will read a request's page, and the problem with that function.
-    The name is '' if no function will read the page. The problem is '' if there is no problem."""
+    """Returns the name of the page function for a request, and a message about a problem with this function.
+    The name is '' if no function will read the page. The message is '' if there is no problem."""
     site = match(sites, request.url)
     if site is None:
         return "", ""
@@ -219,7 +220,7 @@ def _skipped(url: str, reason: str, rule: str) -> FoundLink:
 
 
 def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[[Request], FoundLink]:
-    """Returns the function that decides whether a request is followed: by scope, then by robots.txt, as in a
+    """Returns a function that checks a request against the scope, and then against robots.txt, like a
     crawl."""
 
     def decide(request: Request) -> FoundLink:
@@ -238,9 +239,9 @@ def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[
 def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
-    """Returns a function for links that the page function does not yield. The returned function explains why
-    a link is not followed. The returned function returns None if only the scope and robots.txt decide whether
-    the link is followed."""
+    """Returns a function that explains why the crawl does not follow a link. The link must not be among the
+    requests of the page function. The function returns None if only the scope and robots.txt decide about the
+    link."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

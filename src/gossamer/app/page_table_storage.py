@@ -1,6 +1,6 @@
-"""The two places where the page table of a crawl can be stored. If one process runs the crawl alone, the
-table is in the crawl's folder. If a fleet runs the crawl, the table is in the shared store. The loop that
-revisits pages (`revisit_loop`) works with either place."""
+"""Stores the page table of a crawl, either in a folder or in the shared store. If one process runs the crawl
+alone, the table is in the crawl's folder. If a fleet runs the crawl, the table is in the shared store. The
+revisit loop (`revisit_loop`) works with both kinds of storage."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class PageTableStorage(Protocol):
     """Interface for the storage of a page table."""
 
     refuses: bool
-    """If true, a budget that is too small for the revisit window is an error. If false, a budget that is too
-    small only causes a warning."""
+    """If `refuses` is true, a budget that is too small for the revisit window is an error. If `refuses` is
+    false, the budget only causes a warning."""
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
 
@@ -36,7 +36,7 @@ class PageTableStorage(Protocol):
 
 
 class FolderTableStorage:
-    """A table in a folder. Each change is durable at once."""
+    """A table in a folder. Each change is durable immediately."""
 
     refuses = True
 
@@ -70,7 +70,8 @@ class SharedTableStorage:
         return ScheduledPages(None, rules, await self._stored.open(do))
 
     async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
-        """Moves outcomes from the store into the table, and commits. Raises StoreError and InUse."""
+        """Reads the reported outcomes of visits from the store, applies them to the table, and commits the
+        table. Raises StoreError and InUse."""
         more = await self._stored.pull(do)
         while await do(pages.take_visits, now):
             pass

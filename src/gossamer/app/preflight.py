@@ -21,12 +21,12 @@ from gossamer.sites import host_rules
 from gossamer.store.store import Store
 
 HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
-"""Formats whose outputs are files or folders on this machine, unless the output is a URL."""
+"""Formats that are written to files or folders on this machine, unless the path is a URL."""
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
-    """Makes the checks whose failure would otherwise abort the crawl after it has dropped its earlier state.
-    Raises UsageError, ConfigError or SinkError. Changes nothing."""
+    """Finds errors that would abort the crawl after it has dropped its earlier state. Raises UsageError,
+    ConfigError or SinkError. Changes nothing."""
     for path, parts in output_paths(setup.job):
         check_output(path, parts)
         refuse_inputs_as_outputs(path, setup.job.targets)
@@ -52,7 +52,7 @@ async def check_parts(setup: Setup, store: Store) -> None:
 
 
 def output_paths(job: Job) -> Iterator[tuple[str, bool]]:
-    """Yields the paths of the job's outputs, and whether each is a folder of parts."""
+    """Yields pairs of an output's path and a boolean, which is true if the output is a folder."""
     for spec in output_values(job):
         path, form = parse(spec)
         if form in HERE and "://" not in path:
@@ -80,9 +80,8 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """Returns the outputs that no other crawl may write at the same time, by absolute path. A SQLite file is
-    included only if this crawl overwrites the file. Otherwise several crawls may write to the same SQLite
-    file."""
+    """Returns the outputs that no other crawl may write at the same time, by absolute path. Several crawls
+    may write to the same SQLite file, unless this crawl overwrites the file."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}
@@ -103,7 +102,7 @@ def refuse_inputs_as_outputs(path: str, targets: Sequence[str]) -> None:
 
 
 def check_output(path: str, parts: bool) -> None:
-    """Raises an error if it is certain that an output cannot be written."""
+    """Raises an error if an output certainly cannot be written."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise UsageError(f"{path}: the folder {folder} does not exist; create it first")

@@ -24,13 +24,13 @@ def settle_in() -> None:
     """Tunes garbage collection and malloc. Call it after all imports.
 
     Imported objects never become garbage, and pages create few reference cycles. Python's collector scans all
-    young objects after 700 allocations, and a page makes thousands. The higher thresholds make a crawl use a
-    tenth less CPU.
+    young objects after 700 allocations, and a page makes thousands. The higher thresholds reduce the CPU time
+    of a crawl by a tenth.
 
-    The memory of a page's tree and texts is kept for the next page. Returning this memory to the system after
-    each page, and taking it again, would cost 30 page faults per page. Arrow is configured to allocate from
-    malloc, too. Arrow's own pool would request new memory from the system each time. The system must zero
-    this memory, which costs as much time as writing a Parquet file.
+    The memory of a page's tree and texts is kept for the next page. Returning the memory to the system after
+    each page would cost 30 page faults per page. Arrow is configured to allocate from malloc, too. Arrow's
+    own pool would request new memory from the system each time. The system must zero this memory, which costs
+    as much time as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -45,18 +45,18 @@ def settle_in() -> None:
 
 
 _handlers: dict[int, int] = {}
-"""Maps signal numbers to the memory addresses of Python's own signal handlers. The map has no entry for a
-signal whose handler the kernel had already reset when `end_at_next` ran."""
+"""Maps signal numbers to the memory addresses of Python's own signal handlers. If the kernel has already
+reset the handler of a signal, `end_at_next` adds no entry for the signal."""
 
 
 def end_at_next(*signals: int) -> None:
-    """Lets the kernel terminate the process at the second of these signals. The process survives the second
-    signal if Python has handled the first one by then.
+    """Makes the kernel terminate the process at the second signal. If Python has already handled the first
+    signal, the process survives the second signal.
 
-    While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. Therefore,
-    this function reinstalls the handlers with `sysv_signal`. The kernel resets such a handler to the default
-    action when the handler is called. A Python handler must call this function again each time that the
-    handler runs. This function works only with glibc.
+    While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. This function
+    installs the handlers again with `sysv_signal`. Whenever the kernel calls a handler that was installed in
+    this way, the kernel resets the signal to its default action. A Python handler must call this function
+    again each time that the handler runs. This function works only with glibc.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:
@@ -75,13 +75,13 @@ def end_after_parent() -> None:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl"):
         return
-    # alarm(3) is the handler, so the signal's number (12) becomes the number of seconds
+    # the signal's handler is alarm(3), which receives the signal's number (12) as its number of seconds
     libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
     libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGUSR2), 0, 0, 0)
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether to keep a log record. The record of a broken TLS connection is dropped. The caller
-    already reports the error, and uvloop only adds a traceback."""
+    """Returns whether to keep a log record. Returns False for uvloop's record of a broken TLS connection,
+    because the caller already reports the error."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from gossamer.app.revisit_loop import RevisitLoop
 
 MAX_PENDING_URLS = 20_000_000
-"""Producers wait while a crawl has more pending URLs than this."""
+"""Maximum number of pending URLs of a crawl. Producers wait while the crawl has more pending URLs than this
+number."""
 MAX_OUTBOX_URLS = 500_000
 """Producers wait while more than this many URLs wait to be moved to the cold store."""
 MAX_MEMORY_SHARE = 0.8
@@ -55,7 +56,7 @@ LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20
 """Number of bytes at the end of the file of rejected lines that are searched before a line is appended. A
-line that these bytes already contain is not appended again."""
+line is not appended if the searched bytes already contain the line."""
 MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
@@ -79,9 +80,9 @@ class ChangeSignals(Protocol):
     """Interface for recording change signals. A change signal says that a known page has probably changed."""
 
     async def signal(self, requests: Sequence[Request]) -> Sequence[bool] | None:
-        """Records a change signal for the page of each request. Returns one boolean per request. The boolean
-        is true if the page of the request is known. Returns None if this process has no list of known pages.
-        The seen set then decides which URLs are new."""
+        """Records a change signal for the page of each request. Returns one boolean per request, which is
+        true if the page of the request is known. Returns None if this process has no list of known pages. The
+        seen set then decides which URLs are new."""
         ...
 
 
@@ -99,7 +100,7 @@ class Feeder:
         warn: Say = say_nothing,
         signals: ChangeSignals | None = None,
     ) -> None:
-        """`again`: whether the URLs may have been added before. If this is possible, known URLs do not count
+        """`again`: whether the URLs may have been added before. If `again` is true, known URLs do not count
         as duplicates. `signals`: the object that records changed entries of known pages."""
         self._signals = signals
         self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
@@ -112,8 +113,8 @@ class Feeder:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Adds URLs until the producer ends, if it has an end. If interrupted, reports how many URLs were
-        added."""
+        """Adds the URLs of the producer until the producer ends. Some producers never end. If interrupted,
+        reports how many URLs were added."""
         try:
             await self._to_end()
         except asyncio.CancelledError:
@@ -204,7 +205,7 @@ class Feeder:
 
 
 async def why_no_room(store: Store, crawl: str) -> str:
-    """Returns the reason why the crawl has no room for more URLs, or '' if it has room."""
+    """Returns the reason why no more URLs can be added at the moment, or '' if URLs can be added."""
     if (await crawl_counts(store, crawl))["open"] > MAX_PENDING_URLS:
         return f"more than {MAX_PENDING_URLS:,} URLs are pending"
     pipe = store.client.pipeline(transaction=False)
@@ -230,8 +231,8 @@ async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
 
 
 async def _without_signals(batch: UrlBatch, signals: ChangeSignals) -> UrlBatch:
-    """Records a change signal for each changed entry of the batch. Returns the batch without the changed
-    entries whose pages are known."""
+    """Records a change signal for each changed entry of the batch. If the page of a changed entry is known,
+    the returned batch does not contain the entry."""
     pairs = list(zip(batch.requests, batch.editions, strict=True))
     changed = [request for request, edition in pairs if edition]
     answers = await signals.signal(changed)
@@ -255,10 +256,10 @@ async def run_producers(
     signals: ChangeSignals | None = None,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Runs producers while the body of the `async with` statement runs. A lease keeps the crawl from ending
-    before the body has run. Yields the task that runs the producers. If a producer fails, the body is
-    cancelled, and the producer's error is raised. `revisits`: the loop that visits known pages again. A crawl
-    with this loop does not end until a user stops it. `signals`: the object that records changed entries if
-    `revisits` is None."""
+    before the body has run. Yields the task that runs the producers. If a producer fails, the body of the
+    statement is cancelled, and the producer's error is raised. `revisits`: the loop that visits known pages
+    again. With `revisits`, the crawl does not end until a user stops it. `signals`: the object that records
+    changed entries if `revisits` is None."""
     if not sources and revisits is None:
         yield None
         return
@@ -329,7 +330,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
             continue
-        if record is not None and state == "ending":  # "ending" is only a transition, which may take minutes
+        if record is not None and state == "ending":  # "ending" is a transition that may take minutes
             state = record.ends_as or "finished"
         why = f" ({record.reason})" if record is not None and record.reason else ""
         line = (
@@ -393,8 +394,8 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Writes rejected seed lines to a file of the crawl. `again`: whether some of the lines may already be in
-    the file."""
+    """Writes rejected seed lines to a file of the crawl. `again`: whether the file may already contain some
+    of the lines."""
     try:
         make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]

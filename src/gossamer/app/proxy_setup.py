@@ -1,5 +1,5 @@
-"""Builds the proxies of a crawl in one worker. Reads the proxy lists, and checks that they contain a proxy
-for the needs of each site. Adds health checks that go through the egress guard."""
+"""Builds the proxies of a crawl in one worker. Reads the proxy lists, and checks that they contain a suitable
+proxy for each site. Adds health checks that go through the egress guard."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ CHECK_TIMEOUT_S = 10.0
 
 
 class ProxyFiles(NamedTuple):
-    """The proxies of all lists, and the rejected lines, each as file, line and reason."""
+    """The proxies of all lists, and the rejected lines. `bad` contains the file, the line number and the
+    reason for each rejected line."""
 
     proxies: list[Proxy]
     bad: list[tuple[str, int, str]]

@@ -43,7 +43,7 @@ STOPPED_BY_SITE = "site "
 MAX_REASONS = 5
 """The maximum number of different rejection reasons that are printed for held-back items."""
 REPORT_INTERVAL_S = 1.0
-"""Seconds after which a process reports the pages that it has read, even if they are few."""
+"""The maximum number of seconds between two reports of the pages that a process has read."""
 
 
 class RunJudge:
@@ -62,7 +62,7 @@ class RunJudge:
         self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
         self._news = asyncio.Event()
         self._pending: tuple[str, str] | None = None
-        """The action that is to be carried out, and its reason."""
+        """The pending action, such as `pause` or `stop`, and its reason."""
         self._tripped = self._paused = False
         self._hold = paused
 
@@ -93,8 +93,8 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Tests the gates each time this process has read more pages. The gates use the page counts of all
-        processes. Runs until it is cancelled."""
+        """Tests the gates at least once per second, and sooner if this process has read many pages. The gates
+        use the page counts of all processes. Runs until it is cancelled."""
         while self._window or self._counting:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
@@ -159,15 +159,15 @@ class RunJudge:
         if first:
             go_on = f"; repair the site file, then run: gossamer resume {crawl}" if action == "pause" else ""
             self._say(f"{STATES[action]}: {reason}{go_on}")
-            # Some processes check the state only after a user has resumed the crawl. This empty part pauses
-            # them too.
+            # Some processes might not check the crawl's state until a user has resumed the crawl. A report
+            # with 0 pages pauses these processes, too.
             if action == "pause":
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
         """Carries out pending actions of gates and returns the crawl's state. Returns "mended" if the pause
-        is over and a site file was changed during the pause. The crawl then continues with the new version of
-        the site file."""
+        is over and a site file was changed during the pause, so that the crawl continues with the new version
+        of the site file."""
         if self._tripped:
             self._tripped = False
             await self._act()
@@ -194,12 +194,13 @@ def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[Q
 
 
 def missed_gates(job: Job, of: Summary) -> list[str]:
-    """Returns the gates of the job and of the sites that the crawl does not meet."""
+    """Tests the gates of the job and of the sites. Returns the gates that the crawl does not meet."""
     return unmet_gates(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
 def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
-    """Returns the gates that a finished crawl does not meet. Gates that only warn are left out."""
+    """Returns the gates that a finished crawl does not meet. The result does not contain gates with the
+    action `warn`."""
     found = []
     for site, some in gates.items():
         judged = of if site not in of.sites else of.of_site(site)
@@ -240,17 +241,17 @@ async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Us
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
-"""The type of an asynchronous callable that takes a function. The callable calls the function with each sink
-that stores items with their history."""
+"""The type of an asynchronous callable `each`. `each(function)` calls the function once for each sink that
+stores the history of items."""
 
 
 async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """Settles the open decisions about items at the end of a run, for the stores that keep items
-    (docs/absence.md). If the run is `whole`, writes or rejects each row that was held back because it lacks
-    usual values. A `whole` run also marks unseen items as gone if their absence is certain. At the end,
-    counts new, changed and gone items."""
+    """At the end of a run, decides about held-back rows and unseen items (docs/absence.md). If `whole` is
+    true, writes or rejects the rows that were held back because they lack usual values. If `whole` is true,
+    items that the run did not see are marked as gone, unless their absence is uncertain. At the end, counts
+    new, changed and gone items."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -296,14 +297,14 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
 
 
 async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
-    """Holds back item rows that lack usual values. A complete run writes or rejects these rows at its end.
-    Raises StoreError."""
+    """Holds back item rows that lack usual values. At the end of a complete run, the held-back rows are
+    written or rejected. Raises StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
-    """Writes the rows that were held back if the missing values are plausible for this run. Rejects all other
-    held-back rows, each with a reason."""
+    """Writes a held-back row if the row's missing values are plausible for this run. Otherwise rejects the
+    row with a reason."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
@@ -343,9 +344,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl whose queue is empty. Each result has the reason why
-    the run may have missed a part of the site, or '' if there is no such reason. Returns no sites if the
-    crawl does not cover its sites completely. Filters, a maximum depth and `--refresh` have this effect."""
+    """Returns the sites with `complete=True`. The queue of the crawl must be empty. The result for a site
+    contains the reason why the run may have missed a part of the site, or ''. Returns [] if the crawl has
+    filters, a maximum depth or `--refresh`, because such a crawl does not cover its sites completely."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

@@ -26,9 +26,9 @@ PROGRESS_INTERVAL_S = 10.0
 
 
 async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Returns whether a new pass of `--refresh` begins. If a pass begins, merges the logs of known pages
-    first. Returns False if an earlier pass continues. If a crawl starts over without `--refresh`, its known
-    pages are deleted. Raises UsageError if URLs are still pending or no page is known."""
+    """Returns whether a new pass of `--refresh` begins. Before a pass begins, the logs of known pages are
+    merged. Returns False if an interrupted pass continues. If a crawl starts over without `--refresh`, its
+    known pages are deleted. Raises UsageError if URLs are still pending or no page is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
@@ -121,8 +121,8 @@ async def check_known_to_fleet(setup: Setup, store: Store) -> None:
 
 
 async def give_to_fleet(setup: Setup, store: Store) -> None:
-    """Moves known pages into the page table of a submitted crawl with `--revisit`. Earlier runs recorded
-    these pages in a folder. If the process is killed meanwhile, the next call repeats the move."""
+    """Moves known pages into the page table of a submitted crawl with `--revisit`. Earlier runs recorded the
+    known pages in a folder. If the process is killed during the move, the next call repeats the move."""
     folder = setup.known_at
     if setup.job.settings.revisit is None or folder is None or not known_pages.has_any(folder):
         return

@@ -1,7 +1,7 @@
 """`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls. The crawls are
-rebuilt from their outputs or from their kept rows. A page that has a row is done. The repair puts the URL of
-a done page into the seen set, but also requests the page once more. The links that were found but not yet
-followed are stored nowhere else. The page does not get a second row. See docs/decisions/0036.
+rebuilt from their outputs or from their kept rows. A page that has a row is done. The repair adds the URL of
+a done page to the seen set. The page is still requested once more, because the links that were not yet
+followed are stored nowhere else. The second request adds no second row for the page. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CrawlFile(msgspec.Struct):
 
 
 class DonePage(NamedTuple):
-    """A page that already has a row, so that it counts as done."""
+    """A page that counts as done, because the outputs already contain its row."""
 
     url: str
     depth: int
@@ -88,7 +88,8 @@ class DonePage(NamedTuple):
 
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:
-    """Returns the description of the crawl in a folder, or None if there is none."""
+    """Returns the description of the crawl in a folder, or None if the folder contains no valid
+    description."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=CrawlFile)
     except (OSError, msgspec.MsgspecError):
@@ -114,7 +115,8 @@ def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl
     new = folder / f"{NAME}.new"
-    # A crawl runs without this file, so errors are ignored here. Other code reports problems with the folder.
+    # A crawl does not need the description file, so errors are ignored here. Problems with the folder are
+    # reported elsewhere.
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
@@ -129,7 +131,7 @@ def write_crawl_file(setup: Setup, date: str, *, finished: bool = False) -> None
 
 
 async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool = False) -> None:
-    """Repairs the store, then rebuilds one crawl, or all crawls whose outputs differ from the store's record.
+    """Repairs the store. Then rebuilds the crawl `crawl`, or each crawl whose outputs do not match the store.
     Raises GossamerError."""
     if settings.store is not None:
         raise UsageError("--repair is for the store of a data folder: leave out --store")
@@ -301,7 +303,7 @@ async def _enter(
 
 
 def _counts(page: DonePage) -> dict[str, int]:
-    """Returns how much a page adds to each of the crawl's counts."""
+    """Returns the amounts by which a page increases the counts of the crawl."""
     error = {f"err:{page.error}": 1} if page.error else {}
     if page.status is None:
         return {"found": 1, "failed": 1, **error}
@@ -312,7 +314,7 @@ async def _commit(
     frontier: Frontier, folder: Path, record: Record, store: Store, outputs: dict[str, str]
 ) -> None:
     """Commits the current length of each output, and marks the output file as written by this crawl.
-    `outputs` maps the name that the store uses for an output to its path."""
+    `outputs` maps the store's name for an output to the path of the output."""
     owner = f"{record.name}@{record.started_at}"
     log = AppendLog(log_path(folder), owner, store.identity)
     for name, path in outputs.items():
@@ -328,12 +330,12 @@ async def _commit(
 
 
 def _sizes(tables: list[str]) -> dict[str, int]:
-    """Returns the length of each output by its absolute path."""
+    """Maps the absolute path of each output file to its length in bytes."""
     return {os.path.abspath(path): os.path.getsize(path) for path in tables}
 
 
 def _tables(known: CrawlFile) -> list[str]:
-    """Returns the outputs that show by their rows which pages are done."""
+    """Returns the outputs whose rows show which pages are done."""
     found = [parse(spec) for spec in known.outputs if "://" not in spec]
     return [
         kind_path(one.path, "page")
@@ -347,8 +349,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """Returns the pages that have a row in every output. If a page has no row in one of the outputs, the
-    crawl visits the page again. The page's rows in the other outputs are then moved to separate files."""
+    """Returns the pages that have a row in every output. If one of the outputs has no row for a page, the
+    page's rows in the other outputs are moved to separate files, and the crawl visits the page again."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -401,8 +403,8 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
 
 
 def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
-    """Replaces the kept rows of a crawl. The new rows are read from a repaired output of page records. Only a
-    JSON lines output contains all values of a record. If there is no such output, removes the kept rows and
+    """Replaces the kept rows of a crawl with the rows of a repaired output of page records. Only a JSON lines
+    output contains all values of a record. If the crawl has no JSON lines output, removes the kept rows and
     returns False."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
@@ -426,8 +428,8 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrites an output without the rows whose ends are at the offsets `ends`. The removed rows are moved to
-    a file next to the output. No row is lost if the process is killed during the rewrite."""
+    """Rewrites an output without the rows that end at the offsets `ends`. The removed rows are moved to a
+    file next to the output. No row is lost if the process is killed during the rewrite."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -446,8 +448,8 @@ def _remove(path: str, ends: set[int], say: Say) -> None:
 
 
 def _starts(path: str, ends: set[int]) -> dict[int, int]:
-    """Maps the end offset of each row in `ends` to the start offset of this row. In JSON lines, a row starts
-    at the beginning of its line. In CSV, a row starts where the previous row ends."""
+    """Maps the end offset of each row in `ends` to the start offset of this row. In JSON lines, each row
+    begins at the start of a line. In CSV, a row starts where the previous row ends."""
     if parse(path).format == "csv":
         starts, before = {}, _head_end(path)
         for _, end in _rows(path):
@@ -470,7 +472,7 @@ def _head_end(path: str) -> int:
 
 def _whole_tail(path: str, keep: int) -> bool:
     """Returns whether all lines after the last page row are complete rows of other kinds. The repair keeps
-    such rows."""
+    complete rows that are not page rows."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

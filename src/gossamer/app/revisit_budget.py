@@ -1,5 +1,5 @@
 """The budget of visits to known pages. Computes how many visits are allowed per day and at this moment. Also
-computes how many visits the politeness of a host allows."""
+computes how many visits the delay of a host allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CATCH_UP_S = 60.0
-"""The unspent budget of at most this many seconds may be spent later, for example after a pause of the
+"""The maximum number of seconds whose unspent budget may be spent later, for example after a pause of the
 revisit loop."""
 UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
 """UNKNOWN_DELAY_S is the delay in seconds that the budget assumes for a host whose delay is not known yet.
@@ -48,7 +48,7 @@ class RevisitBudget:
         self.visits = self._rules.visits_per_day(capacity)
 
     def allowed(self, host: str) -> float:
-        """Returns how many visits a day the politeness of a host allows."""
+        """Returns how many visits per day the delay of a host allows."""
         return self._settings.per_host * DAY_S / max(MIN_DELAY_S, self._delays.get(host, UNKNOWN_DELAY_S))
 
     def refusal(self, pages: int, needed: float) -> UsageError:
@@ -61,8 +61,8 @@ class RevisitBudget:
         )
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget of the last `seconds`, but of at most MAX_CATCH_UP_S seconds. Unused fractions of a
-        visit are kept."""
+        """Adds the budget of the last `seconds` seconds, up to a maximum of MAX_CATCH_UP_S seconds. Unused
+        fractions of a visit are kept."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
         self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)
@@ -79,5 +79,5 @@ class RevisitBudget:
 
     @property
     def used(self) -> float | None:
-        """Returns the share of the budget that was used, or None before the first visit was allowed."""
+        """Returns the used share of the budget, or None if no visit was allowed yet."""
         return min(1.0, self._spent / self._given) if self._given >= 1 else None

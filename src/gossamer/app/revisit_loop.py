@@ -1,10 +1,11 @@
 """Visits the known pages of a crawl again whenever they are due, and never stops by itself (`--revisit`).
 
-Workers report the outcome of each visit to the page table before they settle its claim. This loop runs in the
-process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`). The loop moves
-the outcomes into the table, decides when each page is due, and queues due pages in batches. A batch is first
-recorded in the table. Then one script call per bucket queues its pages. The script ignores a batch that it
-has seen before. A kill at any moment therefore loses no page and queues no page twice.
+Workers report the outcome of each visit to the page table before they settle the claim of the visit. This
+loop runs in the process that holds the crawl's lock, or in one process of a fleet (`fleet.revisit_decider`).
+The loop records the outcomes in the table, decides when each page is due, and queues due pages in batches.
+Before the loop queues a batch, it records the batch in the table. One script call per bucket queues the pages
+of the batch. The script ignores a batch that it has seen before. If the loop is killed at any moment, no page
+is lost and no page is queued twice.
 
 The budget is spent evenly over time. If the due pages do not use up the budget, the pages that are due next
 are visited early. If the budget is too small, pages are visited in the order of their due times. A small
@@ -45,10 +46,10 @@ TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
 two computations of the price of a visit. REPORT_INTERVAL_S is the interval between two reports. Each tick
 reads the inbox and queues due pages."""
 MAX_REPORT_SHARE = 0.02
-"""The largest fraction of the time that the loop may spend on reports."""
+"""The maximum fraction of the loop's time that is spent on reports."""
 FIRST_REFITS = 30
-"""During this number of ticks at the start of the loop, the price of a visit is recomputed in every tick.
-After these first ticks, the price is recomputed every REFIT_INTERVAL_S seconds."""
+"""In the first FIRST_REFITS ticks of the loop, each tick recomputes the price of a visit. After these first
+ticks, the price is recomputed every REFIT_INTERVAL_S seconds."""
 MAX_OUTAGE_S = 60.0
 """Seconds for which the store may be unavailable before the loop gives up."""
 WARN_INTERVAL_S = 3600.0
@@ -72,7 +73,7 @@ class RevisitLoop:
         monotonic: Callable[[], float] = time.monotonic,
         home: PageTableStorage | None = None,
     ) -> None:
-        """`home`: the place of the page table. By default, this is the crawl's folder."""
+        """`home`: the storage of the page table, by default the crawl's folder."""
         if home is None:
             assert setup.known_at is not None, "only processes of a fleet have no folder"
             home = FolderTableStorage(setup.known_at)
@@ -120,7 +121,7 @@ class RevisitLoop:
         away, resend, busy = 0.0, True, True
         while True:
             try:
-                if resend:  # the last batch may not be queued yet, because of a kill or an outage
+                if resend:  # after a kill or an outage, the last batch may be missing from the queue
                     await self._queue(*await self._do(self.pages.last_batch))
                 busy, away, resend = await self.tick(), 0.0, False
             except StoreChanged:
@@ -134,7 +135,8 @@ class RevisitLoop:
             await asyncio.sleep(0 if busy else TICK_S)
 
     async def tick(self) -> bool:
-        """Runs one step of the loop. Returns whether the next step must follow immediately."""
+        """Runs one step of the loop. Returns whether more outcomes are waiting, so that the next step must
+        follow immediately."""
         now, self._ticks = await self._read_clock(), self._ticks + 1
         busy = await self._home.take_visits(self.pages, now, self._do)
         await self._read_reports(now)
@@ -153,7 +155,7 @@ class RevisitLoop:
         return busy
 
     async def report(self, now: int) -> Freshness:
-        """Publishes the freshness of the pages, and warns if the budget does not suffice."""
+        """Publishes the freshness of the pages, and warns if the budget is too small."""
         found = await self._change(self.pages.measure, now, self.budget.visits, self.budget.used)
         await publish(self._store, self._setup.crawl, found)
         if needed := self._unkept(found.pages):
@@ -177,8 +179,8 @@ class RevisitLoop:
         return await self._change(self.pages.signal, requests, round(self._clock()))
 
     def _unkept(self, pages: int) -> float | None:
-        """Returns the number of visits per day that are needed to visit every page within the window or the
-        maximum age. Returns a number only if the budget is smaller. Otherwise returns None."""
+        """If the budget is too small to visit every page within the window or the maximum age, returns the
+        required number of visits per day. Otherwise returns None."""
         return unkept_window(pages, self.pages.schedule.bounds.most, self.budget.visits)
 
     async def _read_budget(self) -> None:
@@ -186,7 +188,7 @@ class RevisitLoop:
         await self.budget.read(self._store, [one.name for one in hosts])
 
     async def _queue_due(self, now: int) -> None:
-        """Queues as many pages as the budget allows by now."""
+        """Queues due pages, as far as the budget allows at this moment."""
         most = min(self.budget.available, CHUNK_URLS)
         if most >= 1:
             batch, chosen = await self._change(self.pages.choose, now, most, self.budget.allowed)
@@ -194,7 +196,7 @@ class RevisitLoop:
             await self._queue(batch, chosen)
 
     async def _queue(self, batch: int, pages: Sequence[PageState]) -> None:
-        """Queues a batch. A batch that is already queued does not change."""
+        """Queues a batch. Has no effect if the batch was already queued."""
         if not pages:
             return
         assert self._adds is not None
@@ -230,7 +232,7 @@ class RevisitLoop:
             requests = [Request(one.url) for one in found if one.certain == certain]
             if requests:
                 await self._change(functools.partial(self.pages.signal, certain=certain), requests, now)
-        if found:  # dropped only after they were recorded, because a kill must not lose a report
+        if found:  # reports are dropped only after they were recorded, so a kill loses no report
             await drop_reported(self._store, self._setup.crawl, len(found))
 
     async def _read_clock(self) -> int:

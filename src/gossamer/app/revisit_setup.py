@@ -1,5 +1,5 @@
-"""Prepares a crawl with `--revisit`: determines the revisit rules from the settings and the site files, and
-creates the parts that apply them."""
+"""Prepares a crawl with `--revisit`. Determines the revisit rules from the settings and the site files.
+Creates the parts of the crawl that apply the rules."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def signals_of(setup: Setup, store: Store) -> FleetSignals | None:
 
 async def refuse_unkept_window(setup: Setup, store: Store) -> None:
     """Raises UsageError if the budget of a submitted crawl is too small to visit all pages known so far
-    within the window of `--revisit`. Raises nothing if the number of visits that the hosts allow is not
+    within the window of `--revisit`. Does nothing if the number of visits that the hosts allow is not
     known."""
     rules = rules_of_job(setup.job)
     if rules is None or rules.window is None:

@@ -1,5 +1,5 @@
-"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder.
-Outputs that are added later are filled with these rows, and `--keep` limits their size."""
+"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder. The
+kept rows fill outputs that are added later. `--keep` limits the size of the kept rows."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:
-    """Removes the kept rows of the oldest finished crawls of the data folder, until the remaining kept rows
-    fit into the limit of `--keep`."""
+    """Limits the size of all kept rows in the data folder to `--keep`. Removes the kept rows of the oldest
+    finished crawls first."""
     keep, data = setup.job.settings.keep, Path(setup.job.settings.data)
     if not setup.keeps_rows or keep is None:
         return

@@ -69,7 +69,8 @@ class Live(msgspec.Struct):
 
     `rate`, `bytes_rate`, `items_rate`: pages, bytes and items per second in the last 10 s. `left`: the
     estimated seconds until the end. None while no estimate is possible, because the crawl still discovers
-    URLs or all URLs wait for a retry. `silent`: a host and its error, as long as the crawl has no page yet.
+    URLs or all URLs wait for a retry. As long as the crawl has received no page, `silent` contains a host and
+    the host's error.
     """
 
     summary: Summary
@@ -164,7 +165,7 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            # without a record, the crawl belongs to another process or must not be changed
+            # without a record, the crawl may belong to another process, so this process must not change it
             if record is None:
                 raise
             # the address now leads to another store, which must not receive data of this crawl
@@ -209,7 +210,7 @@ class DataFolder:
 
 def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
     """Returns the error to raise for the crawl. If the data folder was removed, this is the cause of all
-    other errors. Returns None if an OSError is not about a file in the data folder."""
+    other errors. Returns None for an OSError whose file is not in the data folder."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -226,8 +227,8 @@ def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerErro
 async def begin(
     setup: Setup, store: Store, job: Job, state: str = "running"
 ) -> tuple[Record, Summary | None]:
-    """Creates or resumes the crawl. The crawl then has the given state. If the crawl was already finished,
-    also returns its summary."""
+    """Creates or resumes the crawl. Afterwards, the crawl has the state `state`. If the crawl was already
+    finished, also returns its summary."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
@@ -366,7 +367,7 @@ class CrawlRun:
 
     async def _together(self) -> str:
         """Runs one worker in this process and the others in child processes. Returns the first outcome that
-        is not "finished". If there is none, returns "finished"."""
+        is not "finished". Returns "finished" if all outcomes are "finished"."""
         bench = CrawlWorker(
             self.setup,
             self.store,
@@ -390,7 +391,7 @@ class CrawlRun:
             whole = set(outcomes) == {"finished"}
             await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
-            # makes the rows written so far readable, although the run may continue
+            # finish the output files, so that their rows can be read, although the run may continue
             await bench.outputs.finish(wait=True)
         finally:
             for task in tasks:

@@ -35,16 +35,16 @@ BATCH_SEEDS = 5000
 
 
 class Targets(msgspec.Struct):
-    """The content of the targets. Some seeds are read before the crawl begins. Producers supply other seeds
-    while the crawl runs (`producer_runner`)."""
+    """The seeds and producers that the targets contain. `seeds`: the seeds that are read before the crawl
+    begins. `sources`: the producers that supply further seeds while the crawl runs (`producer_runner`)."""
 
     seeds: list[Request]
     sources: list[UrlProducer] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
-    """Reads the targets. Returns the setup that all workers share, and the seeds. If `only` is given, it is
-    the only seed. Raises UsageError, ConfigError."""
+    """Reads the targets. Returns the setup that all workers share, and the seeds. If `only` is given, this
+    URL is the only seed. Raises UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.target_kind(text) for text in job.targets]
@@ -52,7 +52,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
-    check_name(name)  # the code below creates the first folder with this name
+    check_name(name)  # must be valid, because a folder with this name is created below
     if any("{" in spec for spec in output_values(job)):
         from gossamer.app.output_names import with_names
 
@@ -132,7 +132,7 @@ def strip_credentials(
 
 
 def _names_requests(read: list[targets.Target]) -> bool:
-    """Returns whether a producer may give requests with ids, and not only URLs."""
+    """Returns whether a target may contain requests with ids, and not only URLs."""
     lists = [target.text for target in read if target.kind == "list" and target.lines is None]
     return any(target.kind in ("sql", "kafka", "api", "stdin") for target in read) or any(
         text.endswith((".jsonl", ".jsonl.gz")) for text in lists
@@ -173,7 +173,7 @@ def file_paths(sites: Sequence[site_files.LoadedSite]) -> list[Path]:
 
 
 def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
-    """Returns the outputs that sites name for their own items. Several sites may name the same output."""
+    """Returns the outputs that site files set for their own items. Several sites may name the same output."""
     found: dict[str, list[str]] = {}
     for site in sites:
         for spec in site.site.sinks:
@@ -190,16 +190,16 @@ def scope_anchors(given: list[Request], scope: str) -> list[str]:
 
 
 def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
-    """Returns the root URL of each host that a site names. These hosts are in scope even if no seed is on
-    them."""
+    """Returns the root URL of each host that a site names. The hosts of a site are in scope even without a
+    seed on these hosts."""
     if scope not in ("host", "domain"):
         return []
     return [f"https://{host}/" for site in sites for host in host_rules.hosts_of_site(site)]
 
 
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
-    """Adds the seeds that were read, in batches. Adding the same seeds again has no effect. `producer_runner`
-    adds the seeds of producers."""
+    """Adds the seeds of `given` in batches. Adding the same seeds again has no effect. `producer_runner` adds
+    the seeds of producers."""
     adds = Enqueuer(setup, store)
     folder = Path(setup.job.settings.data) / setup.crawl
     make_folder(folder)
@@ -211,7 +211,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     await set_hot_limit(
         store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
     )
-    flags = "r" if record.seeded else ""  # a known seed is not counted as found a second time
+    flags = "r" if record.seeded else ""  # a known seed must not increase the count `found` again
     taken = TakenLinks()
     for number, request in enumerate(given.seeds, 1):
         infra = "i" if (request.use or "").startswith("@") else "s"

@@ -55,8 +55,8 @@ def make_outputs(
     kept: KeptRows | None = None,
 ) -> Outputs:
     """Returns the sinks of a job, which write to files and tables. `aside`: the file for rejected items.
-    `store`: the identity of the store. `store` is None in a process that only finishes the output files of
-    other processes. Such a process writes no rows. `kept`: the crawl's kept rows."""
+    `store`: the identity of the store, or None in a process that writes no rows and only finishes the output
+    files of other processes. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -124,8 +124,8 @@ def kept_rows(setup: Setup, store: str) -> KeptRows:
 
 
 def item_columns(items: Iterable[type], compared: bool = False, ids: bool = False) -> columns.Columns:
-    """Returns the columns of items by kind. The result includes the columns of file rows and of reference
-    rows. `compared`, `ids`: see `columns.item_columns`."""
+    """Returns the columns of items by kind. The result also contains the columns of file rows and of
+    reference rows. `compared` and `ids` have the same meaning as in `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared, ids))
     named = [mark for item in items for _, mark in marked_fields(item)]

@@ -25,7 +25,7 @@ from gossamer.store.store import Store
 
 
 async def store_setup(store: Store, setup: Setup) -> None:
-    """Stores a copy of the setup of the crawl that this process runs."""
+    """Stores a copy of `setup`, the setup of the crawl that this process runs."""
     job = Job(targets=[], settings=setup.job.settings, priority=setup.job.priority)
     reaches = {site.name: reach_of(site) for site in load_all(setup.job.targets, setup.job.args)}
     bare = msgspec.structs.replace(setup, job=job, credentials={}, lacks=reaches)
@@ -35,9 +35,9 @@ async def store_setup(store: Store, setup: Setup) -> None:
 
 async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
-    No site file is loaded. The field `lacks` of the setup contains the hosts of all sites instead. Raises
-    ConfigError if a newer version wrote the setup. A crawl of an earlier version may have no stored setup.
-    Raises UsageError if the setup of such a crawl cannot be derived from its targets."""
+    No site file is loaded, so the field `lacks` of the setup contains the hosts of all sites. Raises
+    ConfigError if a newer version wrote the setup. If a crawl of an earlier version has no stored setup, the
+    setup is derived from the crawl's targets. Raises UsageError if the setup cannot be derived."""
     tasks = FleetCrawls(store)
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
@@ -61,8 +61,8 @@ async def _read(store: Store, key: str) -> bytes | None:
 
 
 def _of_targets(record: Record, mine: Settings) -> Setup:
-    """Builds the setup of a crawl from its targets. Used for crawls that an earlier version of gossamer ran
-    last."""
+    """Builds the setup of a crawl from its targets. This function is used for crawls that were last run by an
+    earlier version of gossamer."""
     spec = record.spec
     settings = msgspec.structs.replace(
         mine,

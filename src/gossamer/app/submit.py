@@ -38,8 +38,8 @@ Say = Callable[[str], None]
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
     """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
-    on the crawl. The long lists are read after this call. `say` receives progress messages while the lists
-    are read. Raises GossamerError."""
+    on the crawl. Long lists are read after the call of `begun`. `say` receives progress messages while the
+    lists are read. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -127,8 +127,8 @@ async def wait_for_end(
 
 
 class Looking:
-    """A long-lived connection for watching a store. Waits until an outage ends, however long it takes, as a
-    worker does. Each outage is reported once."""
+    """A long-lived connection for watching a store. During an outage, waits for the store without a time
+    limit, like a worker. Each outage is reported once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say

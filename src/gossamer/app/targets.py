@@ -233,7 +233,7 @@ def crawl_name(targets: list[Target], sites: list[str]) -> str:
     >>> crawl_name([Target("url", "https://example.com/")], [])
     'example.com-815b99'
     """
-    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # h and o are keys of the store
+    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # the store's keys use h and o
         return sites[0]
     texts = sorted(t.text if t.kind in ("url", "stdin") else f"{t.kind}:{t.text}" for t in targets)
     mark = hashlib.blake2b("\n".join(texts).encode(), digest_size=3).hexdigest()

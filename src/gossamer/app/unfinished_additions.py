@@ -1,10 +1,10 @@
-"""Remembers each command `gossamer add --again` until the command ends. A killed command can therefore be
+"""Stores each command `gossamer add --again` until the command ends, so that a killed command can be
 repeated.
 
 To visit a known URL again, the seen set needs a separate entry for the visit. The entry is computed from the
-URL and from a random token of the command. The token is stored while the command has not ended. If the same
-command is repeated after a kill, the new run gets the same token. Therefore, the seen set rejects the URLs
-that the killed command already added.
+URL and from a random token of the command. The token is stored until the command ends. If the same command is
+repeated after a kill, the new run gets the same token. The token makes the seen set reject the URLs that the
+killed command already added.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class Addition(NamedTuple):
     begun_at: float
     """The time when the command was first started, in seconds since the epoch."""
     continued: bool
-    """Whether an equal command was started before and has not ended."""
+    """Whether the same command was started before and has not ended."""
 
 
 def command_hash(given: Sequence[Target], options: Any) -> str:
-    """Returns a hash of a command's targets and options. A file counts with its absolute path, and standard
-    input counts as `-`. A list of a Python program counts with its name, which is made from its contents."""
+    """Returns a hash of a command's targets and options. For a file, the hash depends on the absolute path.
+    For a list of a Python program, the hash depends on the list's name, which is computed from the list's
+    contents."""
     texts = [
         str(Path(one.text).absolute()) if one.kind == "list" and one.lines is None else one.text
         for one in given
@@ -46,8 +47,8 @@ def command_hash(given: Sequence[Target], options: Any) -> str:
 
 
 async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
-    """Stores that a command has begun. If an equal command has begun and has not ended, returns the record of
-    that command."""
+    """Records the start of a command. If the same command was started before and has not ended, returns the
+    earlier record."""
     key, token = keys.additions(crawl), secrets.token_hex(8)
     pipe = store.client.pipeline()
     pipe.hsetnx(key, command, f"{token} {time.time():.3f}")
@@ -58,5 +59,5 @@ async def begin_addition(store: Store, crawl: str, command: str) -> Addition:
 
 
 async def end_addition(store: Store, crawl: str, addition: Addition) -> None:
-    """Stores that a command has ended. If the same command is run again, it counts as a new one."""
+    """Records the end of a command. If the same command is run again, the command gets a new token."""
     await store.guard(cast(Awaitable[Any], store.client.hdel(keys.additions(crawl), addition.command)))

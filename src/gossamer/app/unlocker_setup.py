@@ -69,9 +69,9 @@ def unlocker(
     wanted: Callable[[str], str] = lambda _: "",
     alone: bool = True,
 ) -> UnlockerCollector:
-    """Returns the collector of the unlocker rung. `wanted`: returns the unlocker options of a host's site.
-    `alone`: whether the unlocker rung is the crawl's only rung. Raises ConfigError if the provider is
-    unknown, or if the provider or the key is missing."""
+    """Returns the collector of the unlocker rung. `wanted`: a function that returns the unlocker options of a
+    host's site. `alone`: whether the unlocker rung is the crawl's only rung. Raises ConfigError if the
+    provider is unknown, or if the provider or the key is missing."""
     from gossamer.collectors.unlocker.collector import UnlockerCollector
 
     one = chosen_of(settings)

@@ -59,7 +59,7 @@ seconds between checks of the crawl's state. While the command waits for a fleet
 are END_INTERVAL_S seconds apart."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
 """REFUSING contains the states of a crawl that accepts no URLs. STOPPED is the exit code of the command if
-the crawl enters one of these states, or begins anew, while URLs are added."""
+the crawl is cancelled, removed or started anew while URLs are added."""
 ENDING_TIMEOUT_S = 60.0
 """The number of seconds to wait for a fleet to end a crawl in the state `ending`."""
 ADDED_FROM = ("url", "list", "stdin", "sitemap", "feed")
@@ -94,7 +94,7 @@ class Added(msgspec.Struct, kw_only=True):
     """Whether a process or a fleet works on the crawl, or will work on the crawl after the crawl is
     resumed."""
     continued: bool = False
-    """Whether an equal command with `again` was started earlier and did not end. URLs that the earlier
+    """Whether the same command with `again` was started earlier and has not ended. URLs that the earlier
     command added count as duplicates."""
     added: int = 0
     duplicates: int = 0
@@ -125,7 +125,7 @@ async def add_urls(
     result: Added | None = None,
 ) -> Added:
     """Adds the URLs of targets to a crawl and returns how many were added, refused or rejected. `say`
-    receives a progress message every 10 s. `result` is filled as the URLs are added, so that it is also
+    receives a progress message every 10 s. `result` is updated while URLs are added, so `result` is also
     correct if the call is cancelled. Raises GossamerError."""
     record = await Crawls(store).need(crawl)
     refuse_state(record)
@@ -205,7 +205,7 @@ def check_use(record: Record, use: str | None) -> None:
     if record.sites:
         try:
             sites = load_all([text for text in record.spec.targets if target_kind(text).kind == "site"])
-        except GossamerError:  # the workers have the files
+        except GossamerError:  # the site files may exist only on the workers' machines
             return
     names = sorted({one.name for site in sites for one in site.site.functions})
     if use not in names and (names or not record.sites):
@@ -226,7 +226,7 @@ async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
         for first in range(0, max(len(found), 1), BATCH_URLS):
             yield UrlBatch(found[first : first + BATCH_URLS], rejected if not first else [], None)
         return
-    await source.open(cast(Any, None))  # lists and stdin need no collector
+    await source.open(cast(Any, None))  # lists and stdin are read without a collector
     try:
         async for batch in source.batches(None):
             for first in range(0, max(len(batch.requests), 1), BATCH_URLS):
@@ -237,8 +237,7 @@ async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
 
 
 class _Adding:
-    """Adds batches of URLs to one crawl. If the crawl is finished, reopens the crawl, so that it visits the
-    URLs."""
+    """Adds batches of URLs to one crawl. Reopens a finished crawl, so that the crawl visits the URLs."""
 
     def __init__(
         self, store: Store, setup: Setup, record: Record, options: AddOptions, say: Say, result: Added
@@ -254,8 +253,8 @@ class _Adding:
         self._hosts: set[str] = set()
 
     async def begin(self, command: str) -> None:
-        """Reads the hosts that joined the scope since the crawl began. With `again`, looks for an equal
-        command that did not end, and continues this command."""
+        """Reads the hosts that joined the scope since the crawl began. With `again`, continues the same
+        command if the command was started earlier and has not ended."""
         await self._adds.scope.refresh()
         if not self._options.again:
             return
@@ -268,7 +267,7 @@ class _Adding:
             )
 
     async def watch(self) -> None:
-        """Raises CrawlEnded when the crawl is cancelled or removed, or begins anew."""
+        """Raises CrawlEnded when the crawl is cancelled, removed or started anew."""
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
             try:
@@ -301,7 +300,7 @@ class _Adding:
 
     async def end(self) -> None:
         """If a fleet is ending the crawl, waits until the crawl has ended. Then resumes the crawl if it is
-        finished and has URLs. At the end, stores that the command has ended."""
+        finished and has URLs. Finally, records the end of the command."""
         deadline = time.monotonic() + ENDING_TIMEOUT_S
         while (record := await self._crawls.need(self._setup.crawl)).state == "ending":
             if time.monotonic() > deadline:
@@ -325,7 +324,7 @@ class _Adding:
             await tasks.turn(self._setup.crawl, "finished", "stopped", "URLs were added")
 
     def _needs(self, request: Request) -> Request:
-        """Returns a copy of a request. Values that the request lacks are taken from the options."""
+        """Returns a copy of a request. If the request lacks a value, the value of the option is used."""
         options = self._options
         return msgspec.structs.replace(
             request,
@@ -349,7 +348,8 @@ class _Adding:
             self._result.refused_urls.append((request.url, reason))
 
     async def _widen(self, wanted: list[Request]) -> None:
-        """Brings seeds into the scope of this process, and their hosts into the scope of all workers."""
+        """Adds seeds to the scope of this process, and adds the hosts of the seeds to the scope of all
+        workers."""
         found = [request.url for request in wanted if request.use != "@sitemap"]
         scope = self._adds.scope
         scope.widen(found)
@@ -375,7 +375,7 @@ class _Adding:
         self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
 
     async def _pause(self) -> None:
-        """Reports the progress. Waits while the crawl has no room for more URLs. Checks at most once per
+        """Reports the progress. Waits while no more URLs can be added to the crawl. Checks at most once per
         second."""
         if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return

@@ -144,7 +144,7 @@ def limiter_of(concurrency: int | str) -> Limiter:
 
 async def start_store(embedded: Embedded) -> str:
     """Starts the store of a data folder. If the store already runs, uses the running store. Returns its URL.
-    If the call is cancelled, no new server keeps running."""
+    If the call is cancelled while the server starts, the server is stopped."""
     starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
     try:
         return await asyncio.shield(starting)
@@ -169,8 +169,8 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
 
 
 def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl, or None if the crawl has none. Also returns the number of URLs per
-    host and level that stay hot."""
+    """Returns the cold store of a crawl, or None if the crawl has none. The second value limits how many URLs
+    per host and priority level stay in memory."""
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
@@ -194,8 +194,8 @@ class CrawlWorker:
         say: Callable[[str], None] = write_stderr,
     ) -> None:
         """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If no lanes are given,
-        the worker serves all lanes. `ours`: see `Outputs`. `limiter`: the limiter of the process, if several
-        crawls share it. `tap`: called with each page before it is read. `silence`: an object that records why
+        the worker serves all lanes. `ours`: see `Outputs`. `limiter`: a limiter that several crawls of the
+        process share. `tap`: called with each page before it is read. `silence`: an object that records why
         the crawl has no page yet. `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         self._region = region
@@ -342,8 +342,7 @@ class CrawlWorker:
         return AttemptsTable(self.store, self.setup.crawl, most)
 
     async def _tell_unfilled(self) -> None:
-        """Some outputs were added after the first run and do not contain the earlier rows. Warns about such
-        outputs."""
+        """Warns about outputs that were added after the first run and do not contain the earlier rows."""
         found = self.outputs.filler.unfilled
         if (
             found
@@ -500,8 +499,8 @@ class CrawlWorker:
         )
 
     async def run(self) -> str:
-        """Works until the crawl ends or the stop event is set. Returns the outcome. May be called again. The
-        outputs stay open until `Outputs.finish`."""
+        """Works until the crawl ends or the stop event is set. Returns the outcome. `run` may be called
+        again. The outputs stay open until `Outputs.finish`."""
         if not self._opened:
             if self.clubs is not None:
                 await self.clubs.open()
@@ -568,7 +567,7 @@ class CrawlWorker:
             last.callback(self.outputs.release)
             last.callback(self._ledger.close)
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1.0):  # if this fails, other workers remove the score later
+                async with asyncio.timeout(1.0):  # on failure, other workers remove the score later
                     await self.merit.close()
 
 
@@ -579,8 +578,8 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 
 def _has_page_table(setup: Setup) -> bool:
-    """Returns whether the crawl has a page table, which means that known pages are queued again although the
-    seen set contains them. Either this run or an earlier run may have queued these pages."""
+    """Returns whether the crawl has a page table, which queues known pages again although the seen set
+    contains their URLs. The page table may come from this run or from an earlier run."""
     if setup.revisits_on_fleet:
         return True
     at = setup.known_at
@@ -589,8 +588,8 @@ def _has_page_table(setup: Setup) -> bool:
 
 def _known_log(setup: Setup) -> Log | None:
     """Returns the log to which visits of known pages are written. With `--revisit`, the page table reads its
-    visits from this log. A fleet with `--revisit` reports these visits to the store instead, so the result is
-    None."""
+    visits from this log. Returns None for a fleet with `--revisit`, because a fleet reports the visits to the
+    store."""
     if setup.revisits_on_fleet or (at := setup.known_at) is None:
         return None
     if setup.job.settings.revisit is not None:

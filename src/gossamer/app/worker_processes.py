@@ -1,6 +1,6 @@
 """The worker processes of one run. The worker processes receive the setup on their standard input, and stop
-when that pipe closes. If the parent dies for any reason, the pipe closes too. Its children then stop
-gracefully within ten seconds. The children share the output files under the crawl's output lock.
+when that pipe closes. If the parent dies for any reason, the pipe closes, and the children stop gracefully
+within ten seconds. The children share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class WorkerProcesses:
     async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            # -P keeps the current folder out of the import path. Otherwise, a site file in this folder could
-            # hide a module of the same name that gossamer imports.
+            # -P keeps the current folder out of the import path, because a site file in the current folder
+            # could hide a module that gossamer imports.
             sys.executable,
             "-P",
             "-m",
@@ -126,7 +126,7 @@ class WorkerProcesses:
                 await asyncio.wait_for(logged, 1)
 
     async def _forward(self, stderr: asyncio.StreamReader) -> None:
-        """Passes on what a child writes to stderr, line by line, so that it does not garble the progress
+        """Passes each line that a child writes to stderr to `say`. Direct output would garble the progress
         display."""
         while line := await _line(stderr):
             self._say(line)
@@ -146,7 +146,7 @@ async def _line(stream: asyncio.StreamReader) -> str:
 
 
 async def child(setup: Setup) -> str:
-    """Does the work of one child."""
+    """Runs the worker of a child process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -185,7 +185,7 @@ def main() -> int:
     print_site_logs(setup.job.settings.log_level)
     end_after_parent()
     start_traces(setup.job.settings.traces, setup.job.settings.trace_sample)
-    door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print goes to stderr
+    door, sys.stdout = sys.stdout, sys.stderr  # the output of a site's functions goes to stderr
     code = 0
     try:
         said = uvloop.run(child(setup))

@@ -1,5 +1,5 @@
-"""Detects block pages that do not belong to a large vendor. These pages are stand-alone captchas, notices of
-smaller vendors and of sites, log-in walls, and empty and decoy pages."""
+"""Detects block pages that do not belong to a large vendor: stand-alone captchas, notices of smaller vendors
+and of sites, log-in walls, and empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def login(page: Answer) -> Block | None:
 
 
 def block_by_words(page: Answer) -> Block | None:
-    """Detects a notice by its title and its sentences. The response must have hardly any text. A response
-    with a refusing status needs only one such sentence. A page with a good status must also be very short or
-    have the title of a notice."""
+    """Detects a notice by its title and its sentences. Only a response with little text can be a notice. For
+    a response with a refusing status, one sentence of a notice is enough. A page with a good status must also
+    be very short or have the title of a notice."""
     if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -207,8 +207,9 @@ def block_by_words(page: Answer) -> Block | None:
 
 
 def block_by_sentence(page: Answer) -> Block | None:
-    """Detects a short page by one sentence. The sentence addresses this visitor and is about a check, a limit
-    or a refusal. A title of more than eight words, or a title about notices, excludes the page."""
+    """Detects a very short block page by a single sentence. The sentence must address the visitor and
+    announce a check, a limit or a refusal. Returns None if the title has more than eight words or belongs to
+    an article about notices."""
     if (
         page.refuses
         or page.status in (404, 410)
@@ -250,7 +251,7 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 def _names(page: Answer) -> bool:
     """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
-    or a game. If the title is a name, the page repeats the title and does not address the visitor."""
+    or a game. The title is a name if the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (
@@ -290,7 +291,7 @@ def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
 
 
 def block_by_status(page: Answer) -> Block | None:
-    """Detects a refusal by its status alone. A status of 503 or 404 alone is not a block."""
+    """Detects a refusal only by the status of the response. A status of 503 or 404 alone is not a block."""
     status = page.status
     if status in (420, 429):
         return Block("generic", "rate-limit", (f"status {status}",))

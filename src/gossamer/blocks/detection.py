@@ -2,9 +2,9 @@
 it was recognized (docs/blocks.md).
 
 There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
-(`challenges`). The first function that recognizes a response decides. If a response has a good status, enough
-text and no suspicious header, the check takes a few microseconds, regardless of the size. If the response has
-no parse tree, the check takes some tens of microseconds.
+(`challenges`). The first function that recognizes a response determines the result. If a response has a good
+status, enough text and no suspicious header, the check takes a few microseconds, regardless of the size. If
+the response has no parse tree, the check takes some tens of microseconds.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "deco
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
 """The first _HEAD_BYTES bytes and the last _TAIL_BYTES bytes of a page are searched for words that are
 typical of block pages. A page with a good status and a usual title is examined further only if the search
-finds such a word."""
+finds a word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""A page that shows more than this many characters is a notice only if its title, URL or code contains a sign
-of a notice. The limit is twice as high for a page that contains the word `password`."""
+"""Maximum number of characters that a notice shows. A longer page is a notice only if its title, URL or code
+contains a sign of a notice. For a page that contains the word `password`, the maximum is twice as high."""
 MAX_NOTICE_BYTES = 24 << 10
-"""A page that has a usual title and more than this many bytes is not a notice."""
+"""Maximum number of bytes of a notice with a usual title."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
-"""Headers that occur only in refusals."""
+"""Headers that servers send only when they refuse a visitor."""
 _PLACES = (
     "/sorry/",
     "captcha",
@@ -113,8 +113,8 @@ def block(
     shows: Callable[[], int] | None = None,
 ) -> Block | None:
     """Returns a Block if the response is a block page, otherwise None. Never fails. `headers`: a mapping or
-    pairs; names are case-insensitive. `shows`: returns a lower bound for the number of letters that an HTML
-    page shows, if its tree is available. If `shows` is not given, the bytes of the page are examined instead.
+    pairs; names are case-insensitive. `shows`: a function that returns a lower bound for the number of
+    letters that an HTML page shows. If `shows` is None, the bytes of the page are examined.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -142,8 +142,8 @@ def block(
 
 
 def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
-    """Returns whether a page is not a block page, but an empty shell that scripts fill. The decision depends
-    only on this page (`parsing.rendering_need`).
+    """Returns whether a page is an empty shell that scripts fill, and not a block page. The result depends
+    only on this page, and not on other pages of the site (`parsing.rendering_need`).
 
     >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
     True
@@ -210,8 +210,8 @@ def _word(page: bytes) -> bool:
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page is certainly not a notice. Such a page has too much text for a notice, and no
-    sign of a notice in its title, URL or code."""
+    """Returns whether a page is certainly not a notice, because the page has too much text and no sign of a
+    notice in its title, URL or code."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

@@ -1,5 +1,5 @@
 """Patterns for the words of block notices, in many languages. The patterns are searched in the visible text
-of pages that have hardly any other text."""
+of pages that have little text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from gossamer.data import alternatives, sections
 from gossamer.model.lazy_pattern import lazy_pattern
 
 VERDICTS = lazy_pattern(alternatives("notice_words", "verdicts"))
-"""Sentences that refuse this visitor."""
+"""Sentences that refuse the visitor."""
 
 CHECKS = lazy_pattern(alternatives("notice_words", "checks"))
-"""Sentences that require this visitor to prove something, for example that the visitor is human."""
+"""Sentences that require the visitor to prove something, for example that the visitor is human."""
 
 HINTS = tuple(entry.replace("[ ]", " ") for entry in sections("notice_words")["hints"])
 """Substrings of block notices. Every ASCII text that matches VERDICTS or CHECKS contains at least one of
@@ -21,13 +21,13 @@ TITLES = lazy_pattern(
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""Matches the complete title of a notice. A status code may precede the notice's own title, and a separator
-and the name of the site may follow."""
+"""Matches the complete title of a notice. The title may begin with a status code, and may end with a
+separator and the name of the site."""
 
 DIRECT = lazy_pattern(alternatives("notice_words", "direct"))
 """Sentences to the visitor that occur at the start of notices, but not at the start of other pages."""
 ABOUT = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
-"""Words in the titles of pages that are about notices, such as articles and help pages."""
+"""Words in the titles of articles and help pages about notices."""
 NAME_ENDS = lazy_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
 """Words such as `please` and `try again`, which occur in the text of notices. If a page with the title of a

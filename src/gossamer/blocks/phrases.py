@@ -1,7 +1,8 @@
-"""Patterns for the sentences of block notices. The patterns are composed of families of words, each family in
-many languages. A sentence counts only on a short page with little other text. The sentence must address this
-visitor, for example as `your address`, `your country` or `you are in the queue`. All texts are in lower case.
-The gaps between the words of a pattern have a limited length. No gap extends beyond the sentence."""
+"""Patterns for the sentences of block notices. Each pattern is composed of several lists of words, and each
+list contains words of many languages. A sentence counts only on a short page with little other text. The
+sentence must address the visitor, for example with `your address`, `your country` or `you are in the queue`.
+All texts are in lower case. The gap between two words of a pattern has a maximum length and does not extend
+beyond the sentence."""
 
 from __future__ import annotations
 
@@ -9,26 +10,27 @@ from gossamer.data import alternatives
 from gossamer.model.lazy_pattern import lazy_pattern
 
 PROOF = lazy_pattern(alternatives("notice_phrases", "proof"))
-"""Sentences that require this visitor to prove something, for example that the visitor is human."""
+"""Sentences that require the visitor to prove something, for example that the visitor is human."""
 
 LIMIT = lazy_pattern(alternatives("notice_phrases", "limit"))
-"""Sentences that report too many requests by this visitor, and sentences that ask the visitor to wait in a
+"""Sentences that report too many requests by the visitor, and sentences that ask the visitor to wait in a
 queue."""
 
 REFUSED = lazy_pattern(alternatives("notice_phrases", "refused"))
-"""Sentences that refuse this visitor."""
+"""Sentences that refuse the visitor."""
 
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = lazy_pattern(alternatives("notice_phrases", "told"))
-"""Quotation marks and words such as `if`, `how` and `means`. A page that contains one of them just before a
-sentence about a refusal only describes refusals."""
+"""Words such as `if`, `how` and `means`, and quotation marks. Such a word before a refusal shows that the
+page only describes refusals."""
 WEB = lazy_pattern(alternatives("notice_phrases", "web"))
 """Words such as `site` and `server`, which show that a text is about the web. A page with a refusal that does
 not address the visitor must contain one of these words, because the refusal might otherwise be about a road
 or a park."""
 ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
-"""A title of more than three words must contain at least one of these words to be the title of a notice."""
+"""Words in the titles of notices. A title of more than three words belongs to a notice only if the title
+contains one of the words."""
 BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
 """Beginnings of refusals that do not address the visitor."""
 
@@ -53,9 +55,9 @@ ENDS = lazy_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:
-    """Returns the kind of a block, and the sentence that shows the block. There are three sorts of such
-    sentences. The first sort combines a thing of this visitor with a refusal. The second sort requests a
-    proof. The third sort denies content to the visitor's location.
+    """Searches a text for a sentence of a block notice, and returns the kind of the block and the sentence.
+    The sentence either refuses the visitor's address, network or request, or requires a proof that the
+    visitor is human, or denies content at the visitor's location.
 
     >>> compose_kind("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

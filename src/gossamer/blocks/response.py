@@ -19,12 +19,13 @@ HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
 SAMPLE_BYTES = 32 << 10
 """Number of bytes of a body that are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""Maximum number of visible characters and maximum number of links in a notice. A response that exceeds one
-of these limits is an ordinary page."""
+"""Maximum number of visible characters and maximum number of links in a notice. A page with more characters
+or links is an ordinary page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses with which servers refuse visitors. Servers also send some of these statuses for other reasons."""
+"""Statuses that servers send when they refuse a visitor. Servers also send some of the statuses for other
+reasons."""
 
 _TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = lazy_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -50,8 +51,8 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether the status is the only sign. A status alone may be a refusal of the URL itself, for example
-        of a folder without a listing."""
+        """Whether the status is the only sign. A status alone may only mean that the URL itself is refused,
+        for example because a folder has no listing."""
         return all(sign.startswith("status ") for sign in self.signs)
 
     def __str__(self) -> str:
@@ -101,7 +102,7 @@ class Answer:
 
     @cached_property
     def has_little_text(self) -> bool:
-        """Whether the page has hardly any text."""
+        """Whether the page has little text and few links."""
         return (
             len(self.body) <= HEAD_BYTES + TAIL_BYTES
             and self.links <= MAX_THIN_LINKS
@@ -110,14 +111,14 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether the response may be a refusal, or is a page with hardly any text. On any other page, a
-        vendor's marks do not mean that the page is a block."""
+        """Whether the response has a refusing status or little text. On other pages, a vendor's marks do not
+        prove that the page is a block page."""
         return self.refuses or self.has_little_text
 
     @cached_property
     def fields(self) -> bool:
-        """Whether the page asks the visitor to type something. A page that asks for input is a form, not a
-        check."""
+        """Whether the page asks the visitor to type something. A page that asks for input is an ordinary
+        form, and not a check of the visitor."""
         return _FIELD.search(self.low) is not None
 
     @property
@@ -136,9 +137,10 @@ class Answer:
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns the given marks that occur in the page's code. A mark is a string of block pages, in lower
-        case. On a page with a good status, a mark in the visible text does not count. Such a page may be an
-        article about blocks. If the visible text is JSON, its marks count nevertheless."""
+        """Returns the given marks that occur in the page's code. A mark is a lower-case string that occurs in
+        the code of block pages. On a page with a good status, a mark in the visible text does not count,
+        because the page may be an article about blocks. If the visible text is JSON, marks in the text
+        count."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
@@ -158,7 +160,7 @@ class Answer:
 
 
 def marks_in_code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
-    """Does the same as `Answer.marks`, for marks that also occur on normal pages."""
+    """Does the same as `Answer.marks`, without the check of `may_have_marks`."""
     found = [mark.decode() for mark in marks if mark in page.low]
     return tuple(
         f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{["
@@ -180,7 +182,7 @@ def flatten_headers(headers: Headers) -> dict[str, str]:
 
 def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
     """Returns whether the start of a page certainly contains more than `most` visible characters. The check
-    is cheap, and most pages pass it.
+    is fast, and the result is True for most pages.
 
     >>> has_many_words(b"<p>" + b"word " * 500), has_many_words(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)
@@ -219,7 +221,7 @@ def _line(text: str) -> str:
 
 
 def clip(value: str) -> str:
-    """Shortens a value from the response for use in a sign.
+    """Shortens a value from the response, so that the value can be part of a sign.
 
     >>> clip("a" * 99)[-3:]
     'aa…'

@@ -1,5 +1,5 @@
-"""Marks are strings in the code or the URL of a page. They identify captchas, notices of smaller vendors, and
-missing pages. Each mark is a lower-case bytes value."""
+"""Marks are strings in the code or the URL of a page. Marks identify captchas, notices of smaller vendors,
+and missing pages. Each mark is a lower-case bytes value."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CODE = lazy_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""Matches a part of every mark that can show that a page with a good status is a block. A page that does not
-match this pattern contains none of these marks, so a single search is enough for most pages. Each alternative
-of this pattern begins with a byte that is rare in pages."""
+"""A page with a good status can contain the mark of a block page only if this pattern matches the page. A
+single search with this pattern is enough for most pages. Each alternative of this pattern begins with a byte
+that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """Every page with a captcha contains one of these strings."""
 WIDGETS = (

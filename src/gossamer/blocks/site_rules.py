@@ -24,7 +24,7 @@ def seen_by(
     own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
 ) -> Block | None:
     """Returns a Block if the response is a block page according to the rules of its site, otherwise None.
-    `shows`: as in `block`.
+    `shows` has the same meaning as in `block`.
 
     >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
@@ -47,7 +47,7 @@ def seen_by(
 
 
 def worth_keeping(page: Page) -> bool:
-    """Returns whether a response may be stored for later use. A block page may not be stored, because a later
-    request may return the page itself."""
+    """Returns whether a response may be stored for later use. A block page must not be stored, because a
+    later request may return the real page."""
     found = block(page.status, page.headers, page.body, page.url)
     return found is None or found.bare or found.kind == "empty"

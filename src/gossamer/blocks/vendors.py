@@ -2,7 +2,7 @@
 a Block or None.
 
 A header that occurs only in refusals is enough to recognize a block page. Marks in a page's code count only
-if the response is a refusal or has hardly any text. The same vendors also put sensors and widgets on the
+if the response has a refusing status or little text. The same vendors also put sensors and widgets on the
 pages that they protect.
 """
 
@@ -201,8 +201,8 @@ def imperva(page: Answer) -> Block | None:
 
 
 def _lone_script(page: Answer) -> re.Match[bytes] | None:
-    """Finds Incapsula's script on a page that contains nothing else. On any other page, the script is only a
-    sensor."""
+    """Finds Incapsula's script on a page that contains nothing else. On a page with other content, the script
+    does not prove a block."""
     return (
         re.search(rb"_incapsula_resource", page.low) if len(page.low) < 3000 and len(page.text) < 60 else None
     )

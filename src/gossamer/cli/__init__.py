@@ -37,13 +37,13 @@ def main() -> None:
     try:
         ended.append(run(sys.argv[1:]))
     finally:
-        gc.freeze()  # without this call, the interpreter would scan all objects of the crawl again at exit
+        gc.freeze()  # keeps the collector from scanning all objects of the crawl again at exit
     sys.exit(ended[0])
 
 
 def _leave(ended: list[int]) -> None:
     """Ends the process with the command's exit code, after all threads and other handlers. A normal exit
-    would first destroy all modules. This takes longer than the import of many modules."""
+    would first destroy all modules, which takes longer than the import of many modules."""
     import contextlib
     import os
     import sys

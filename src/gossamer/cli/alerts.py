@@ -59,8 +59,7 @@ def mute(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Send no notifications of alerts for some time. An alert that fires during this time is sent afterwards,
-    if it still fires."""
+    """Send no notifications of alerts for some time. After this time, alerts that still fire are sent."""
     from gossamer.config.value_parsers import seconds
 
     try:

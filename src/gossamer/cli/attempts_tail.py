@@ -44,8 +44,8 @@ def last_attempts(
 
 
 def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[dict[str, Any]]:
-    """Returns the last `limit` attempts of a crawl that were blocked by a host, latest first. Only the last
-    `MAX_LOG_LINES` lines of the log are searched."""
+    """Searches a crawl's attempts log for requests that `host` blocked. Returns at most `limit` attempts,
+    latest first. Only the last `MAX_LOG_LINES` lines of the log are searched."""
     found: list[dict[str, Any]] = []
     sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
     for line in islice(lines_backwards(Path(settings.data) / name / "attempts.jsonl"), MAX_LOG_LINES):

@@ -189,7 +189,7 @@ def crawl_options(given: dict[str, Any], progress: bool) -> dict[str, Any]:
 
 
 def parse_external(text: str) -> int | None:
-    """Returns the number given with `--external`, or None for `all`. Raises UsageError."""
+    """Returns the number in the option `--external`, or None if the option is `all`. Raises UsageError."""
     if text == "all":
         return None
     if not text.isdigit():
@@ -221,8 +221,8 @@ def stored_audit(path: str) -> AuditSummary:
 
 
 def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
-    """Writes all outputs. Adds the files that were written to the summary. Returns an error for each output
-    that could not be written."""
+    """Writes all outputs. Adds the paths of the written files to the summary. Returns an error for each
+    output that could not be written."""
     from gossamer.uses.audit.database import AuditDatabase
     from gossamer.uses.audit.exports import write_output
 
@@ -237,7 +237,7 @@ def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
 
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
-    """Returns 0. Raises GateNotMet if a finding is at least as severe as `--fail-on` names."""
+    """Returns 0. Raises GateNotMet if a finding has the severity of `--fail-on` or a higher severity."""
     if fail_on is None:
         return 0
     worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]

@@ -42,7 +42,8 @@ def joined(paths: list[Path], folder: Path) -> str:
         has_objects = (path / "objects").is_dir()
         files = [one for one in path.rglob("*") if one.is_file()] if has_objects else files_of(path)
         for file in files:
-            # lists of objects have equal names, so they get a number; objects are named by their content
+            # files of different archives may have equal names, so a number is added; objects are named by
+            # their content
             is_object = has_objects and file.suffix != ".jsonl"
             target = folder / (file.relative_to(path) if is_object else f"{number}-{file.name}")
             target.parent.mkdir(parents=True, exist_ok=True)

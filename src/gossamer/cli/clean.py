@@ -1,4 +1,5 @@
-"""`gossamer clean`: removes old data that is no longer needed. The scheduler does the same every hour."""
+"""`gossamer clean`: removes old data that is no longer needed. The scheduler also removes old data every
+hour."""
 
 from __future__ import annotations
 

@@ -206,8 +206,8 @@ class CommandGroup(click.Group):
         return super().parse_args(ctx, self.with_default(args))
 
     def with_default(self, words: list[str]) -> list[str]:
-        """Returns the words. If the words name no command, inserts the group's default command (`DEFAULTS`)
-        before them."""
+        """Returns the words. If the words name no command, the group's default command (`DEFAULTS`) is
+        inserted before the words."""
         default = DEFAULTS.get(self.name or "")
         if default is None or not words or words[0] in self.tree or words[0] in ("-h", "--help"):
             return words
@@ -277,8 +277,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, prints a JSON object on stdout with the reason for the failure. Prints no object if one
-    was already printed. Returns `code`."""
+    """With `--json`, prints a JSON object on stdout with the reason for the failure. Prints nothing if a JSON
+    object was already printed. Returns `code`."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 
@@ -319,8 +319,8 @@ def in_the_way(error: OSError) -> int:
 
 
 def below_zero(words: list[str]) -> list[str]:
-    """Moves a negative number to the end of the words, after a `--`. Otherwise, `priority CRAWL -2` would
-    read the number as an option."""
+    """Moves a negative number to the end of the words, after a `--`, because `priority CRAWL -2` would read
+    the number as an option."""
     number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
     if words[:1] != ["priority"] or number is None:
         return words

@@ -289,9 +289,9 @@ def folder_of(targets: list[str]) -> Path:
 
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
-    """Returns the outputs of `-o` and `-O`. If there are none, rows are written to stdout, unless stdout is a
-    terminal or `--json` prints the summary there. `shared`: whether several machines write the outputs.
-    Raises UsageError if an output cannot be written."""
+    """Returns the outputs of `-o` and `-O`. Without these options, rows are written to stdout, unless stdout
+    is a terminal or `--json` prints the summary on stdout. `shared`: whether several machines write the
+    outputs. Raises UsageError if an output cannot be written."""
     from gossamer.app.job import JobOutput
     from gossamer.sinks.output_spec import parse
 
@@ -352,8 +352,8 @@ def arguments_to_continue(words: list[str]) -> list[str]:
 
 
 def warn_before_start(settings: Settings, quiet: bool) -> None:
-    """Prints warnings before the crawl starts. The warnings are about ignored robots.txt, bad lines in proxy
-    lists, slow patterns and private addresses."""
+    """Before the crawl starts, warns about ignored robots.txt, bad lines in proxy lists, slow patterns and
+    private addresses."""
     from gossamer.cli.printing import remark
 
     if settings.ignore_robots:  # also printed with --quiet, because this is a warning
@@ -379,8 +379,8 @@ def warn_before_start(settings: Settings, quiet: bool) -> None:
 
 
 def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
-    """Warns about patterns that run with a time limit. `where`: the origin of the patterns. `then`: the words
-    that describe the consequence of a timeout."""
+    """Warns about patterns that run with a time limit. `where`: the option or the site that contains the
+    patterns. `then`: a text that describes the consequence of a timeout."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
@@ -460,7 +460,7 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
     if summary.state == "finished" and (why := came_to_nothing(summary)):
         remark(why)
         return 5
-    # for example, the sitemap no longer exists
+    # no URL was found, for example because the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return report_no_seeds(job, summary.crawl) if empty else 0
 

@@ -97,8 +97,8 @@ def _bar(live: Live, width: int, paint: Paint, signs: Signs) -> str:
 
 def progress_of(live: Live) -> tuple[int, int, str]:
     """Returns the number of finished URLs, the number of known URLs, and a text with both numbers. The number
-    of known URLs grows while the crawl finds URLs. If `--limit` is given and enough URLs are known, returns
-    the number of fetched pages and the limit instead."""
+    of known URLs grows while the crawl finds URLs. With `--limit`, if enough URLs are known, returns the
+    number of fetched pages, the limit, and a text with both numbers."""
     s = live.summary
     done = s.pages + s.redirected + s.failed + s.dead
     known = done + s.pending
@@ -190,7 +190,8 @@ def host_text(host: HostLine, width: int, signs: Signs) -> str:
 
 
 def waits(live: Live, responses: Responses) -> list[Part]:
-    """Returns the reasons why the crawl is stalled or URLs wait for a long time, each with its style."""
+    """Explains why the crawl is stalled and why URLs wait for a long time. Returns pairs of a style and a
+    text."""
     s = live.summary
     found: list[Part] = []
     if s.state == "paused":
@@ -207,8 +208,8 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
-    """Returns the reason why no host with pending URLs is requested now. The reason is taken from the host
-    that is due first."""
+    """Returns the reason why no host with pending URLs is requested now. The reason applies to the host that
+    can be requested first."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]
@@ -254,7 +255,7 @@ def why_no_page(live: Live) -> str:
 
 
 def _labelled(label: str, parts: Sequence[Part], width: int, paint: Paint) -> str:
-    """Joins a label and parts to one line. Drops the parts that do not fit into the width."""
+    """Formats a line that consists of a label and parts. Parts beyond the width of the line are dropped."""
     out, used = paint(label.ljust(LABEL_WIDTH), "dim"), LABEL_WIDTH
     for number, (text, style) in enumerate(parts):
         gap = ("  " if style == "dim" or ":" in text else ", ") if number else ""

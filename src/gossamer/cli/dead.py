@@ -81,8 +81,8 @@ def requeue(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Requeue dead letters, as if they had never been tried. Run the crawl's command afterwards to fetch
-    their URLs."""
+    """Requeue dead letters, as if they had never been tried. Run the crawl's command afterwards to fetch the
+    URLs."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("requeue", settings, crawl, wanted, dry_run, as_json))
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 async def brokers(settings: Settings) -> list[Finding]:
-    """Checks each broker in the settings. If no broker can be used, a failing broker has the level bad.
-    Otherwise, a failing broker has the level warn."""
+    """Checks each broker in the settings. If all brokers fail, the findings have the level bad. If only some
+    brokers fail, their findings have the level warn."""
     from gossamer.config.redaction import mask
     from gossamer.fleet.brokers import eviction_policy, why_unusable
     from gossamer.store.store_check import NOEVICTION
@@ -129,8 +129,8 @@ def impersonated() -> Finding:
 
 
 def browser(settings: Settings) -> Finding:
-    """Checks whether the browser rung can be used. A failure has the level bad only if the settings name the
-    browser."""
+    """Checks whether the browser rung can be used. A failure has the level bad if the crawl needs the browser
+    rung or the settings name a browser. Otherwise, the level is warn."""
     from gossamer.collectors.browser.chromium import find_program
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"

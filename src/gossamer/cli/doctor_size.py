@@ -24,18 +24,20 @@ WORKER_CPU = 0.85e-3
 STORE_CPU = 0.16e-3
 """CPU seconds that the store needs per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of store memory per known URL, by kind of seen set. These figures were measured just after the seen
-set had grown."""
+"""Bytes of store memory per known URL, by kind of seen set. The numbers were measured immediately after the
+seen set was enlarged."""
 PENDING_URL_BYTES = 64.0
 """Bytes of store memory per pending URL, without its path and its referrer's path."""
 URL_PATHS_BYTES = 84.0
 """Bytes of store memory for the path and the referrer's path of a pending URL."""
 HOST_BYTES = 520.0
-"""Bytes of store memory per host, for its state, the head of its queue and its entry in the ready heap."""
+"""Bytes of store memory per host: the state of the host, the head of its queue, and its entry in the ready
+heap."""
 COLD_URL_BYTES = 220.0
 """Bytes of disk per URL in the cold store."""
 STORE_HEADROOM = 2.0
-"""Ratio of the store's memory to its data. The store needs additional memory while it rewrites its file."""
+"""Ratio of the memory that the store needs to the size of the store's data. The store needs additional memory
+while it rewrites its file."""
 WORKER_MEMORY_BYTES = 150 << 20
 MAX_COUNT = 10**15
 """The maximum value of an option that counts hosts, URLs or other things."""
@@ -55,8 +57,7 @@ class PlannedLoad(NamedTuple):
     concurrency: int = MAX_AUTO_VISITS
     """Number of concurrent visits of a process."""
     workers: int | None = None
-    """Number of worker processes. None means that the estimate assumes as many processes as can speed up the
-    crawl."""
+    """Number of worker processes. If `workers` is None, the estimate determines the number."""
     pending: int | None = None
     """Maximum number of URLs that are pending at the same time. If `pending` is None, the estimate assumes
     that half of all URLs are pending."""
@@ -89,14 +90,14 @@ class Size(NamedTuple):
     """The limit that determines `rate`: politeness, concurrency, workers or store."""
     duration: float
     workers: int
-    """The smallest number of worker processes whose CPUs do not limit the crawl. Without `within`, this many
-    processes can request pages as fast as politeness allows. With `within`, this many processes can finish
-    the crawl within that time."""
+    """The smallest number of worker processes that have enough CPU time for the crawl. Without `within`, the
+    processes can request pages as fast as politeness allows. With `within`, the processes can finish the
+    crawl within that time."""
     visits: int
     """The number of concurrent visits that each worker process needs."""
     used: float
-    """Share of their CPU time that the worker processes use at `rate`. If the share is small, the processes
-    mostly wait for hosts, and more processes would not make the crawl faster."""
+    """The fraction of CPU time that the worker processes use at the rate `rate`. If the fraction is small,
+    the processes mostly wait for hosts, and more processes would not make the crawl faster."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int

@@ -43,13 +43,13 @@ PARKED = {
         "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
     ),
 }
-"""The reasons why the URLs of a host are parked. The key is True for a host that is over its page budget, and
-False for a host that reached its byte or time limit."""
+"""The reasons why the URLs of a host are parked. Maps True to the reason for a host that has used up its page
+budget, and False to the reason for a host that reached its byte or time limit."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict`: a word of `OPEN`, which lets the URL pass, or the reason for which
-    the URL is skipped. `rule`: the rule that led to the verdict."""
+    """The verdict of one gate. `verdict`: a word of `OPEN` if the gate does not refuse the URL, otherwise the
+    reason for the refusal. `rule`: the rule that led to the verdict."""
 
     gate: str
     verdict: str
@@ -97,7 +97,7 @@ def conclusion(
         if last:
             return f"done (skipped: {last.get('error')})", f"because of its response: {_said(last)}"
         return "done", "it was settled; the attempts log has no line about it any more"
-    if attempts:  # the URL was requested, but never queued as a page
+    if attempts:  # the URL was requested, but was never queued as a page
         said = f"it was requested as a file of an item, or before a --fresh: {_said(attempts[-1])}"
         return f"no page ({attempts[-1].get('outcome')})", said
     if barred is not None:
@@ -149,9 +149,8 @@ def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """Returns the verdict that skipped the last response, or an empty list if that response was not skipped.
-    Only a response can have such a verdict, because the verdict depends on the content type or the redirect
-    target."""
+    """If the last response was skipped, returns the verdict that explains why. Otherwise returns an empty
+    list. The verdict depends on the response's content type or redirect target."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -336,8 +335,8 @@ class Explainer:
         }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
-        """Returns the verdicts of the filters that need only the URL. The crawl applies these filters when it
-        adds new URLs."""
+        """Returns the verdicts of the filters that need only the URL. The crawl applies these URL filters
+        when it adds new URLs."""
         from gossamer.app.enqueuer import url_filters
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare

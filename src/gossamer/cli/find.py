@@ -60,7 +60,7 @@ REMARK_S = 5.0
 
 
 class ShownPart(NamedTuple):
-    """Which part of the results is shown, and how."""
+    """Options that select the results to show, and the output format."""
 
     limit: int
     page: int
@@ -70,7 +70,7 @@ class ShownPart(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """The number of results on the pages before this page of results."""
+        """The number of results that precede the current page of results."""
         return (self.page - 1) * self.limit
 
 
@@ -118,7 +118,7 @@ def find(
 def _sources(
     settings: Settings, crawls: list[str], archive: str | None, pairs: list[str] | None
 ) -> list[AbstractContextManager[RecordSource | ArchiveSource]]:
-    """Returns the sources to search. The caller opens them. Raises UsageError."""
+    """Returns the sources to search, which the caller must open. Raises UsageError."""
     from gossamer.cli.find_sources import find_crawls, opened_archive, opened_source
 
     if archive is not None:
@@ -165,7 +165,8 @@ def _updated_indexes(
 def _index_path(
     source: RecordSource | ArchiveSource, index: str | None, engine: str, no_update: bool
 ) -> Path:
-    """Returns the path of an index, whose folder exists. Raises UsageError."""
+    """Returns the path of an index, and creates the default folder if the folder is missing. Raises
+    UsageError."""
     default = "search.tantivy" if engine == "tantivy" else "search.db"
     path = Path(index) if index is not None else source.folder / default
     if no_update and not path.exists():
@@ -186,7 +187,7 @@ def update(index: SearchIndex, source: RecordSource | ArchiveSource) -> None:
     if is_same and index.has_words:
         return
     if source.kind != index.fact("kind"):
-        index.forget_times()  # pages from the other kind of source have different fields
+        index.forget_times()  # whole pages and page records have different fields
     index.set_fact("kind", source.kind)
     last = time.monotonic()
 

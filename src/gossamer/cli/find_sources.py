@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class FoundCrawl(NamedTuple):
-    """A crawl to search, and the settings with which its store can be opened. `name`: the crawl's name, or
-    None if the crawl is the only one in its store."""
+    """A crawl that is searched. `settings`: the settings that open the crawl's store. `name`: the crawl's
+    name, or None if the crawl is the only one in its store."""
 
     name: str | None
     settings: Settings
@@ -194,8 +194,8 @@ def _known_crawls(settings: Settings) -> list[str]:
 
 
 def _searchable_crawls(data: Path) -> list[str]:
-    """Returns the crawls of a data folder. The crawls of `audit`, `prices`, `keywords` and `ranks`, which give
-    their rows to Python only, are left out."""
+    """Returns the crawls of a data folder. The result does not contain the crawls of `audit`, `prices`,
+    `keywords` and `ranks`, because these commands receive the rows in Python."""
     from gossamer.app.repair import read_crawl_file
 
     names = []

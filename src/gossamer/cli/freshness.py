@@ -1,4 +1,4 @@
-"""`gossamer status CRAWL --freshness`: shows how fresh the pages are in a crawl with revisits. `gossamer
+"""`gossamer status CRAWL --freshness`: shows the freshness of the pages in a crawl with revisits. `gossamer
 changed` reports pages as changed."""
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def changed(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Report pages as changed. A crawl with --revisit visits them next."""
+    """Report pages as changed. A crawl with --revisit visits the pages next."""
     from gossamer.cli.printing import print_action
 
     count = asyncio.run(_report(read_settings(data, store, setting), crawl, urls))

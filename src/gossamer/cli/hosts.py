@@ -46,7 +46,7 @@ SHOWN_BLOCKS = 3
 def show(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Show the host's state, robots.txt and pace, and what each crawl has queued for it."""
+    """Show the host's state, robots.txt and pace, and its queue in each crawl."""
     return asyncio.run(_show(read_settings(data, store, setting), parse_authority(host), as_json))
 
 
@@ -153,8 +153,8 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
-    """Returns the last blocks by the host from the attempts logs in the data folder. The blocks of each crawl
-    are sorted latest first."""
+    """Returns the requests that the host blocked most recently, from the attempts logs in the data folder.
+    The requests of each crawl are sorted latest first."""
     from gossamer.cli.attempts_tail import last_blocks
 
     found = [
@@ -202,7 +202,8 @@ def format_pause(left: float) -> str:
 
 
 def format_spent(held: Queued) -> str:
-    """Formats the bytes and the time that a crawl spent on a host, if the crawl limits them."""
+    """Formats the bytes and the time that a crawl spent on a host. Amounts that the crawl does not limit are
+    omitted."""
     from gossamer.cli.printing import format_bytes, format_duration
 
     said = [f"{format_bytes(held.bytes)} received"] if held.bytes else []
@@ -283,7 +284,7 @@ async def _rate(
     settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
 ) -> int | None:
     """Sets a fixed delay for hosts and, if `per_host` is given, a fixed number of concurrent requests.
-    Returns the fixed number of concurrent requests of the first host that has one."""
+    Returns the first fixed number of concurrent requests that one of the hosts has."""
     from gossamer.frontier.operator import OperatorCommands
     from gossamer.frontier.stats import CrawlStatistics
 

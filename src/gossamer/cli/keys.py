@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def pressed_keys() -> Iterator[asyncio.Queue[str]]:
-    """A context that yields a queue of the keys that are pressed within it. If stdin is not a terminal, the
-    queue stays empty. Ctrl-C works as usual."""
+    """A context manager that yields a queue of the pressed keys. If stdin is not a terminal, the queue stays
+    empty. Ctrl-C works as usual."""
     keys: asyncio.Queue[str] = asyncio.Queue()
     if not sys.stdin.isatty():
         yield keys

@@ -109,8 +109,8 @@ def gaps(
     """List the keywords, and then the discovered terms, that a competitor's pages have and your pages do not
     have.
 
-    A keyword that you have is also listed if the share of your pages with the keyword is less than a third of
-    the competitor's share.
+    A keyword of your pages is also listed if it occurs on a much smaller share of your pages: less than a
+    third of the competitor's share.
     """
     with _opened(folder, run) as (_, tables):
         found = tables.gaps(tables.check_site(mine, "MINE"), tables.check_site(theirs, "THEIRS"), limit)
@@ -129,7 +129,7 @@ def gaps(
 
 
 def overlap(run: Run = None, folder: Folder = None, as_csv: AsCsv = False, as_json: Json = False) -> int:
-    """Compare the sites of a run pair by pair: how many keywords both have, and how many only one."""
+    """Compare the sites of a run pair by pair: the number of keywords on both sites, and on only one site."""
     with _opened(folder, run) as (_, tables):
         found = tables.overlap()
     if not found:
@@ -155,7 +155,7 @@ def cannibals(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """List keywords for which several pages of one site compete. Each of these pages has the keyword in its
+    """List keywords for which several pages of one site compete. Each of the pages has the keyword in its
     title and in a heading."""
     with _opened(folder, run) as (_, tables):
         found = tables.cannibals(_site(tables, site), limit)

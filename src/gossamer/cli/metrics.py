@@ -84,7 +84,7 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
 
 class MetricsPage:
     """Produces the page of metrics. If several clients request the page at the same time, the store is read
-    for one after the other."""
+    for one client after the other."""
 
     def __init__(self, store: Store, credits_daily: int | None) -> None:
         from gossamer.observability.snapshot import Observer

@@ -4,8 +4,8 @@
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
 A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None
-if the option is not given). The module also contains common options, and functions that read the settings and
-open the store."""
+if the option is not given). The module also contains the options that many commands share, and functions that
+read the settings and open the store."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Option:
         help: str = "",  # noqa: A002 - click's name
         least: int | None = None,
     ) -> None:
-        """`least` is the smallest accepted number."""
+        """`least` is the minimum value of the option."""
         self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
 
@@ -79,8 +79,8 @@ def refuse_masked(words: list[str]) -> None:
 
 
 def make_command(name: str, call: Callable[..., int]) -> click.Command:
-    """Builds the command `name`. The command's parameters come from the signature of `call`, and its help
-    text from the docstring of `call`."""
+    """Builds a command. The command's parameters come from the signature of `call`, and its help text from
+    the docstring of `call`."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):

@@ -170,7 +170,7 @@ def plan(
     rejected: Rejected = None,
     as_json: Json = False,
 ) -> int:
-    """Tell how long a run takes, and what does not fit into its time.
+    """Tell how long a run takes, and which pages do not fit into --within.
 
     Exit code 3 if not all pages fit into --within.
     """

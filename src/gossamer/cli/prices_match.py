@@ -62,7 +62,8 @@ def review(
     as_csv: Annotated[bool, Option("--csv", help="Print the open pairs as CSV, for --accept.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Decide whether pairs with similar names are the same product, best first.
+    """Decide whether pairs of offers with similar names are the same product. The most similar pairs come
+    first.
 
     Keys: y the same, n different, s skip, u undo, q quit. A decision is stored at once and never asked again.
     """
@@ -101,7 +102,7 @@ def ask(
     put(_HELP)
     while at < len(pairs):
         pair = pairs[at]
-        if pair.other in read_group(history.database, pair.one):  # earlier answers joined the two
+        if pair.other in read_group(history.database, pair.one):  # earlier answers put both into one group
             at += 1
             continue
         put(f"\n{_shown(pair, at, len(pairs))}")
@@ -171,7 +172,7 @@ def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None
 
 
 def _accept(history: History, path: str) -> int:
-    """Stores the decisions in a CSV file. If a line is wrong, no decision of the file is stored. Lines
+    """Stores the decisions in a CSV file. If a line is wrong, no decision in the file is stored. Lines
     without a decision are ignored."""
     from gossamer.uses.prices.match_offers import decide
 

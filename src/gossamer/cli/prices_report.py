@@ -185,7 +185,7 @@ def report(
 
 
 def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
-    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of these
+    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of the
     options."""
     from gossamer.uses.prices.target_filter import ALL, TargetFilter
 

@@ -38,7 +38,7 @@ def alert(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Evaluate the rules for what runs found, and send the alerts and events that were not sent yet.
+    """Evaluate the rules for the results of runs, and send the alerts and events that were not sent yet.
 
     Alerts go to the receivers of the setting `alerts`. The exit code is 9 if a receiver does not accept an
     alert.
@@ -61,7 +61,8 @@ def rules(
     history: HistoryUrl = None,
     as_json: Json = False,
 ) -> int:
-    """Check a file of rules: what each means, to how many targets it applies, and which can never fire."""
+    """Check a file of rules: the meaning of each rule, the number of targets to which it applies, and whether
+    it can never fire."""
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.uses.prices.rules import STATES, never_fires, read_rules
 
@@ -104,7 +105,8 @@ def failing(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """List the targets that fail, with the time since when, the number of failed runs, and the last response.
+    """List the targets that fail, with the start of the failure, the number of failed runs, and the last
+    response.
 
     With --csv, the list can be used as the list of targets.
     """
@@ -190,7 +192,7 @@ def _when(seconds: float) -> str:
 
 
 def opened(url: str | None) -> History:
-    """Returns the price history. Raises UsageError if it does not exist."""
+    """Returns the price history. Raises UsageError if the price history does not exist."""
     from gossamer.config.redaction import register_in
 
     name = url or HISTORY

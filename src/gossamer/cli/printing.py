@@ -31,8 +31,8 @@ def prepare_streams() -> None:
 
 
 def open_closed_streams() -> None:
-    """Connects each closed standard stream to the null device. Without this, the next file that the process
-    opens would get the descriptor of the closed stream."""
+    """Connects each closed standard stream to the null device, because the next file that the process opens
+    would otherwise get the descriptor of the closed stream."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
@@ -56,7 +56,7 @@ def open_null_device(number: int, mode: int = os.O_WRONLY) -> None:
 
 def check_texts(words: list[str]) -> list[str]:
     """Returns the words of a command unchanged. Raises UsageError if a word cannot be encoded, or if the path
-    of the current folder cannot be encoded. Such a text cannot be stored."""
+    of the current folder cannot be encoded. A text that cannot be encoded cannot be stored."""
     here = ""
     with contextlib.suppress(OSError):  # the folder may have been deleted; code that needs it reports that
         here = os.getcwd()
@@ -83,7 +83,7 @@ _hushed = [False]
 
 
 def hush_remarks(quiet: bool) -> None:
-    """Turns remarks off. Called by commands for which `--quiet` has no other effect."""
+    """Turns remarks off. Commands for which `--quiet` has no other effect call this function."""
     _hushed[0] = quiet
 
 

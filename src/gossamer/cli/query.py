@@ -264,7 +264,8 @@ class LocalRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's own files, in the syntax of the option `-o`. An export must not replace these files."""
+        """The crawl's own files, in the syntax of the option `-o`. An export must not replace the crawl's own
+        files."""
         folder = self._folder
         return [*sources(folder), *sources(folder, partial=True), f"{folder / 'attempts.jsonl'}:jsonl"]
 
@@ -294,7 +295,7 @@ class SharedRows:
 
     @property
     def outputs(self) -> list[str]:
-        """The crawl's outputs. An export must not replace these outputs."""
+        """The crawl's outputs. An export must not replace the outputs of the crawl."""
         return self._shared.outputs
 
     @property
@@ -354,8 +355,8 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the stored rows of a crawl. The rows are read from the first readable output, because all
-    outputs contain the same rows. If no output can be read, the rows are read from the crawl's own folder.
-    `natural`: whether values keep the types of the output. Otherwise, values are converted to JSON types.
+    outputs contain the same rows. If no output can be read, the rows are read from the crawl's own folder. If
+    `natural` is true, values keep the types of the output. Otherwise, values are converted to JSON types.
     Raises UsageError or ConfigError if no rows can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
@@ -395,8 +396,8 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
 def filtered_rows(
     rows: Iterator[dict[str, Any]], stored: LocalRows | SharedRows, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Checks the `--where` tests and returns the rows. `rows`: the rows that pass the filters. Raises
-    UsageError if a test makes no sense for its field, or if no row has the field."""
+    """Checks the comparisons of `--where`, and returns the rows. `rows`: the rows that pass the filters.
+    Raises UsageError if a test makes no sense for its field, or if no row has the field."""
     from gossamer.app.query.filters import field_of, why_senseless
     from gossamer.config.value_parsers import nearest
 

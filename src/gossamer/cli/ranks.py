@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 UNFIT = 3
 """The exit code if the budget is too small for a plan."""
 TRY_AGAIN = 9
-"""The exit code of a run in which every check failed, or for which the provider's account had no credit. A
-run that ended with this exit code may succeed later."""
+"""The exit code of a run in which every check failed, or for which the provider's account had no credit. If a
+run ends with this exit code, a later run may succeed."""
 HISTORY = "ranks.db"
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50
@@ -236,7 +236,7 @@ def read_price(text: str) -> float:
 
 
 def known_pages(url: str) -> dict[str, int]:
-    """Returns the number of the result page on which each search last found a domain of the user. Returns {}
+    """Maps each search to the number of the result page that last contained a domain of the user. Returns {}
     if the rank history does not exist yet."""
     from gossamer.uses.ranks.history import RankHistory
 

@@ -164,10 +164,10 @@ def competitors(
     as_csv: AsCsv = False,
     as_json: Json = False,
 ) -> int:
-    """Compare domains by share of voice. This is a domain's share of all clicks on the organic results of
-    your keywords.
+    """Compare domains by share of voice. The share of voice is a domain's share of all clicks on the organic
+    results of your keywords.
 
-    Domains that you do not follow are also shown. Clicks are estimated with a click curve (`--ctr`).
+    The table also shows domains that you do not follow. Clicks are estimated with a click curve (`--ctr`).
     """
     from gossamer.uses.ranks import measures, series
     from gossamer.uses.ranks.domains import shown_domain
@@ -259,8 +259,8 @@ def competing(
 
 
 def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False) -> int:
-    """List the searches that were never checked, or whose last check failed or was skipped, with the reason.
-    A failed or skipped check records no position."""
+    """List the searches that were never checked, and the searches whose last check failed or was skipped,
+    with the reasons. A failed or skipped check records no position."""
     from gossamer.uses.ranks import series
 
     with opened(history) as base:

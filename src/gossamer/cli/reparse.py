@@ -268,9 +268,8 @@ def local_copy(archive: str, folder: Path) -> Path:
 
 
 def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """Raises UsageError if the output must not be written. This is the case if the output stores pages, if a
-    crawl is writing to the output, or if the output contains the earlier items. Databases are allowed,
-    because databases store items by key."""
+    """Raises UsageError if the output stores pages, if a crawl is writing to the output, or if the output
+    contains the earlier items. Databases are allowed, because databases store items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import refuse_if_written

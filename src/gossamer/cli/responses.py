@@ -14,7 +14,7 @@ from gossamer.model.verdict import ERRORS
 
 MAX_BYTES, MAX_WAITING = 4 << 20, 10_000
 """MAX_BYTES is the maximum number of bytes of the attempts log that one update of the display reads.
-MAX_WAITING is the maximum number of URLs whose retries the display remembers."""
+MAX_WAITING is the maximum number of URLs for which the display stores pending retries."""
 
 
 class ResponseLine(msgspec.Struct):

@@ -39,8 +39,8 @@ def rung(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fetch a host's pages only with the given rung. This applies to all crawls whose ladder includes the
-    rung."""
+    """Fetch a host's pages only with the given rung. The setting applies to all crawls whose ladder includes
+    the rung."""
     from gossamer.cli.host_change import print_change
     from gossamer.config.value_parsers import RUNGS
 
@@ -66,8 +66,8 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
     """Returns a dict with the keys `fixed`, `rung`, `paths` and `why`, which describes the rungs of a host.
-    `paths` contains the path classes with a different rung. `why` is the last block. Returns {} if no rungs
-    are known for the host."""
+    `paths` contains the path classes with a different rung. `why` describes the last block. Returns {} if no
+    rungs are known for the host."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import LearnedRungs
 
@@ -86,8 +86,8 @@ async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
 
 
 def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Formats the result of `rungs_of_host` as a table row with a label. Returns a list with this row, or an
-    empty list if `known` is empty."""
+    """Formats the result of `rungs_of_host` as a list of one table row, which consists of a label and a
+    value. Returns [] if `known` is empty."""
     if not known:
         return []
     said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]

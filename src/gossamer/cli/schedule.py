@@ -162,7 +162,7 @@ def add(**words: Any) -> int:
 
 def for_a_fleet(task: ScheduledTask) -> None:
     """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` is given without
-    `--known`. A scheduler with `--here` can run such a task."""
+    `--known`. A scheduler with `--here` can still run the task."""
     from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 
@@ -220,7 +220,7 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
 def remove(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Remove a schedule. Crawls that the schedule has started continue."""
+    """Remove a schedule. Running crawls of the schedule are not stopped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
     return _said(name, "removed", as_json)
 
@@ -228,7 +228,7 @@ def remove(
 def pause(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Pause a schedule until it is resumed. Crawls that the schedule has started continue."""
+    """Pause a schedule until it is resumed. Running crawls of the schedule are not stopped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
     return _said(name, "paused", as_json)
 
@@ -350,8 +350,8 @@ def _path(spec: str) -> str:
 
 
 def _own(words: dict[str, Any]) -> list[str]:
-    """Returns the arguments of `-s` that select the store of the schedules. These are the settings `data` and
-    `store`."""
+    """Returns the arguments of `-s` that set `data` or `store`, because these settings select the store of
+    the schedules."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
 
 

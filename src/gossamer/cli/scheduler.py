@@ -39,7 +39,7 @@ AtOnce = Annotated[
     Option("--at-once", metavar="N", help="Concurrent crawls in this process, without a fleet (default 4)."),
 ]
 MOMENTS = ("due", "next")
-"""The fields of an event that are times, in seconds since the epoch."""
+"""Names of the event fields that contain a time in seconds since the epoch."""
 
 
 def scheduler(
@@ -213,8 +213,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Records a manual run, which prevents other runs of the schedule from starting. If an earlier manual run
-    was interrupted, returns the earlier run, so that this run is continued. Raises UsageError if another run
-    is open."""
+    was interrupted, returns the earlier run, which is then continued. Raises UsageError if another run is
+    open."""
     from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
@@ -240,7 +240,7 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 
 
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
-    """Returns the job of a run that starts now. A job with `--refresh` is the first crawl, another pass over
+    """Returns the job of a run that starts now. With `--refresh`, the run is the first crawl, a new pass over
     the known pages, or the rest of an interrupted pass."""
     from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.jobs import start_of

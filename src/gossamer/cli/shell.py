@@ -270,7 +270,7 @@ def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
             return line.rstrip("\n")
 
         def write(self, data: str) -> None:
-            if data.strip():  # the console writes an empty line when the console ends
+            if data.strip():  # the console writes an empty line at its end
                 sys.stderr.write(data)
 
     PipedConsole(locals=names).interact(banner="", exitmsg="")

@@ -255,8 +255,8 @@ def _put_levels(levels: Sequence[ProcessLevel]) -> None:
 
 
 def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
-    """Prints a table of the waiting hosts and a table of the workers' page rates. Both tables have one row
-    per lane and region."""
+    """Prints a table of the waiting hosts and a table of the workers' page rates. Each table has one row per
+    lane and region."""
     from gossamer.cli.printing import put_table
 
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):

@@ -250,8 +250,8 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Changes the state of a crawl, unless another process has changed the state first. An ended crawl
-    therefore stays ended. Returns whether the state was changed."""
+    """Changes the state of a crawl, unless another process has changed the state first. This keeps an ended
+    crawl in its end state. Returns whether the state was changed."""
     from gossamer.state.fleet_crawls import FleetCrawls
 
     return await FleetCrawls(crawls.store).turn(record.name, record.state, state, reason)
@@ -279,7 +279,7 @@ def _now(record: Record) -> str:
 
 def continue_command(record: Record) -> str:
     """Returns the command that continues a crawl. The command contains the crawl's outputs and the options
-    that must not change, such as the scope. The command does not contain options about rates and limits."""
+    that must not change, such as the scope. The command contains no options for rates and limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec

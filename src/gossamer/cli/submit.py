@@ -108,7 +108,7 @@ class Submission:
         if self.waits or self.json:  # stdout is reserved for the summary
             remark(f"{name} is on the fleet; see it with: gossamer top {name}", self.quiet)
             return
-        with contextlib.suppress(OSError):  # if stdout is closed, the list is still added
+        with contextlib.suppress(OSError):  # continue to add the list if stdout is closed
             print(name, flush=True)
 
     def _say(self, line: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_SITES, MAX_LOW_FIELDS = 10, 4
 """Maximum number of sites shown, and of fields shown for each site."""
 MAX_ADVICE_HOSTS = 3
-"""Maximum number of hosts that a line of advice names."""
+"""Maximum number of hosts in one line of advice."""
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:

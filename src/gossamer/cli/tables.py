@@ -15,8 +15,8 @@ MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
 """Minimum widths in columns to which cells are shortened: for URLs, for other texts, and for texts of several
 lines."""
 MAX_NAME = 40
-"""Names of up to this width in the first column are not shortened, because users copy them into other
-commands."""
+"""Names in the first column are not shortened if they have at most this width, because users copy names into
+other commands."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT|-$|\d\d:\d\d")
 STYLES = {
     **dict.fromkeys(("ok", "running", "finished", "done", "pass", "updated"), "green"),
@@ -140,8 +140,8 @@ class FittedTable:
         return sum(map(width, self.kept)) + len(GAP) * (len(self.kept) - 1)
 
     def _next_to_drop(self) -> int | None:
-        """Returns the next column to leave out, or None. Empty columns are left out first, then the columns
-        in `least`, then the last column. The first column is never left out."""
+        """Returns the next column to leave out, or None. Empty columns are left out first. The columns in
+        `least` follow, and finally the last column. The first column is never left out."""
         if not self.heads or len(self.kept) < 2:
             return None
         empty = [place for place in self.kept[1:] if all(row[place] in ("", "-") for row in self.rows)]

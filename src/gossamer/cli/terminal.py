@@ -1,7 +1,7 @@
 """Determines the width of a terminal and whether the terminal displays colors. Shortens texts to a width.
 
-Only the 16 standard ANSI colors are used, except white, black, yellow and the bright colors. All text is
-therefore readable on dark and on light backgrounds.
+Only the 16 standard ANSI colors are used, except white, black, yellow and the bright colors, so that text is
+readable on dark and on light backgrounds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ DEFAULT_WIDTH, DEFAULT_ROWS = 80, 24
 
 
 def is_dumb(stream: TextIO) -> bool:
-    """Returns whether lines on the stream cannot be redrawn. This is the case if the stream is not a
-    terminal, or if the terminal is a dumb terminal."""
+    """Returns whether lines on the stream cannot be redrawn, because the stream is not a terminal or is a
+    dumb terminal."""
     return not stream.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def has_colours(stream: TextIO) -> bool:
     """Returns whether text on this stream is colored. NO_COLOR (also set by `--no-color`) takes precedence
-    over FORCE_COLOR. Both take precedence over the type of the stream."""
+    over FORCE_COLOR. Both variables take precedence over the type of the stream."""
     if os.environ.get("NO_COLOR"):
         return False
     if (forced := os.environ.get("FORCE_COLOR")) is not None:

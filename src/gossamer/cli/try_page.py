@@ -200,8 +200,8 @@ def print_trial(trial: Trial) -> None:
 
 
 def show_preview(trial: Trial, preview: PagePreview) -> None:
-    """Prints the number of items that the page function yields, the requests that it yields, and the links
-    that a crawl would or would not follow."""
+    """Prints the number of items and the requests that the page function yields. Prints which links a crawl
+    would follow, and which links it would not follow."""
     from gossamer.cli.printing import clean_line, put_table
 
     if lines := list(reading_lines(trial, preview)):
@@ -227,7 +227,7 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
     rest = [one for one in preview.links if one.url not in yielded]
     from gossamer.app.page_preview import NOT_YIELDED
 
-    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # links with unexpected reasons come first
+    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # unexpected reasons come first
     for what, links in (
         ("followed", [one for one in rest if one.followed]),
         ("not followed", [one for one in rest if not one.followed]),

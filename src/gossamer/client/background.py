@@ -1,5 +1,5 @@
-"""Runs a crawl in a separate thread with its own event loop. The caller's event loop is never touched, so a
-crawl can run in a script, a coroutine or a notebook."""
+"""Runs a crawl in a separate thread with its own event loop. The caller's event loop is not used, so a crawl
+can run in a script, a coroutine or a notebook."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Background(Generic[Result]):
             while not waiting.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([waiting])
-            waiting.exception()  # marks the exception as retrieved, because CancelledError is raised instead
+            waiting.exception()  # marks the exception as retrieved; the caller gets CancelledError
             raise
         finally:
             self._thread.join()  # the thread ends right after `done` is set
@@ -97,8 +97,8 @@ class Background(Generic[Result]):
 
 
 def _as_error(error: BaseException) -> BaseException:
-    """Returns the exception that the waiting thread raises. A CancelledError is replaced with CrawlStopped,
-    because a CancelledError in the waiting thread would mean that the caller's own task was cancelled."""
+    """Returns the exception to raise in the waiting thread. A CancelledError is replaced with CrawlStopped.
+    In the waiting thread, a CancelledError would look like a cancellation of the caller's own task."""
     if isinstance(error, asyncio.CancelledError):
         from gossamer.errors import CrawlStopped
 

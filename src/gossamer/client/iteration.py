@@ -37,9 +37,9 @@ class Crawl:
     """A crawl that yields its results to a `for` loop or an `async for` loop. The crawl starts when the loop
     starts, and runs in a separate thread.
 
-    Rows are delivered at least once. If a process is killed before a commit is settled, the rows of this
-    commit are delivered again. The attribute `summary` is set when the crawl has ended. Leaving the loop
-    early stops the crawl gracefully. A second loop over the same `Crawl` object runs the crawl again.
+    Rows are delivered at least once. If a process is killed during a commit, the rows of the commit are
+    delivered again. The attribute `summary` is set when the crawl has ended. Leaving the loop early stops the
+    crawl gracefully. A second loop over the same `Crawl` object runs the crawl again.
     """
 
     def __init__(self, targets: Sequence[Target], options: dict[str, Any]) -> None:

@@ -261,8 +261,8 @@ def _seconds(name: str, value: Time) -> float:
 
 
 def _pairs(option: str, value: Mapping[str, Any] | Texts, mark: str) -> dict[str, str]:
-    """Converts a mapping, or strings such as `name=value`, to a dict. `mark`: the separator between name and
-    value."""
+    """Converts a mapping, or strings such as `name=value`, to a dict. `mark`: the character that separates a
+    name from its value."""
     if isinstance(value, Mapping):
         return {str(name): str(one) for name, one in value.items()}
     found = {}

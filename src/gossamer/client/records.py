@@ -112,9 +112,9 @@ class CrawledPage(PageView, _Record):
 
 
 class Found(_Record):
-    """An item that a crawl yields. The item's fields can be read as attributes and as keys. The fields
-    `_url`, `_site`, `_kind`, `_key`, `_seen_at` and `_version` can also be read in both ways. The property
-    `item` is an instance of the item's own class.
+    """An item that a crawl yields. The item's fields can be read as attributes and as keys. Like the item's
+    own fields, `_url`, `_site`, `_kind`, `_key`, `_seen_at` and `_version` can be read as attributes and as
+    keys. The property `item` is an instance of the item's own class.
 
     A field that has the same name as a method (`items`, `keys`, `get`) can only be read as a key.
     """
@@ -132,7 +132,7 @@ class Found(_Record):
     @cached_property
     def item(self) -> Any:
         """The item as an instance of the class that the page function yielded, or as a dict. Raises
-        ValueError if steps have changed the fields and the class rejects the changed fields."""
+        ValueError if steps changed the fields and the item's class does not accept the changes."""
         own = {name: value for name, value in self._fields.items() if not name.startswith("_")}
         cls = self._class
         if cls is None or cls is dict:

@@ -1,5 +1,5 @@
-"""Writes rows of other programs to the outputs of the option `-o`. These outputs are Kafka, webhooks,
-databases, JSON Lines files and CSV files."""
+"""Writes rows of other programs to outputs in the syntax of the option `-o`: Kafka, webhooks, databases, JSON
+Lines files and CSV files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FILES = ("jsonl", "csv")
 
 
 class RowOutputs:
-    """Outputs to which a program writes rows. The program must keep track of the rows that were sent.
-    `specs`: the outputs, in the syntax of the option `-o`. `owner`: a name of the program that never changes.
-    `batch`: a name of the rows that are sent. Rows that are sent again must have the same `batch`, because
-    `batch` determines the `webhook-id`. `folder`: the folder for rows that are not sent yet.
+    """Outputs to which a program writes rows. The program itself must record which rows were sent. `specs`:
+    the outputs, in the syntax of the option `-o`. `owner`: a name of the program that never changes. `batch`:
+    an identifier of the rows that are sent. If rows are sent again, `batch` must be the same, because the
+    `webhook-id` is computed from `batch`. `folder`: the folder for rows that are not sent yet.
 
     Raises UsageError for an output to which rows cannot be appended, and ConfigError if a library is missing.
     """
@@ -42,10 +42,10 @@ class RowOutputs:
                 self._tables.append(output)
 
     def send(self, kind: str, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Sends rows of the kind `kind` to all outputs. Each row has a key. All outputs have received the
-        rows when this method returns. After an error, call this method again with the same rows. A database
-        then contains each row once, and a stream or a file contains each row at least once. Raises SinkError,
-        SinkAway or DiskFull."""
+        """Sends rows of the kind `kind` to all outputs. Each row is a pair of a key and a mapping. All
+        outputs have received the rows when this method returns. After an error, call this method again with
+        the same rows. If rows are sent again, a database still contains each row once, but a stream or a file
+        may contain a row several times. Raises SinkError, SinkAway or DiskFull."""
         found = [Row(kind, key, dict(data)) for key, data in rows]
         if not found:
             return

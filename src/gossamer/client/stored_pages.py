@@ -14,7 +14,8 @@ from gossamer.errors import UsageError
 
 MAX_BODY = 16 << 20
 UNSTORED = NOT_STORED
-"""The body of the response that a crawl of an archive gets for a page that the archive lacks. Its status is 404."""
+"""When a crawl reads an archive and the archive lacks a page, the crawl receives this body with the status
+404."""
 
 
 class StoredPage(NamedTuple):

@@ -32,8 +32,8 @@ async def submit_to_fleet(
     say: Callable[[str], None],
 ) -> Summary:
     """Submits a crawl and returns the crawl's summary. `wait`: whether to wait until the crawl has ended.
-    `say`: a function that receives messages for the user. Raises GossamerError. With `wait`, a crawl without
-    success also raises GossamerError, for example if no page was fetched."""
+    `say`: a function that receives messages for the user. Raises GossamerError. With `wait`, also raises
+    GossamerError if the crawl was not successful, for example because no page was fetched."""
     from gossamer.app.job import JobOutput
     from gossamer.app.outcome import error_of
     from gossamer.app.submit import read_summary, submit, wait_for_end

@@ -17,8 +17,8 @@ from gossamer.sites.script_targets import SITE, ScriptTargets, list_name
 Url = str | Request | Mapping[str, Any]
 """An element of a list: a URL, a request, or a mapping with the fields of a seed (docs/records.md)."""
 Target = str | os.PathLike[str] | Site | Request | Iterable[Url]
-"""A target: a text as on the command line, a path, a `Site`, a request, or URLs. A generator is read to its
-end before the crawl begins."""
+"""A target: a text as on the command line, a path, a `Site`, a request, or URLs. A generator is read
+completely before the crawl begins."""
 
 
 def read_targets(targets: Iterable[Target]) -> tuple[list[str], ScriptTargets]:

@@ -41,10 +41,10 @@ def unlocker_account(
     options: Mapping[str, Any], folder: str = ".", *, with_key: bool = True, none_named: str = ""
 ) -> UnlockerAccount:
     """Returns the unlocker in the settings, and its credit budget. The settings are read from
-    `gossamer.toml`, from the environment, and from `options`. `options`: options of `gossamer.run`. Sends no
-    request to the provider. `with_key`: whether the provider's key must be set. `none_named`: the error
-    message if the settings contain no unlocker. Raises ConfigError if the provider or the key is missing.
-    Raises StoreError if the store cannot be read."""
+    `gossamer.toml`, from the environment, and from `options`. `options`: options of `gossamer.run`. The
+    function sends no request to the provider. `with_key`: whether the provider's key must be set.
+    `none_named`: the error message if the settings contain no unlocker. Raises ConfigError if the provider or
+    the key is missing. Raises StoreError if the store cannot be read."""
     settings = job_of((), options, folder).settings
     if settings.unlocker is None and none_named:
         raise ConfigError(none_named)

@@ -3,10 +3,10 @@
 Each response is a file whose name is a hash of the request. If a file is incomplete, the response is fetched
 again. Only permanent responses are stored. Failures, block pages, and responses with the status 304, 408,
 425, 429 or 5xx are not stored. Several processes may share the folder, because files are written under
-another name and then renamed. A stored response is used only for requests with the same values of the
-credentials that the user configured. Cookies that sites set are compared only by name, because their values
-may change with each response. Responses for a logged-in account (`session=` of a site) are not stored. If a
-page redirects to itself, for example to set a cookie, both responses are stored.
+another name and then renamed. A stored response is used only for requests with the same configured
+credentials. Cookies that sites set are compared only by name, because their values may change with each
+response. Responses for a logged-in account (`session=` of a site) are not stored. If a page redirects to
+itself, for example to set a cookie, both responses are stored.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 class CacheCollector:
     """Returns stored responses from the folder, and fetches missing responses with the collector `inner`.
-    `given`: a function that returns the headers that the user configured for a request. None means that the
-    user configured all headers. `worth`: a function that returns whether a response may be stored. `apart`: a
-    label for the cache entries, such as the name of a rung. Only requests with the same label share entries.
-    Raises ConfigError if the folder cannot be used."""
+    `given`: a function that returns the headers that the user configured for a request. If `given` is None,
+    all headers of a request count as configured by the user. `worth`: a function that returns whether a
+    response may be stored. `apart`: a label for the cache entries, such as the name of a rung. Only requests
+    with the same label share entries. Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 
@@ -123,7 +123,7 @@ class CacheCollector:
         return result
 
     def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
-        """Records a response that redirects to its own URL, so that the next request for the URL uses a
+        """Records that a response redirects to its own URL. The next request for this URL then uses a
         separate cache entry."""
         target = (
             next((value for name, value in headers if name == "location"), None)
@@ -213,7 +213,7 @@ def request_digest(
     guise: Guise | None = None,
     apart: str = "",
 ) -> bytes:
-    """Returns a hash of the parts of a request that determine the response. These parts are the method, URL,
+    """Returns a hash of the parts of a request that determine the response. The hash covers the method, URL,
     body, configured headers with credentials, names of all cookies, `apart`, and whether the guise imitates a
     browser. Credentials are stored only as part of this hash.
 

@@ -11,8 +11,8 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Stands in for a collector that is not installed, if only some requests need its rung. Each request that
-    needs this rung fails with the reason."""
+    """Replaces a collector that is not installed, if only some requests need the collector's rung. Each of
+    these requests fails, and its failure contains the reason."""
 
     name = "none"
 

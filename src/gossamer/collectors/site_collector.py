@@ -1,5 +1,5 @@
-"""Adapts a site file's own `collect` function to the collector interface. Such a function gets pages from a
-library, an archive or the user's own protocol."""
+"""Adapts a site file's own `collect` function to the collector interface. For example, `collect` gets pages
+from a library, from an archive, or over the user's own protocol."""
 
 from __future__ import annotations
 

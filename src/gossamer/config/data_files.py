@@ -55,7 +55,7 @@ def refuse_link(*paths: Name) -> None:
 
 def refuse_links_in(*folders: Path) -> None:
     """Raises ConfigError if one of the folders, or an entry in one of them, is a symbolic link. The error
-    names the first link."""
+    message contains the path of the first link."""
     for folder in folders:
         refuse_link(folder)
         try:

@@ -54,12 +54,13 @@ _SCHEME = lazy_pattern(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 _MAX_SECRETS = 1000
 _SHORT, _BARE = 4, 8
-"""Secrets shorter than `_SHORT` characters are masked only by the patterns above. Secrets shorter than
-`_BARE` characters are masked only as whole words."""
+"""Secrets shorter than `_SHORT` characters are not registered, so only the patterns of this module mask them.
+Secrets shorter than `_BARE` characters are masked only as whole words."""
 _forms: dict[str, None] = {}
 """The registered secrets in all their encodings. The keys of this dict form an ordered set."""
 _known: list[re.Pattern[str]] = []
-"""A list of at most one entry: the pattern that matches all of `_forms`, compiled at first use."""
+"""A list that is empty or contains one pattern. The pattern matches every text in `_forms`, and is compiled
+when it is first used."""
 
 
 def register(*secrets: str) -> None:
@@ -217,7 +218,7 @@ def mask_head(head: bytes) -> bytes:
     b'GET / HTTP/1.1\r\nCookie: ***\r\n\r\n'
     """
     small = head.lower()
-    if any(word in small for word in _SECRET_WORDS):  # testing each line costs ten times as much
+    if any(word in small for word in _SECRET_WORDS):  # ten times as fast as testing each line
         return _SECRET_LINE.sub(rb"\1: ***", head)
     return head
 

@@ -16,7 +16,8 @@ RESERVED = 24
 """Number of file descriptors that visits must leave free for files, the store, DNS look-ups and child
 processes."""
 PER_VISIT = 2
-"""Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
+"""Number of file descriptors per visit: one for the visit's connection, and one for an idle connection or a
+DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
 """Memory is scarce if less than SCARCE_BYTES of the address space is free, or if less than SCARCE_SHARE of
 the machine's memory is free."""
@@ -54,8 +55,9 @@ def room_for_visits() -> int:
 
 
 def visits_at_once(concurrency: int | str) -> tuple[int, int]:
-    """Returns two numbers for a value of the setting `concurrency`. A process begins with the first number of
-    concurrent visits and allows at most the second number. The limit of open files is not considered."""
+    """Converts a value of the setting `concurrency` to two numbers. The first number is the number of
+    concurrent visits with which a process begins. The second number is the maximum number of concurrent
+    visits. The limit of open files is not considered."""
     return (AUTO_VISITS, MAX_AUTO_VISITS) if isinstance(concurrency, str) else (concurrency, concurrency)
 
 

@@ -1,5 +1,5 @@
 """Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most references are resolved
-when the settings are read. References in the settings that KEPT lists are resolved later."""
+when gossamer reads the settings. References in `unlocker_key` and `session_key` (KEPT) are resolved later."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""Settings whose references to secrets are not resolved when gossamer reads the settings. Only the code that
-needs the secret of such a setting resolves the reference. gossamer never passes these secrets to other
+"""Settings that still contain their references to secrets after gossamer has read the settings. Code that
+needs one of these secrets resolves the reference itself. gossamer never passes these secrets to other
 processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class WrittenValue(Protocol):
-    """The protocol for a setting's name, its value, and the place where the value was set.
-    `settings.GivenSetting` implements it."""
+    """Protocol of an object that contains a setting's name, the setting's value, and the place where the
+    value was set. `settings.GivenSetting` implements it."""
 
     @property
     def where(self) -> str: ...

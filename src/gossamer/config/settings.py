@@ -517,7 +517,7 @@ def load(
 def _one_of_delays(source: list[GivenSetting], values: dict[str, Any]) -> list[GivenSetting]:
     """Returns the settings of one source. If this source sets `delay` or `host_rate`, removes the `delay` and
     the `host_rate` of earlier sources from `values`. Raises UsageError or ConfigError if this source sets
-    both."""
+    both `delay` and `host_rate`."""
     given = {one.name: one.where for one in source if one.name in ("delay", "host_rate")}
     if len(given) > 1:
         kind: type[GossamerError] = UsageError if given["host_rate"].startswith("--") else ConfigError

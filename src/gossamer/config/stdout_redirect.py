@@ -8,9 +8,10 @@ from typing import TextIO
 
 
 class StdoutRedirect:
-    """`with stdout_to_stderr:` redirects `sys.stdout` of the whole process while at least one thread or
-    coroutine is in such a block. `contextlib.redirect_stdout` is not used here. If two of its blocks overlap
-    and the earlier block ends first, `sys.stdout` stays redirected."""
+    """The block `with stdout_to_stderr:` redirects `sys.stdout` to `sys.stderr` in the whole process. The
+    redirection ends when no thread or coroutine is in such a block any more. `contextlib.redirect_stdout` is
+    not used here, because two overlapping blocks of `redirect_stdout` may leave `sys.stdout` redirected
+    forever."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = threading.Lock(), 0

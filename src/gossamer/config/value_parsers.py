@@ -81,8 +81,9 @@ def budget(value: object) -> str:
 
 
 def budget_value(text: str) -> tuple[float, str]:
-    """Parses a budget. Returns a number and its unit. With the unit `%`, the number is a share of the pages
-    that a crawl may fetch. With the unit `/d`, the number is the visits per day. Raises ValueError.
+    """Parses a budget of visits. Returns a pair of a number and a unit. With the unit `%`, the number is a
+    share of the pages that a crawl may fetch. With the unit `/d`, the number is the number of visits per day.
+    Raises ValueError.
 
     >>> budget_value("10%"), budget_value("200/h")
     ((0.1, '%'), (4800.0, '/d'))
@@ -368,8 +369,8 @@ def label(value: object) -> str:
 
 
 def lane(value: object) -> str:
-    """Checks the name of a lane. Some names are reserved because a Redis broker uses keys with these names.
-    The broker may also be the store. Raises ValueError."""
+    """Checks the name of a lane. Some names are reserved, because kombu or the store already uses Redis keys
+    with these names. The same Redis server may be both the broker and the store. Raises ValueError."""
     text = label(value)
     if text in ("unacked", "unacked_index", "unacked_mutex", "gossamer"):
         raise ValueError("it is a reserved name: the broker has a key with this name")

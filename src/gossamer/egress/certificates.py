@@ -23,7 +23,8 @@ class CertificateCheck(NamedTuple):
     """The result of a handshake. `fault` is '' if the certificate is valid. `fault` is `expired` if the
     certificate is expired or not yet valid, and `name` if the certificate belongs to other names. All other
     faults are `untrusted`. `detail`: OpenSSL's message. `begin` and `end`: the period in which the
-    certificate is valid, in seconds since the epoch. Both are 0 if the certificate has a fault."""
+    certificate is valid, in seconds since the epoch. `begin` and `end` are 0 if the certificate has a
+    fault."""
 
     fault: str
     detail: str = ""

@@ -1,7 +1,7 @@
 """Resolves host names to checked addresses. Answers are cached for a minute. A host with any forbidden
 address is refused, and the collector connects only to the addresses returned here. The resolver never trusts
-the text of a host name. The resolver checks the addresses to which the name resolves. Therefore,
-`2130706433`, `0x7f.1` and a name that points to an internal address are all recognized as internal.
+the text of a host name. The resolver checks the addresses to which the name resolves. For example, the hosts
+`2130706433` and `0x7f.1`, and names that resolve to an internal address, are all recognized as internal.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gossamer.egress.addresses import networks, why_forbidden
 from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL_S, FAILED_TTL_S = 60.0, 5.0
-"""TTL_S is the number of seconds for which the addresses of a host are cached. FAILED_TTL_S applies if no
-name server answered, so that a later retry queries again."""
+"""TTL_S is the number of seconds for which the addresses of a host are cached. If no name server answered,
+the failure is cached for only FAILED_TTL_S seconds, so that a retry soon queries the name servers again."""
 LOOKUP_TIMEOUT_S = 20.0
 MAX_THREADS = 32
 MAX_CACHED_HOSTS = 50_000
@@ -32,8 +32,7 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """A host's permitted addresses, in the order in which they are tried. There is always at least one
-    address."""
+    """A host's permitted addresses, in the order in which they are tried. The tuple is never empty."""
 
     addresses: tuple[str, ...]
     reason: str = ""
@@ -45,8 +44,8 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The result for a host to which no connection may be made. `reason`: dns or private. `final`: whether a
-    later look-up cannot succeed either."""
+    """The result for a host to which no connection may be made. `reason`: dns or private. `final`: true if a
+    later look-up would fail again."""
 
     reason: str
     detail: str
@@ -105,7 +104,7 @@ class Resolver:
             task = asyncio.current_task()
             if asking.cancelled() and not (
                 task is not None and task.cancelling()
-            ):  # `close` cancelled the look-up, but nobody cancelled the caller
+            ):  # `close` cancelled the look-up, not the caller
                 return Refused("dns", "the resolver was closed", False)
             raise
 
@@ -130,7 +129,7 @@ class Resolver:
             if short := own_limit(error) or (
                 OWN_LIMITS[errno.ENOMEM] if getattr(error, "errno", 0) == socket.EAI_MEMORY else ""
             ):
-                # not cached, because the shortage may be over soon
+                # The result is not cached, because the shortage may end soon.
                 return Refused("dns", f"short of {short}", False, short=short)
             if not isinstance(error, OSError):
                 raise
@@ -227,8 +226,9 @@ def split_host(authority: str) -> tuple[str, int]:
 
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
-    """Reorders addresses so that the address families alternate (RFC 8305 section 4). The given addresses are
-    in the system's order (RFC 6724). In the new order, the second attempt uses the other family.
+    """Reorders addresses so that IPv4 and IPv6 addresses alternate (RFC 8305 section 4). The given addresses
+    are in the system's order (RFC 6724). If the first address fails, the next attempt uses an address of the
+    other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -264,7 +264,7 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Returns whether the host name `host` of a seed stands for `address`. If `host` is localhost, returns
+    """Returns whether a seed with the host `host` explicitly names `address`. If `host` is localhost, returns
     True for every loopback address. If `host` is an IP address, returns True only for the same address."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)

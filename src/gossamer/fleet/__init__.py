@@ -2,11 +2,12 @@
 right to run one slice at a time (`state.slots`). The frontier decides which URLs are crawled.
 
 `brokers` parses broker URLs and checks brokers, and `rabbitmq_tls` connects to RabbitMQ over TLS.
-`slice_process` runs slices in a worker's process, on the crawls in `active_crawls`. `fair_share` divides the
-process among crawls, and `process_load` limits its claims. `site_versions` compares the site files of a
-machine with the fleet's versions. `heartbeat` and `finalize` close outputs and finalize crawls.
-`worker_keeper` fills the slots and updates the worker's record. `message_checks` checks messages before
-Celery reads them, `broker_cleanup` removes leftovers of dead workers, and `app` is the Celery application.
+`slice_process` runs slices in the processes of a worker, and `active_crawls` manages the crawls that a
+process works on. `fair_share` divides the process among crawls, and `process_load` limits its claims.
+`site_versions` compares the site files of a machine with the fleet's versions. `heartbeat` and `finalize`
+close outputs and finalize crawls. `worker_keeper` fills the slots and updates the worker's record.
+`message_checks` checks messages before Celery reads them, `broker_cleanup` removes leftovers of dead workers,
+and `app` is the Celery application.
 
 The crawling itself is not in this package. A slice runs the same `app.wiring.CrawlWorker` as `gossamer
 crawl`.

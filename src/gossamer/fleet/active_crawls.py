@@ -108,7 +108,7 @@ class ActiveCrawls:
         """Starts work on a crawl if this process can work on the crawl and does not work on it yet."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
-            self._fair.share(task.name, task.weight, task.precedence)  # both values may change during a slice
+            self._fair.share(task.name, task.weight, task.precedence)  # weight and precedence may change
             if at.revision == task.revision:
                 await self._deciders.keep(at.bench.setup)
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
@@ -239,7 +239,8 @@ class ActiveCrawls:
         """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
 
         Drops each crawl whose work raised an error. Drops all crawls if the store did not answer (`broken`),
-        because the store may have lost the writes of the last second. The local state would then be wrong.
+        because the store may have lost the writes of the last second, and the local state of the crawls may
+        be wrong.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):
@@ -257,8 +258,8 @@ class ActiveCrawls:
             await at.sign.give()
 
     async def close(self, *, forget: bool = False) -> None:
-        """Leaves all crawls (`_leave`). If `forget` is true, drops them instead (`_drop`), so that their
-        leases expire."""
+        """Leaves all crawls (`_leave`). If `forget` is true, drops the crawls instead (`_drop`), so that the
+        leases of their claims expire."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await (self._drop(name) if forget else self._leave(name))

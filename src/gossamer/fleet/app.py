@@ -1,9 +1,9 @@
-"""The Celery application of the fleet. Two commands start the application. One command is `gossamer worker`.
-The other command is Celery's own `celery -A gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application of the fleet. Either `gossamer worker` or Celery's own command `celery -A
+gossamer.fleet worker -Q http -n w1@%h` starts the application.
 
-A message names a slot. The process that takes the slot crawls for one slice (60 s). Leases and the keeper
-recover the work of every process that dies. Therefore messages are acknowledged early, results are not
-stored, and there is no soft time limit. A hard time limit kills a process whose slice hangs.
+A message names a slot. The process that takes the slot crawls for one slice (60 s). If a process dies, its
+leases expire and the keeper fills its slot again, so no work is lost. Therefore Celery acknowledges messages
+early, stores no results, and sets no soft time limit. A hard time limit kills a process whose slice hangs.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ HANG_TIMEOUT_S = 60.0
 """If a slice runs for more than this many seconds longer than planned, the process of the slice is killed."""
 RECYCLE_SHARE = 0.9
 """A process is replaced after its current slice if the process uses more than this share of `recycle_memory`.
-The share is less than 1, because a process that uses more than 80% of `recycle_memory` claims fewer URLs, and
-a process that uses more than 95% claims none (`process_load`)."""
+RECYCLE_SHARE is less than 1, because a process claims fewer URLs if it uses more than 80% of
+`recycle_memory`, and no URLs if it uses more than 95% (`process_load`)."""
 CHILD_SIGNAL_DELAY_S = 1.0
 """After an order to stop, a child process ignores SIGTERM for this many seconds. After this time, a SIGTERM
 ends the child process."""
@@ -268,14 +268,14 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Returns the seconds of STOP_TIMEOUT_S that remain, but at least `least`. Returns `least` if the process
-    has seen no order to stop."""
+    """Returns how many seconds of STOP_TIMEOUT_S remain after an order to stop, but at least `least`. Returns
+    `least` if the process has seen no order to stop."""
     return max(least, _Now.told + STOP_TIMEOUT_S - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
     """Ends the process during a stop if Celery does not end the process. If a broker accepts data but does
-    not answer, Celery waits for the broker without a time limit. Celery does so although the worker needs no
+    not answer, Celery waits for the broker without a time limit, even if the worker is stopping and needs no
     more messages."""
     quiet = 0.0
     while quiet < min(BROKER_LOST_S, _left(1.5)):
@@ -339,8 +339,8 @@ def _told() -> bool:
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
     once. A child ignores this SIGTERM, because the main process gives the orders to its children. A SIGTERM
-    that arrives more than a second after the order to stop means that the main process must end at once. The
-    child then ends too."""
+    that arrives more than a second after the order to stop means that the main process must end at once. In
+    this case, the child ends, too."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -348,7 +348,8 @@ def _terminated(*_: object) -> None:
 
 @signals.worker_process_init.connect
 def _child(**_: Any) -> None:
-    """Prepares a child after the fork. The child gets its own event loop and its own connections."""
+    """Prepares a child process after the fork. The child process gets its own event loop and its own
+    connections."""
     import uvloop
 
     from gossamer.app.process_tuning import settle_in

@@ -4,8 +4,8 @@ messages and empty queues.
 Other programs may use the same broker. Therefore the cleanup removes an object only if the object certainly
 belongs to gossamer and nothing needs the object any more. A slot accepts only a message with the slot's
 current ticket, so a message with another ticket is useless. A mailbox is useless if the store has a record of
-the mailbox's worker and the last heartbeat in this record is too old. The heartbeat is too old if its age
-exceeds both the given age and twice DEAD_AFTER_S. RabbitMQ removes mailboxes and requeues unacknowledged
+the mailbox's worker and the last heartbeat in this record is too old. A heartbeat is too old if its age is at
+least the given age and at least twice DEAD_AFTER_S. RabbitMQ removes mailboxes and requeues unacknowledged
 messages of dead workers itself. Redis does not.
 """
 
@@ -35,8 +35,8 @@ _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
 class HeldMessage(NamedTuple):
-    """A message that was inspected. `away` removes the message, and `back` returns the message to its
-    queue."""
+    """A message in the broker that the cleanup inspects. `away` removes the message, and `back` returns the
+    message to its queue."""
 
     slot: tuple[str, int, str] | None
     """The lane, the slot number and the ticket of the message, or None if the message is not a slot message
@@ -48,8 +48,8 @@ class HeldMessage(NamedTuple):
 
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
-    answer, or if its settings are invalid, removes nothing and raises no error. If the user requested only
-    this part of the cleanup, raises StoreError or ConfigError in these two cases."""
+    answer, or if the broker's settings are invalid, removes nothing. In both cases, the function raises
+    StoreError or ConfigError only if the user requested this part of the cleanup alone."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet
@@ -125,8 +125,9 @@ def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
 
 
 def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
-    """Yields the messages of a lane. The queue does not contain a yielded message until the caller calls
-    `away` or `back` of the message."""
+    """Yields the messages of a lane. Takes each message from the queue before yielding it. For each message,
+    the caller must call `back`, which returns the message to its queue, or `away`, which removes the
+    message."""
     channel = connection.channel()
     try:
         channel.queue_declare(lane, passive=True)
@@ -165,8 +166,8 @@ def _let_go(client: Any, tag: bytes) -> None:
 
 
 def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Removed:
-    """Removes or counts the mailboxes of dead workers. Does the same with index entries that have no message,
-    and with empty queues of lanes that have no worker."""
+    """Removes or counts the mailboxes of dead workers, index entries without a message, and empty queues of
+    lanes without a worker."""
     client = _redis(connection)
     if client is None:
         return sum((_lane(connection, lane, dry) for lane in lanes), Removed())

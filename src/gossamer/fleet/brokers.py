@@ -27,7 +27,7 @@ _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
 class KombuBroker(NamedTuple):
-    """One or several brokers in the form that kombu expects."""
+    """One or more brokers, in the form that kombu expects."""
 
     urls: tuple[str, ...]
     """The URLs of the brokers. Several URLs are the addresses of the Sentinels of one service."""
@@ -92,8 +92,8 @@ def _redis(found: address.Address) -> KombuBroker:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Returns the TLS parameters of a URL for kombu. They always include `ssl_cert_reqs`, because kombu would
-    otherwise accept any certificate."""
+    """Returns the TLS parameters of a URL for kombu. The parameters always include `ssl_cert_reqs`, because
+    kombu would otherwise accept any certificate."""
     given = {
         name: value
         for name, value in found.options().items()
@@ -180,7 +180,7 @@ def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str
             connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
             for lane in lanes:
-                # Celery declares the same queue
+                # declares the queue in the same way as Celery
                 kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()
             if place.startswith(("redis", "sentinel")):
                 _allowed(connection.default_channel, lanes)
@@ -219,7 +219,8 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
     client.hdel(channel.unacked_key, "")
     client.zrem(channel.unacked_index_key, "")
     client.srem(channel.keyprefix_queue % "celery.pidbox", "")
-    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second key has a priority
+    # the second key is for messages of priority 3
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")
     with contextlib.closing(client.pubsub()) as listening:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(

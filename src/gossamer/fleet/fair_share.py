@@ -1,15 +1,15 @@
 """Divides the capacity of one process among crawls by precedence and weight. The method is stride scheduling,
 which leaves no capacity idle.
 
-While a crawl wants more claims than it gets, crawls of a lower precedence make no claims. The crawl then gets
-all capacity that becomes free. If that crawl cannot use all capacity, for example while its hosts wait for
-their delay, crawls of a lower precedence get the rest.
+While a crawl wants more claims than it gets, it gets all capacity that becomes free, and crawls of a lower
+precedence make no claims. If the crawl cannot use all capacity, for example while its hosts wait for their
+delay, crawls of a lower precedence get the rest.
 
 Each crawl has a counter, the crawl's *pass*. The pass grows by 1 / weight for each claim. Passes are compared
-among crawls of the same precedence. While several of these crawls want more claims than they get, the crawl
-with the highest pass waits for the others. If a crawl claims nothing from the capacity that it was offered,
-the crawl wants no more capacity, and no crawl waits for it. If a crawl claims something, the crawl is
-expected to claim again immediately, because one call does not claim from all buckets.
+among crawls of the same precedence. If several of these crawls want more claims than they get, a crawl with a
+high pass waits until the passes of the others have caught up. A crawl that claims nothing although capacity
+was offered wants no more claims, and the other crawls do not wait for this crawl. A crawl that makes claims
+is expected to want more claims immediately, because one call does not claim from all buckets.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 
 HUNGRY_S = 0.5
-"""For this many seconds after a crawl makes a claim, or is refused a claim, the crawl counts as a crawl that
-wants more capacity."""
+"""After a crawl has made claims or was refused capacity, the process assumes for this many seconds that the
+crawl wants more capacity."""
 
 
 class FairShares:
@@ -46,7 +46,7 @@ class FairShares:
         """Returns how many claims a crawl may make now."""
         most, now = self.most(), self._clock()
         # A crawl gets either at least `quantum` claims or none, because a call for fewer claims is not
-        # worthwhile. A crawl of weight 1 may also lead the other crawls by at most `quantum` claims.
+        # worthwhile. The pass of a crawl may exceed the lowest pass of the other crawls by at most `quantum`.
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         hungry = [one for one in self._shares.values() if one is not share and one.hungry_until > now]
@@ -54,7 +54,7 @@ class FairShares:
         if any(one.precedence > share.precedence for one in hungry):
             free = 0
         elif others:
-            # a crawl that was idle cannot make up for all the claims that it did not make
+            # while a crawl is idle, its pass falls behind by at most `quantum`
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
@@ -63,7 +63,7 @@ class FairShares:
         return free  # `took` records how many of these claims the crawl makes
 
     def took(self, share: CrawlShare, claims: int) -> None:
-        """Records the number of claims that a crawl made after `ask` offered claims."""
+        """Records how many claims the crawl has made after a call of `ask`."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY_S if claims else 0.0

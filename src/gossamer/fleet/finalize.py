@@ -50,16 +50,16 @@ class CrawlEnding:
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Takes the next step to finalize a crawl that is stopping, cancelling or ending. Does nothing while
-        this step must still wait."""
+        """Takes the next step to finalize a crawl that is stopping, cancelling or ending. Does nothing if it
+        is too early for this step."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await has_active_producer(self._store, task.name):
-                    # Waits for a `submit` that still adds URLs. The `submit` stops within a second because it
-                    # sees the state. If the `submit` is dead, its lease expires.
+                    # Waits for a `gossamer submit` that is still adding URLs. Its process reads the crawl's
+                    # state, and therefore stops within a second. If this process is dead, its lease expires.
                     return
                 await drop_queue(self._store, task.name)
             _, reason = await Crawls(self._store).state(task.name)  # a quality gate may have set the reason
@@ -81,8 +81,8 @@ class CrawlEnding:
         return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Requeues claims with expired leases. All workers of the crawl may be dead, and workers do not join
-        a crawl in this state. Therefore the finalizer must requeue these claims."""
+        """Requeues claims with expired leases. The finalizer must requeue these claims, because all workers
+        of the crawl may be dead, and no worker joins a crawl that is stopping or cancelling."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP_INTERVAL_S:
             return
         self._swept[task.name] = time.monotonic()
@@ -150,7 +150,7 @@ class CrawlEnding:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the segments of all processes that wrote rows (see `SetupOf`)."""
+        """Returns the segments (see `SetupOf`) of all processes that wrote rows of the crawl."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

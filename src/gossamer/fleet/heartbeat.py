@@ -1,5 +1,5 @@
-"""The heartbeat of a process for one crawl. While the process renews its heartbeat, no other process closes
-its part of the outputs."""
+"""The heartbeat of a process for one crawl. While a process renews its heartbeat, no other process closes the
+output parts that this process writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Heartbeat:
 
     async def ours(self) -> None:
         """Raises InUse if another process may have closed this process's part of the outputs. Another process
-        closes the part if this process was paused for so long that its heartbeat expired."""
+        closes the part if the heartbeat of this process has expired, for example because this process was
+        paused for a long time."""
         silent = time.monotonic() - self._given
         if silent < DEAD_AFTER_S / 2:
             return

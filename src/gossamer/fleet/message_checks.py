@@ -1,9 +1,9 @@
 """Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
 kept in the store.
 
-A valid message only names a slot. The loss of a message costs only seconds, because the keeper sends another
-one. Therefore this module can refuse every message that does not have exactly the form of a slot message.
-Some malformed messages would otherwise make Celery end the worker.
+A valid message only names a slot. This module refuses every message that does not have exactly the form of a
+slot message. A wrongly refused message costs only seconds, because the keeper sends another message. Some
+malformed messages would otherwise make Celery end the worker.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Explains why a message is not a slot message. Returns '' if the message is a slot message. Also removes
-    headers that Celery does not need from the slot message."""
+    """Explains why a message is not a slot message. Returns '' if the message is a slot message. Replaces the
+    headers of a slot message with the headers that Celery needs."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"
@@ -271,8 +271,8 @@ def slot_fault(message: Any) -> str:
 
 
 def _limits(found: Any) -> bool:
-    """Returns whether a time limit has the form that Celery sends, which is two numbers or nulls. The limit
-    in the message is not used, because the task has its own limit."""
+    """Returns whether a time limit has the form that Celery sends, which is two numbers or nulls. The worker
+    ignores the time limit in the message, because the task has its own time limit."""
     if found is None:
         return True
     return (
@@ -283,7 +283,7 @@ def _limits(found: Any) -> bool:
 
 
 class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
-    """Celery's consumer. It accepts only messages for which `slot_fault` returns ''."""
+    """A Celery consumer that accepts only messages for which `slot_fault` returns ''."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
         """Returns the function that handles each message."""

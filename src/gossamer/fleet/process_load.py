@@ -33,15 +33,14 @@ class ProcessLoad:
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records a delay of the event loop, and measures the memory. `seconds`: the time by which the event
-        loop woke up too late."""
+        """Records a delay of the event loop, and measures the memory. `seconds`: the delay with which the
+        event loop woke up."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 
     def share(self) -> tuple[float, str]:
-        """Returns two values. The first value is the share of the maximum number of claims that the process
-        may hold now. The second value is the scarce resource, which is `memory` or `processor`, or '' if
-        neither is scarce."""
+        """Returns two values. The first value is a factor from 0 to 1 for the maximum number of claims. The
+        second value is the scarce resource, which is `memory` or `processor`, or '' if neither is scarce."""
         by_memory, now = (
             allowed_claims(100, used=self._used, limit=self.limit, free=self._free, pace=pace) / 100
             for pace in (1.0, self.pace)

@@ -45,7 +45,7 @@ class RevisitDeciders:
 
     async def keep(self, setup: Setup) -> None:
         """Makes this process run the loop of a crawl with `--revisit`, unless another process holds the lead.
-        The call is cheap. The caller must repeat the call while the crawl runs."""
+        While the crawl runs, the caller must call this method regularly. A call takes little time."""
         if setup.job.settings.revisit is None:
             return
         if (task := self._tasks.get(setup.crawl)) is not None:

@@ -1,4 +1,4 @@
-"""Compares the versions of site files in a fleet. If a worker lacks the fleet's version of a site's file, it
+"""Compares the versions of site files in a fleet. A worker without the fleet's version of a site's file
 leaves the site's hosts to workers that have this version. The worker records the reason in the store and in
 the log.
 
@@ -41,8 +41,7 @@ class MissingSites:
 
     @property
     def crawls(self) -> set[str]:
-        """The crawls that this process skips as a whole, and the crawls of which this process skips single
-        sites."""
+        """The names of the crawls that this process skips, either as a whole or for some of their sites."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
@@ -64,7 +63,7 @@ class MissingSites:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Called at the end of a slice. In the next slice, reasons may be logged again."""
+        """Called at the end of a slice, so that the next slice may log the same reasons again."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
@@ -88,9 +87,9 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Finds the sites of a crawl whose files this machine lacks, and maps each site to the reason. Also
-        stores these sites in `setup`. Files that were edited on this machine become the fleet's versions.
-        Raises ConfigError if this machine cannot serve the crawl."""
+        """Finds the sites of a crawl whose files this machine lacks. Stores these sites in `setup`, and
+        returns the reason for each of them. Files that were edited on this machine become the fleet's
+        versions. Raises ConfigError if this machine cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
@@ -113,8 +112,8 @@ class SiteVersions:
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
-        """Returns whether this machine's site files and the fleet's versions are still the same as when
-        `bench` was created."""
+        """Returns whether this machine's site files and the fleet's versions are unchanged since `bench` was
+        created."""
         return (
             bench.setup.sites == task.sites
             and all(site_files.version(site.path) == site.version for site in bench.sites)
@@ -122,8 +121,8 @@ class SiteVersions:
         )
 
     async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
-        """Makes this worker also claim reserved hosts if this machine has the files of their sites. Reserved
-        hosts are only for workers that have these files."""
+        """Lets this worker claim reserved hosts if this machine has the files of their sites. A reserved host
+        may be claimed only by workers that have the files of the host's sites."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -136,9 +135,9 @@ class SiteVersions:
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
         """Compares the site files on this machine with the fleet's versions. Returns three values. The first
-        value contains the sites whose version is the fleet's version. The second value contains the files
-        that were edited on this machine. The third value maps each site whose file is missing or has another
-        version to the reason."""
+        value maps each site whose file has the fleet's version to this version. The second value lists the
+        files that were edited on this machine. The third value maps each of the other sites to the reason:
+        the file is missing, or has another version."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -172,8 +171,8 @@ class SiteVersions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Maps each site to the version of its file that this machine last ran for a crawl. Only runs with
-        the current sites folder count."""
+        """Maps each site to the version of its file that this machine last ran for a crawl. Ignores runs with
+        another sites folder."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}

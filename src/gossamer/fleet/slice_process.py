@@ -15,8 +15,8 @@ from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
 MAX_OUTAGE_S = 40.0
-"""Seconds for which a slice waits for a store that does not answer. This wait is shorter than the time after
-which a hanging slice is killed."""
+"""Seconds for which a slice waits for a store that does not answer. This number is less than `HANG_TIMEOUT_S`
+of `fleet.app`, so that a waiting slice is not killed."""
 TICK_S = 0.5
 """Seconds between checks for an order to stop the worker."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
@@ -66,8 +66,8 @@ class SliceProcess:
         return None
 
     async def _told(self) -> None:
-        """Waits until the worker is ordered to stop, and then ends the slice. The method ends the slice even
-        if a call waits for the store."""
+        """Waits until the worker is ordered to stop, and then ends the slice. The slice ends even if one of
+        its calls is still waiting for the store."""
         while not self.me.stopping():  # noqa: ASYNC110 - the order comes from another process
             await asyncio.sleep(TICK_S / 2)
         self._halt.set()

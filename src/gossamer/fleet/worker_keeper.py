@@ -1,5 +1,5 @@
-"""The keeper is a thread that runs next to Celery in each worker's main process. It sends heartbeats, obeys
-orders, and keeps the fleet's slots filled.
+"""The keeper is a thread that runs next to Celery in each worker's main process. The keeper sends heartbeats,
+obeys orders, and keeps the fleet's slots filled.
 
 The fleet does not rely on the redelivery of messages. Instead, the keeper that has the lead checks every two
 seconds which slots are free, and sends a message for each free slot. All times come from the store's clock,
@@ -74,13 +74,13 @@ class WorkerKeeper:
         self._malformed.append({**message, "worker": self.me.name})
 
     def end(self, seconds: float) -> None:
-        """Ends the keeper and deletes the worker's record. Waits at most `seconds` for the end of the
-        keeper."""
+        """Ends the keeper and deletes the worker's record. Waits for at most `seconds` until the keeper has
+        ended."""
         self._over.set()
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._loop.call_soon_threadsafe(self._woken.set)
-        if self._thread.ident is not None:  # otherwise, the thread was never started
+        if self._thread.ident is not None:  # None means that the thread was never started
             self._thread.join(seconds)
 
     async def _rest(self, seconds: float) -> None:
@@ -94,14 +94,14 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # a task of its own, because a failed task group leaves its task half cancelled
+                )  # a new task each time, because a failed task group may leave its task cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
                 if said != told or time.monotonic() > silent:  # a warning every second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
-            except* Exception:  # continues, because without a keeper nobody fills the slots
+            except* Exception:  # the keeper must continue, because only keepers fill the slots
                 log.exception("the keeper failed because of a bug, and starts again")
                 await self._rest(1)
 
@@ -133,8 +133,8 @@ class WorkerKeeper:
         await crew.release_name(self.me.name, self._token)
 
     async def _write_malformed(self, store: Store) -> None:
-        """Writes the malformed messages that arrived since the last call. If the store does not answer, they
-        stay queued."""
+        """Writes the malformed messages that arrived since the last call. If the store does not answer, the
+        messages stay queued."""
         found = list(self._malformed)
         if found:
             await MalformedMessages(store).add(found)

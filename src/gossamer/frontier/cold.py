@@ -9,12 +9,12 @@ frontier's store records which entries are cold and which entries have been move
 other rows.
 
 The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller.
-Only the spiller that holds a short lease works. The lease only avoids duplicate work. The scripts check every
-move against entry numbers (`cold_written.lua`, `cold_refill.lua`), so the moves are correct even without the
-lease. No URL is lost or repeated if a spiller pauses or is killed between two steps. Entries are written to
-the cold store only when the frontier's store has them on disk. Entries are deleted from the cold store only
-after they are back in the frontier's store and on its disk. After a power failure, each URL is therefore in
-at least one of the two stores.
+A short lease allows only one of the spillers to work at a time. The purpose of the lease is to avoid
+duplicate work. The moves are correct even without the lease, because the scripts `cold_written.lua` and
+`cold_refill.lua` check the entry numbers of every move. No URL is lost or repeated if a spiller pauses or is
+killed between two steps. Entries are written to the cold store only when the frontier's store has them on
+disk. Entries are deleted from the cold store only after the frontier's store has received them and written
+them to its disk. After a power failure, each URL is therefore in at least one of the two stores.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, b
 
 
 class ColdFiles:
-    """The cold store that belongs to an embedded store: one SQLite file per crawl."""
+    """The cold store of one crawl if the frontier's store is embedded. The rows are in an SQLite file."""
 
     away: float | None = None
 
@@ -218,8 +218,8 @@ class ColdServer:
         await self._do(self.store.client.set(f"gossamer:cold:{self.crawl}:", "1", ex=60), writes=True)
 
     def key(self, bucket: int, host: str, level: int) -> str:
-        """Returns `gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`, the key of rows ordered by the number of their
-        last entry."""
+        """Returns `gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`. Under this key, rows are sorted by the number of
+        their last entry."""
         return f"gossamer:cold:{self.crawl}:{bucket:03x}:{level}:{host}"
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
@@ -269,8 +269,8 @@ class ColdServer:
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
         """Awaits a call to the server. Logs the beginning and the end of an outage, once each.
 
-        If a full server caused the outage, only a successful write ends the outage, because a full server
-        still answers reads. Raises ColdError.
+        If the outage began because the server was full, only a successful write ends the outage. A successful
+        read does not end it, because a full server still answers reads. Raises ColdError.
         """
         try:
             found = await self.store.guard(call)
@@ -293,10 +293,11 @@ class ColdServer:
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
     """Returns the cold store of a crawl, and how many URLs per host and priority level stay hot. Hot URLs are
-    in the memory of the frontier's store. (None, 0) means that there is no cold store and all URLs stay hot.
+    in the memory of the frontier's store. If there is no cold store, all URLs stay hot, and the result is
+    (None, 0).
 
-    `setting` is None, `off` or a URL. The parameter `?hot=N` of the URL sets how many URLs stay hot. `folder`
-    is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
+    `setting` is None, `off` or a URL. The URL's parameter `?hot=N` sets the number of URLs that stay hot.
+    `folder` is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
@@ -314,7 +315,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 def hot_limit(setting: str | None, embedded: bool) -> int:
     """Returns how many URLs per host and priority level stay in the memory of the frontier's store. 0 means
-    all of them. `embedded`: whether the store is in a data folder."""
+    that all URLs stay in memory. `embedded`: whether the store is in a data folder."""
     return (
         0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
     )
@@ -333,8 +334,8 @@ def parse_cold(setting: str) -> tuple[str, int]:
 
 
 SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
-"""The maximum number of entries that are moved to the cold store in one step: SPILL_CHUNK per bucket, and
-about MAX_SPILLED in total."""
+"""In one step, at most SPILL_CHUNK entries per bucket are moved to the cold store, and about MAX_SPILLED
+entries in total."""
 REFILLED_HOSTS = 200
 """Maximum number of hosts per bucket whose cold URLs are moved back to the frontier's store in one step."""
 LEASE_MS = 5_000
@@ -343,8 +344,8 @@ BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
 """Seconds between the spiller's rounds: BUSY_INTERVAL_S while some URLs are cold, IDLE_INTERVAL_S
 otherwise."""
 TRIM_DELAY_S = 1.0
-"""Seconds between deletions of rows whose entries are back in the frontier's store. Because of this interval,
-each deletion removes many rows at once."""
+"""Seconds between deletions of rows whose entries are back in the frontier's store. This interval is long
+enough for each deletion to remove many rows at once."""
 LOST_AFTER_S = 10.0
 """URLs that have been missing from the cold store for this many seconds count as lost."""
 MAX_STORE_OUTAGE_S = 60.0
@@ -404,7 +405,7 @@ class Spiller:
         """Moves URLs until cancelled. Raises StoreError or ColdError if a store stays unreachable for too
         long."""
         since: float | None = None
-        await asyncio.sleep(IDLE_INTERVAL_S)  # lets the crawl send its first requests before the first round
+        await asyncio.sleep(IDLE_INTERVAL_S)  # the crawl sends its first requests before the first round
         while True:
             pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:
@@ -438,7 +439,7 @@ class Spiller:
             await self._spill(buckets)
 
     async def cold_tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
-        """Returns the `ColdTail` of every level that has cold URLs, for these hosts."""
+        """For each of the given hosts, returns the `ColdTail` of every level with cold URLs."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
@@ -451,7 +452,8 @@ class Spiller:
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
-                levels.insert(1, levels.pop())  # keeps some places free for the lowest level
+                # The lowest level is second, so that the levels between do not use up the host's free space.
+                levels.insert(1, levels.pop())
             found += [ColdTail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
@@ -460,8 +462,8 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Returns three numbers for each bucket: the entries in the outbox, the hosts whose queue runs low,
-        and the cold URLs. Leaves out buckets for which all three numbers are 0. Makes one call per server."""
+        """Maps each bucket to three numbers: the entries in the outbox, the hosts whose queue runs low, and
+        the cold URLs. Omits a bucket if all three numbers are 0. Sends one call to each server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
@@ -503,7 +505,7 @@ class Spiller:
 
     async def _refill(self, tail: ColdTail, n: int) -> int:
         """Moves up to `n` cold entries back to the frontier's store, and returns the number of moved entries.
-        If `n` is 0, only updates the mark that the host needs a refill."""
+        If `n` is 0, moves no entries and only updates whether the host is marked for a refill."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
@@ -522,7 +524,7 @@ class Spiller:
         return len(got)
 
     def spend(self, tail: ColdTail, last: int) -> None:
-        """Marks the entries up to `last` as no longer needed in the cold store."""
+        """Records that the entries up to the number `last` can be deleted from the cold store."""
         if not self._spent:
             self._trim_at = time.monotonic() + TRIM_DELAY_S
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
@@ -538,8 +540,8 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
-        """Waits until the frontier's store has the returned entries on its disk. Then deletes the rows of
-        these entries."""
+        """Waits until the frontier's store has written the moved entries to its disk. Then deletes the rows
+        of these entries from the cold store."""
         spent, self._spent = self._spent, {}
         await self._turn.hold_durably()
         for bucket, ends in spent.items():

@@ -120,7 +120,8 @@ def being_written(path: str, crawl: str, pid: object) -> str:
 
 
 def _said(lock: Path) -> tuple[str, list[str]]:
-    """Returns the pid of the process that holds or last held a lock, and the files that it writes."""
+    """Returns the pid of the process that holds or last held a lock, and the files that this process
+    writes."""
     try:
         pid, _, files = lock.read_text().partition("\n")
         return pid or "?", json.loads(files or "[]")

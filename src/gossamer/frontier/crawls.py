@@ -1,5 +1,6 @@
-"""Manages the crawls of a store. Keeps their records (specification, state, the process that runs them),
-changes their state, and removes crawls and queues. Workers never remove a crawl or a queue."""
+"""Manages the crawls of a store. Stores a record of each crawl (specification, state, the process that runs
+the crawl), changes the state of crawls, and removes crawls and queues. Workers never remove a crawl or a
+queue."""
 
 from __future__ import annotations
 
@@ -71,8 +72,8 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
 
 
 async def forget_robots_failure(store: Store, host: str) -> None:
-    """Removes the record of a failure to read a host's robots.txt. A new crawl then requests this robots.txt
-    again at once."""
+    """Removes the record of a failure to read a host's robots.txt. After the removal, a new crawl requests
+    this robots.txt again without a delay."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
     closed = [
@@ -86,7 +87,7 @@ async def forget_robots_failure(store: Store, host: str) -> None:
 
 async def _give_back(store: Store, crawl: str) -> None:
     """Requeues the claims of dead processes. The caller must call this function before it removes the crawl.
-    The claims occupy slots of hosts, and other crawls share these hosts."""
+    Otherwise, these claims would continue to occupy slots of hosts that other crawls share."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all(
@@ -99,8 +100,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks keys of a crawl, one page of keys after another. Unlinks only keys for which the function
-    `which` returns True. The argument of `which` is the key without the crawl's prefix."""
+    """Unlinks the keys of a crawl for which the function `which` returns True, one page of keys after
+    another. `which` receives each key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -115,7 +116,8 @@ UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
 """States of a crawl that has work left or in progress. `ending` is the state of a crawl whose outputs are
 being closed by a fleet."""
 SUBMITTING = "it is being submitted; if the submission was interrupted, submit it again"
-"""The reason that is shown for a submitted crawl that is paused because its URLs have not been added yet."""
+"""The text that is shown as the reason why a submitted crawl is paused. The URLs of this crawl have not been
+added yet."""
 REMOVING = "removing"
 """The state of a crawl that is being removed. A crawl that is being removed cannot be started."""
 
@@ -172,13 +174,13 @@ class Record(msgspec.Struct):
     spent: float
     """The number of seconds during which processes have worked on the crawl, including the current run."""
     door: dict[str, Any]
-    """The `pid` and `host` of the process that runs the crawl, its `folder` and the `files` that it writes.
-    Paths are absolute."""
+    """Describes the process that runs the crawl: its `pid` and `host`, the crawl's `folder`, and the `files`
+    that the process writes. Paths are absolute."""
     outputs: list[str]
     seeded: bool
     """Whether all seeds are in the frontier."""
     sites: dict[str, str] = {}
-    """The names of the crawl's sites, with the versions of their files (hashes)."""
+    """Maps the name of each site of the crawl to the version of the site's file, which is a hash."""
     limits: dict[str, Any] = {}
     """The values that the settings in LIMITS had in the last run of the crawl."""
     idle: float = 0.0
@@ -192,7 +194,7 @@ class Record(msgspec.Struct):
     precedence: int = 0
     """In a fleet, crawls with a lower precedence get only the capacity that this crawl does not use."""
     ends_as: str = ""
-    """The end state that a crawl in the state `ending` will have."""
+    """The final state that the crawl will get after the state `ending`."""
 
     def at_work(self, now: float) -> float:
         """Returns the crawl's working time in seconds. This clock advances only while a process works on the

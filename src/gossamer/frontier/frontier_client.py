@@ -4,8 +4,8 @@ and `requeue_expired`. Each method converts its arguments, calls one Lua script 
 The methods that settle claims or add links work on many buckets at once. These methods take effect exactly
 once, even if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last
 writes. Therefore a call is repeated until its reply has arrived. If the store has replicas, the call is also
-repeated until one replica has the writes of the call. A repeated settle detects that the first call
-succeeded. In this case, the output already has the new length, or the tokens are already settled.
+repeated until one replica has the writes of the call. The reply to a repeated settle shows whether the first
+call succeeded: the output then already has the new length, or the tokens are already settled.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ is not limited for a caller that waits for the end of store outages."""
 FILLED = "fill|"
 """The prefix of field names in the hash of committed lengths. Fields with this prefix exist while a crawl
 copies its kept rows to a new output. Kept rows are the rows that the crawl keeps in its data folder
-(`sinks.rows_in_data_folder`). The value of a field with this prefix is an offset in the file of kept rows.
-The kept rows before the offset have already been copied to the new output."""
+(`sinks.rows_in_data_folder`). The value of such a field is a byte offset in the file that contains the kept
+rows. The rows before this offset have already been copied to the new output."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -57,7 +57,8 @@ class Settler:
         return await self._add(_chunks(adds), adds)
 
     async def revisit(self, adds: Adds, batch: int) -> None:
-        """Queues known URLs again, once per batch. A batch has at most CHUNK_URLS URLs."""
+        """Queues the known URLs of a batch for another visit. Each batch is queued only once. A batch has at
+        most CHUNK_URLS URLs."""
         chunks = _chunks(adds)
         assert len({bucket for bucket, _ in chunks}) == len(chunks), "a batch has one call in each bucket"
         calls = [
@@ -70,8 +71,9 @@ class Settler:
         """Settles each commit completely or not at all. Returns the outcome of each commit.
 
         One call settles all commits on one server. If one of these commits fails, the call settles none of
-        them. If a commit has lost tokens, the commit gets Stale with these tokens, and the other commits get
-        Stale without tokens. If a file has an unexpected length, every commit of the call gets Moved.
+        them. If a commit has lost tokens, its outcome is Stale with these tokens, and the outcome of the
+        other commits is Stale without tokens. If a file has an unexpected length, the outcome of every commit
+        of the call is Moved.
         """
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
@@ -95,7 +97,7 @@ class Settler:
         if len(servers) > 1 and any(commit.files for commit in commits):
             return [
                 Stale([]) for _ in commits
-            ]  # rows of all buckets were written together, then some buckets moved to another server
+            ]  # the rows were written together, but their buckets are now on several servers
         groups = [
             [j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)
         ]
@@ -118,9 +120,9 @@ class Settler:
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Adds the chunks in parallel. If the store has several buckets and some links lead to discovered
-        hosts, adds the chunks one after another. Discovered hosts share the crawl's page budget
-        (`shares`)."""
+        """The chunks are added one after another if the store has several buckets and some links lead to
+        discovered hosts, because discovered hosts share the crawl's page budget (`shares`). Otherwise, the
+        chunks are added in parallel."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -183,12 +185,12 @@ class Settler:
 async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script until each reply is confirmed. Returns a pair for each call. The pair contains the
-    reply, and whether the script was called more than once.
+    """Calls a script until each reply is confirmed. Returns one pair for each call. The first element is the
+    reply. The second element is True if the script was called more than once.
 
-    Raises errors that waiting cannot fix. Raises Away if the caller does not wait for the end of outages.
-    `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to several
-    servers, this call gets the reply `stale` without tokens.
+    Raises an error immediately if waiting cannot fix it. Raises Away if the caller does not wait for the end
+    of outages. `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to
+    several servers, this call gets the reply `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -265,15 +267,15 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """The minimum waits in ms before this worker claims a host (`worker_score`). The pair contains the
-        minimum wait of easy hosts and the minimum wait of hard hosts."""
+        """The number of milliseconds for which a host must have been ready before this worker may claim the
+        host (`worker_score`). The first number applies to easy hosts, and the second number to hard hosts."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
-        """Sets the minimum waits in ms before this worker claims a host. The first number applies to easy
-        hosts, and the second number to hard hosts."""
+        """Sets for how many milliseconds a host must have been ready before this worker may claim the host.
+        The first number applies to easy hosts, and the second number to hard hosts."""
         self.waits = waits
 
     def change_policy(self, **changes: Any) -> None:
@@ -281,8 +283,8 @@ class Frontier:
         self.policy = msgspec.structs.replace(self.policy, **changes)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Splits the fingerprint of a URL into two parts. The seen set consists of many sets. The first part
-        selects one of these sets. The second part is the value that this set stores."""
+        """Splits the fingerprint of a URL into two numbers. The seen set is spread over many Redis sets. The
+        first number selects the Redis set, and the second number is the member of the Redis set."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -303,7 +305,8 @@ class Frontier:
 
     @property
     def _depths(self) -> int:
-        """The number of hashes per bucket that store depths. It is 0 if depths are not stored."""
+        """The number of Redis hashes that store the depths of a bucket's URLs, or 0 if depths are not
+        stored."""
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
@@ -314,14 +317,15 @@ class Frontier:
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """Adds the held links to `host`, and returns the number of these links. The links were out of scope
-        before a seed was redirected to `host`."""
+        """Adds the links to `host` that the frontier has held back, and returns the number of these links.
+        Links to `host` were out of scope until a seed was redirected to `host`."""
         return int(
             await self.store.run("admit_held_links", bucket, self.crawl, *await self.adding(bucket, {}), host)
         )
 
     async def may_redirect_seeds(self) -> bool:
-        """Returns whether some seeds have no response yet. Such a seed may still be redirected."""
+        """Returns whether some seeds have no response yet. A seed without a response may still be
+        redirected."""
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
@@ -341,7 +345,7 @@ class Frontier:
         """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
         store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch. This
         number must be higher than the number of each earlier batch. A batch has at most CHUNK_URLS URLs. Each
-        URL has the flag `v`."""
+        link in `adds` must have the flag `v`."""
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -354,8 +358,8 @@ class Frontier:
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
-        """Claims approximately `k` URLs of hosts that are ready in this bucket. The number of URLs may exceed
-        `k` if a claim takes several URLs of one host as a gate (`Policy.gate`)."""
+        """Claims approximately `k` URLs of hosts that are ready in this bucket. The result may contain more
+        than `k` URLs, because one claim may include several URLs of a host (`Policy.gate`)."""
         p = self.policy
         if self.store.buckets > 1 and p.has_total_limits:
             return (await self.everywhere.claim([(bucket, k)]))[0]
@@ -408,9 +412,9 @@ class Frontier:
     ) -> tuple[int, int, int]:
         """Settles claims of one bucket completely or not at all. The call also stores the counts, the links
         and the file lengths of these claims. `files` contains (path, committed length, new length) tuples.
-        Links to hosts of other buckets are added before the claims are settled. Links to hosts of this bucket
-        are also added earlier if they are not in the first chunk. Returns the numbers of new, already known
-        and parked links of the first chunk. If the method raises Stale or Moved, no claim was settled.
+        The links in the first chunk of this bucket are added in the same step as the settling. All other
+        links are added before this step. Returns the numbers of new, already known and parked links of the
+        first chunk. If the method raises Stale or Moved, no claim was settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -419,13 +423,13 @@ class Frontier:
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
         """Settles several buckets at once. Each bucket is settled completely or not at all. Returns a list
-        with one outcome for each commit, in the order of `commits`. The outcome is the value that `settle`
-        would return, or the Stale or Moved error that `settle` would raise."""
+        with one outcome for each commit, in the order of `commits`. An outcome is either a return value of
+        `settle`, or a Stale or Moved error, which is returned and not raised."""
         return await self._settling.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
-        """Frees the slots that finished requests occupy at their hosts. The rows of these requests need not
-        be durable yet. Returns the number of claims that were still leased."""
+        """Frees the slots that finished requests occupy at their hosts. This method may be called before the
+        rows of these requests are durable. Returns the number of claims that were still leased."""
         return int(await self.store.run("free_slots", bucket, *self.freeing(settles)))
 
     def freeing(self, settles: Sequence[Settle]) -> Any:
@@ -450,8 +454,8 @@ class Frontier:
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
         process of the crawl is alive. If `nobody_lives` is true, every claim is requeued, even if the lease
-        of the claim has not expired. Then only the tokens in `blamed` count a crash. The worker was parsing
-        the pages of these tokens when it died.
+        of the claim has not expired. In this case, a crash is counted only for the tokens in `blamed`. A
+        worker was parsing the pages of these tokens when the worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -546,24 +550,24 @@ class Frontier:
 
     async def base(self, file: str, length: int) -> None:
         """Commits the length in bytes that a file has before this crawl writes a row to the file. When this
-        call returns, the length is durable. The commit must survive a power failure. Without the commit, rows
-        that this crawl writes later look like rows of another program. Such rows would stay in the file, and
-        the crawl would write them a second time.
+        call returns, the length is durable. The commit must survive a power failure. Without the committed
+        length, the crawl could not distinguish its own rows from rows of another program. After a crash, the
+        crawl would leave its own rows in the file, and write them a second time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
-        """Records that the kept rows up to `offset` have been copied to a new output. Also commits the
-        current length of the output. `offset` is a position in the file of kept rows. The offset and the
-        length are in bytes."""
+        """Records that the kept rows up to `offset` have been copied to a new output. If `length` is given,
+        commits `length` as the current length of the output. `offset` is a position in the file that contains
+        the kept rows. The offset and the length are in bytes."""
         grown = [] if length is None else [file, str(length)]
         await write_durably(
             self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
         )
 
     async def filling(self) -> dict[str, int]:
-        """Returns the outputs to which the kept rows are still being copied. Maps each output to an offset in
-        the file of kept rows. The rows before this offset have already been copied to the output."""
+        """Returns the outputs to which the kept rows are still being copied, with an offset for each output.
+        The rows before this offset in the file of kept rows have already been copied to the output."""
         found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
         names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}
         return {name.removeprefix(FILLED): n for name, n in names.items() if name.startswith(FILLED)}

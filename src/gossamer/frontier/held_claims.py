@@ -3,9 +3,9 @@ process dies.
 
 The process keeps the file locked. The kernel releases the lock when the process ends for any reason. A
 process that SIGSTOP has stopped still holds the lock. Another process that gets the lock therefore knows that
-the owner is dead. If the owner ran on another machine or before a reboot, or if the system is not Linux, this
-process finds no such file. In these cases, the leases of the owner's claims expire after 30 s, and the claims
-are then requeued.
+the owner is dead. A process finds no file if the owner ran on another machine or before a reboot, or if the
+system is not Linux. Without this file, the claims of a dead owner are requeued after their leases have
+expired, which takes 30 s.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Name = tuple[int, int]
 """The bucket and the token of a claim."""
 _ENTRY = struct.Struct("<QQ")
 MAX_NEW_ENTRIES = 4096
-"""After this many new entries in the file of held claims, the file is rewritten. The rewritten file lists
-only the claims that are still held."""
+"""The file of held claims is rewritten if it contains more than this many new entries. The rewritten file
+lists only the claims that are still held."""
 
 
 class HeldClaims:
@@ -39,7 +39,8 @@ class HeldClaims:
 
     def open(self) -> None:
         """Creates the file under a temporary name, locks the file, and then renames the file to its final
-        name. In this order, no other process mistakes the new file for the file of a dead process."""
+        name. The file is locked before it gets its final name, so that no other process mistakes the new file
+        for the file of a dead process."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
             self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -76,9 +77,9 @@ class HeldClaims:
 
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
-        """Yields the claims of this machine's dead processes. The yielded value maps each bucket to the
-        tokens of these claims. The files of these processes are deleted at the end of the `with` block,
-        unless the block raises an error."""
+        """Yields one dict with the claims of this machine's dead processes. The dict maps each bucket to the
+        tokens of its claims. The files of these processes are deleted at the end of the `with` block, unless
+        the block raises an error."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:

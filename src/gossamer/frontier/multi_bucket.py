@@ -6,16 +6,17 @@ server. An outage of one bucket does not delay the other buckets. The failed buc
 again in the next round.
 
 If a crawl has a page, byte or rate limit, its workers take turns to claim. A turn is a short lock in the
-first bucket. The worker that holds the turn sums the counts of all buckets. The worker then computes a limit
-for each bucket. It subtracts the pages, bytes and open claims of the other buckets from the crawl's limit.
+first bucket. The worker that holds the turn sums the counts of all buckets. To compute the limit of one
+bucket, the worker subtracts the pages, bytes and open claims of the other buckets from the crawl's limit.
 This method makes the page limit exact with any number of workers. The first bucket stores the state of the
-rate cap. Workers of a crawl without a page, byte or rate limit claim without turns.
+rate cap. If a crawl has no page, byte or rate limit, its workers do not take turns.
 
-The page budgets of discovered hosts are shares of the whole crawl's pages. Therefore each call of `add`
-passes sums over the other buckets to the script. One sum is the number of fetched pages. The other sums are
-the numbers of pages that discovered hosts have already used. The client reads the sums again at intervals,
-and adds its own changes immediately. The sums are not needed for a crawl without discovered hosts, or for a
-store with one bucket.
+The page budget of a discovered host depends on the crawl's pages in all buckets. Therefore each call of `add`
+passes three sums over the other buckets to the script. The first sum counts the fetched pages. The second sum
+counts the pages that hosts without a voucher have used, and the third sum the pages that hosts with one
+voucher have used. The client reads the sums from the store at intervals. Between two reads, the client adds
+its own changes to the sums. The sums are not needed for a crawl without discovered hosts, or for a store with
+one bucket.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ class LimitTurns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]], orders: Mapping[int, ClaimOrder]) -> list[Claimed]:
-        """Claims from several buckets, one after another, within the crawl's page, byte and rate limits.
-        `asks` contains pairs of a bucket and the number of claims to make in this bucket.
+        """Claims from several buckets, one after another, within the crawl's page, byte and rate limits. Each
+        pair in `asks` contains a bucket, and the number of claims to make in this bucket.
 
         After half of TURN_TIMEOUT_MS, returns without claiming from the remaining buckets.
         """
@@ -149,7 +150,7 @@ class LimitTurns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, UnconfirmedReply) else reply)
         one.sure = not isinstance(reply, UnconfirmedReply)
-        one.limit = ""  # not final, because open claims of other buckets may fail and free a place
+        one.limit = ""  # not final, because open claims of other buckets may still fail
         return one
 
     @asynccontextmanager
@@ -168,10 +169,10 @@ class LimitTurns:
             await self._store.once("EVAL", _LEAVE, 1, self._key, mine)
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
-        """Returns three values. The first value is the number of claims that the rate cap allows, which is at
-        most `k`. The second value is the cap's theoretical arrival time in ms. The third value is the store's
-        time in ms. The theoretical arrival time is a term of the generic cell rate algorithm. Earlier claims
-        have used up the rate cap until this time.
+        """Returns three values. The first value is the number of claims that the rate cap allows, up to `k`.
+        The second value is the cap's theoretical arrival time in ms. The third value is the store's time in
+        ms. The theoretical arrival time is a term of the generic cell rate algorithm. Earlier claims have
+        used up the rate cap until this time.
         """
         if rate <= 0:
             return k, 0.0, 0
@@ -185,8 +186,8 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.05
-"""Seconds between two reads of the sums over all buckets. Between two reads, the sums do not contain the
-pages that other workers add, so hosts may exceed their shares of the crawl's pages."""
+"""Seconds between two reads of the sums over all buckets. The sums lack the pages that other workers have
+added since the last read, so a host may exceed its share of the crawl's pages."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -222,8 +223,8 @@ class HostBudgetSums:
 
 
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
-"""LOOK_INTERVAL_S is the number of seconds between two searches of a client for expired leases of crawls that
-no process runs any more. The search finds leases that expired at least MAX_LEASE_DELAY_MS ms ago.
+"""Each client searches for expired leases of abandoned crawls every LOOK_INTERVAL_S seconds. An abandoned
+crawl has no living process. The search finds leases that expired at least MAX_LEASE_DELAY_MS ms ago.
 MAX_SEARCHED_BUCKETS is the number of buckets per search."""
 
 
@@ -236,8 +237,8 @@ class AllBucketsFrontier:
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]:
-        """Maps each bucket to the time at which the bucket's next host may start, and to the rank of this
-        host. Leaves out buckets without a waiting host. Reads all buckets if `buckets` is None."""
+        """Maps each bucket to its `DueBucket`. Leaves out buckets in which no host waits. Reads all buckets
+        if `buckets` is None."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(
@@ -246,11 +247,11 @@ class AllBucketsFrontier:
         orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
         landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
-        """Claims URLs from several buckets, in the order of `asks`. `asks` contains pairs of a bucket and the
-        approximate number of claims. Buckets that could not be reached are left out. `orders`: maps buckets
-        to the order of their hosts (`TURN FLOOR` of `claim.lua`). All other buckets use the default order.
-        `landed`: maps each bucket to its requests that have ended. The slots that these requests occupy at
-        their hosts are freed first."""
+        """Claims URLs from several buckets, in the order of `asks`. Each pair in `asks` contains a bucket,
+        and the approximate number of claims to make in this bucket. Buckets that could not be reached are
+        left out. `orders`: maps buckets to the order of their hosts (`TURN FLOOR` of `claim.lua`). All other
+        buckets use the default order. `landed`: maps each bucket to its requests that have ended. Before
+        claiming, the method frees the slots that these requests occupy at their hosts."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
@@ -277,8 +278,8 @@ class AllBucketsFrontier:
         return found
 
     async def requeue_expired(self) -> None:
-        """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues expired claims
-        of crawls whose process died."""
+        """Requeues expired claims of this crawl. In addition, requeues expired claims of crawls whose process
+        died, at most once every LOOK_INTERVAL_S seconds."""
         over = [bucket for bucket, head in (await self._heads("l", None)).items() if head.wait <= 0]
         for reply in await self._store.run_all(
             "requeue_expired", [(bucket, self._frontier.requeuing()) for bucket in over]
@@ -290,8 +291,8 @@ class AllBucketsFrontier:
     async def _sweep_others(self) -> None:
         """Requeues expired claims of crawls whose process died.
 
-        These claims occupy slots of hosts, and this crawl may wait for the same hosts. No process of the dead
-        crawl would requeue the claims.
+        A dead crawl has no process that could requeue its claims. Until another crawl requeues these claims,
+        they occupy slots of hosts, and this crawl may be waiting for the same hosts.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # after an outage, living workers must renew their leases first
@@ -318,8 +319,8 @@ class AllBucketsFrontier:
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
     async def counts(self, *names: str) -> list[list[int]]:
-        """Returns the counts with these names, for each bucket of the crawl. The last name may be `leases` or
-        `producers`. Raises Away."""
+        """Returns the counts with these names, for each bucket of the crawl. The last name may also be
+        `leases` (the number of open claims) or `producers` (the number of active producers). Raises Away."""
         out: list[list[int]] = [[] for _ in range(self._store.buckets)]
         for buckets, reply in await self._at_servers("counts", None, len(names), *names):
             if isinstance(reply, GossamerError):
@@ -330,8 +331,8 @@ class AllBucketsFrontier:
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
         """Renews the leases of tokens. `held` maps each bucket to tokens. If `dead` is true, the holder of
-        the leases has died. In this case, the call makes the leases expire at once. Returns the bucket and
-        the token of each lost lease."""
+        the leases has died, and the call makes the leases expire at once. Returns the bucket and the token of
+        each lost lease."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -341,8 +342,8 @@ class AllBucketsFrontier:
         return lost
 
     async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
-        """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to its
-        finished requests."""
+        """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to
+        finished requests to the hosts of the bucket."""
         calls = [(bucket, self._frontier.freeing(some)) for bucket, some in settles.items()]
         for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
@@ -361,8 +362,8 @@ class AllBucketsFrontier:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Calls a script once per server for all of the server's buckets. Returns a pair for each server. The
-        pair contains the server's buckets and the reply."""
+        """Calls a script once per server for all of the server's buckets. For each server, returns the
+        server's buckets and the reply of the script."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:

@@ -44,7 +44,7 @@ class OperatorCommands:
 
     async def at_once(self, host: str, n: int | None) -> bool:
         """Sets a fixed maximum number of concurrent requests to the host. None restores the default. Returns
-        False if the maximum already had this value."""
+        False if the host already had this maximum."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
@@ -136,8 +136,8 @@ class OperatorCommands:
     async def _move_cold(
         self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
     ) -> int:
-        """Moves cold URLs of a host to another priority. The entries of a level are read in order and added
-        again."""
+        """Moves cold URLs of a host to another priority. Reads the entries of each level in order, and adds
+        them to the frontier again."""
         if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
             return 0
         if self.spiller is None:
@@ -154,8 +154,8 @@ class OperatorCommands:
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
         """Removes the URLs of a cold tail from the cold store and adds these URLs to the frontier again. URLs
-        that match go to the level `to`. All other URLs go to the end of their own level. Returns the number
-        of URLs that match. If `dry_run` is true, only counts the URLs."""
+        that `match` matches are added to the level `to`. All other URLs are added to the end of their own
+        level. Returns the number of URLs that match. If `dry_run` is true, only counts the URLs."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(
@@ -188,7 +188,7 @@ class OperatorCommands:
                     0,
                     *pairs,
                 )
-                if int(done) < 0:  # some URLs have returned to the queue, so continues with the rest
+                if int(done) < 0:  # the spiller has moved some of these URLs: read the rest again
                     found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

@@ -42,24 +42,25 @@ class Policy(msgspec.Struct, frozen=True):
     """Limits per host, where -1 means no limit. `host_bytes` is the maximum number of bytes. `host_time` is
     the maximum time since the host's first claim."""
     idle: int = 0
-    """The total time since the crawl began during which no process worked on the crawl. The time limit of a
-    host does not include this idle time."""
+    """The total time since the crawl began during which no process worked on the crawl. This idle time does
+    not count towards the time limit of a host."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Number of keys in the store over which the first generation of the seen set is spread. The kind `bloom`
-    of seen set does not use `sets`, because its filter begins with one page and grows by splitting pages."""
+    """The seen set grows in generations. Its first generation is spread over this many keys of the store. A
+    seen set of the kind `bloom` ignores `sets`, because its filter begins with one page and splits pages as
+    it grows."""
     depths: bool = False
     """Whether to store the depth of each URL, which is necessary for a crawl with a low depth limit. If the
     crawl later finds a shorter path to a URL, the crawl corrects the stored depth."""
     host_pages: int = 10_000
     """Maximum number of pages of a discovered host, if the host has enough vouchers (links from other
-    registered domains). A negative value means that hosts need no vouchers, and that the absolute value is
-    the maximum."""
+    registered domains). If the value is negative, hosts need no vouchers, and the maximum is the value
+    without the minus sign."""
 
     @property
     def has_total_limits(self) -> bool:
-        """Whether totals of the whole crawl limit the claims."""
+        """Whether the crawl as a whole has a page, byte or rate limit."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
     @property
@@ -78,8 +79,8 @@ class Policy(msgspec.Struct, frozen=True):
 
     def ends(self, settle: Settle) -> str:
         """Returns the action for a claim in the format of `settle.lua`. The action consists of a letter and a
-        health code. The letter states how the claim ends. The health code belongs to the host of the
-        claim."""
+        health code. The letter is the outcome of the claim, for example `d` for done. The health code
+        describes the health of the claim's host."""
         return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:
@@ -89,8 +90,8 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 def served_heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
-    """Returns the ready heaps that a worker serves. These heaps belong to the worker's lanes. If the worker
-    has a region, they include the heaps of these lanes for requests that need this region.
+    """Returns the names of the ready heaps that a worker serves. Each lane of the worker has one ready heap.
+    If the worker has a region, each lane also has a ready heap for requests that need this region.
 
     >>> served_heaps(["http"], "eu")
     ('http', 'http@eu')

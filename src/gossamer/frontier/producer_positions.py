@@ -1,5 +1,5 @@
-"""Reads the stored progress of producers, which are processes that add URLs to a crawl. Also determines
-whether any producer is running."""
+"""Reads the stored progress of producers, and determines whether any producer is running. Producers are
+processes that add URLs to a crawl."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ async def unread_producers(store: Store, crawl: str) -> list[str]:
 
 
 async def has_active_producer(store: Store, crawl: str) -> bool:
-    """Returns whether a producer is currently adding URLs to the crawl. Such a producer holds an unexpired
-    lease."""
+    """Returns whether a producer is currently adding URLs to the crawl. A producer holds a lease while it
+    adds URLs."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases_key(crawl), -1, -1, withscores=True)

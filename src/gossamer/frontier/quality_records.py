@@ -17,8 +17,8 @@ from gossamer.store.store import Store
 
 TTL_S = 400 * 86_400
 MAX_ENTRIES = 100
-"""Maximum number of entries in the stream that counts a crawl's last pages. Each entry counts at least two
-pages, unless the crawl is slow."""
+"""Maximum number of entries in the stream that counts a crawl's last pages. Unless the crawl is slow, each
+entry contains the counts of at least two pages."""
 ENTRIES_TTL_S = 86_400
 WARNED_TTL_S = 3600
 
@@ -57,7 +57,7 @@ class GoodRuns:
 
 class HeldRows:
     """Stores the rows that a run holds back. A run holds rows back if they lack values that good runs usually
-    have. The rows are packed.
+    have. The rows are stored in encoded form.
 
     The rows stay in the store until a decision releases or rejects the rows. A row may be stored more than
     once.
@@ -99,8 +99,8 @@ class RecentPages:
         self._at = last[0][0] if last else b"0-0"
 
     async def share(self, part: SitePart) -> list[SitePart]:
-        """Appends one entry, and returns all entries since the last call, including this one. If a reply is
-        lost, the entry may be appended twice."""
+        """Appends one entry. Returns all entries that were appended since the last call, including the new
+        entry. If a reply is lost, the entry may be appended twice."""
         pipe = self._store.client.pipeline(transaction=False)
         told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
         pipe.xadd(self._key, told, maxlen=MAX_ENTRIES, approximate=False)
@@ -113,8 +113,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether this is the first report of `what`. Adds `what` to the record of reports. The whole
-        record expires WARNED_TTL_S seconds after the last call of this method."""
+        """Returns whether this is the first report of `what`. Adds `what` to the set of reports. The whole
+        set expires WARNED_TTL_S seconds after the last call of this method."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

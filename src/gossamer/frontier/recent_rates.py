@@ -17,7 +17,7 @@ also includes the current period, which is still incomplete."""
 
 class RecentRates(NamedTuple):
     """Pages and requests per second in the last minute and in the last ten minutes. `last`: the time of the
-    last page in seconds since the epoch. None if there is no page yet."""
+    last page in seconds since the epoch, or None if no page was fetched yet."""
 
     pages: tuple[float, float] = (0.0, 0.0)
     requests: tuple[float, float] = (0.0, 0.0)
@@ -26,7 +26,8 @@ class RecentRates(NamedTuple):
 
 class LaneRate(NamedTuple):
     """Pages per second of the workers of one lane and region, in the last minute and in the last ten minutes.
-    `lanes`: the lanes of the workers, joined by `+`. `region`: '' if the workers have none."""
+    `lanes`: the lanes of the workers, joined by `+`. `region`: the region of the workers, or '' if the
+    workers have no region."""
 
     lanes: str
     region: str
@@ -36,9 +37,9 @@ class LaneRate(NamedTuple):
 async def recent_rates(
     store: Store, crawls: Sequence[str], now: float, began: Sequence[float]
 ) -> list[RecentRates]:
-    """Returns the recent rates of each crawl. `now`: the store's time. `began`: the start time of each crawl.
-    Both are in seconds since the epoch. If a crawl is younger than a window, its rate is measured from the
-    crawl's beginning."""
+    """Returns the recent rates of each crawl. `now`: the store's time. `began`: the start time of each crawl
+    in `crawls`. All times are in seconds since the epoch. If a crawl began later than the window of a rate,
+    the rate is measured from the beginning of the crawl."""
     pipe = store.client.pipeline(transaction=False)
     for name in crawls:
         for bucket in range(store.buckets):
@@ -51,9 +52,8 @@ async def recent_rates(
 
 
 async def lane_rates(store: Store, crawl: str, now: float, began: float) -> list[LaneRate]:
-    """Returns the recent rates of a crawl, grouped by the lanes and the region of its workers. Workers that
-    serve only the lane `http` and have no region are not included. The arguments are those of
-    `recent_rates`."""
+    """Returns the recent rates of a crawl, grouped by the lanes and the region of its workers. Excludes
+    workers that serve only the lane `http` and have no region. The arguments are those of `recent_rates`."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hgetall(f"{keys.tag(bucket)}{crawl}:rl")

@@ -11,8 +11,8 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""Seconds for which new results wait for more results, so that all of them share one call. New results wait
-only if the previous call was less than twice this many seconds ago."""
+"""New results wait this many seconds for more results, so that one call stores all of them. New results do
+not wait if the previous call ended at least twice as many seconds ago."""
 
 
 class _Result(NamedTuple):

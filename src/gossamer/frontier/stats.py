@@ -30,8 +30,8 @@ slower scans are cached."""
 
 
 class Retries(NamedTuple):
-    """Describes the URLs that wait for a retry. `urls`: the number of these URLs. `next` and `last`: seconds
-    until the first and the last of these retries."""
+    """Information about the URLs that wait for a retry. `urls`: the number of URLs. `next`: seconds until the
+    first retry. `last`: seconds until the last retry."""
 
     urls: int = 0
     next: float = 0.0
@@ -39,7 +39,7 @@ class Retries(NamedTuple):
 
 
 class HostLine(NamedTuple):
-    """One host of a crawl. Times are in seconds. `next` is relative to now."""
+    """One host of a crawl. Times are in seconds. `next`: seconds until the next request may start."""
 
     host: str
     state: str
@@ -73,7 +73,7 @@ class Queued(msgspec.Struct):
     counted."""
     vouchers: int
     bytes: int
-    """The number of bytes received from the host so far. These bytes are counted only if hosts have a byte
+    """The number of bytes received from the host so far. Bytes are counted only if hosts have a byte
     limit."""
     seconds: float | None
     """The number of seconds during which processes have worked on the crawl since the host's first claim.
@@ -136,8 +136,8 @@ class CrawlStatistics:
         self._kept: dict[Any, tuple[float, Any]] = {}
 
     async def summary(self, name: str) -> Summary:
-        """Returns the crawl's summary. Its numbers are consistent with each other, even while the crawl
-        runs."""
+        """Returns the crawl's summary. The numbers of a summary are consistent with each other, even while
+        the crawl runs."""
         return await summary(
             self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name))
         )
@@ -268,8 +268,8 @@ class CrawlStatistics:
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """Caches the result of a slow scan. The result stays in the cache 100 times as long as the scan took.
-        A live view therefore uses at most 1% of the store's time."""
+        """Caches the result of a slow scan for 100 times the duration of the scan. Therefore the scans of a
+        live view use at most 1% of the store's time."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:

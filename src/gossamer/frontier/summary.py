@@ -49,8 +49,8 @@ PAGE_KEYS = 1000
 
 
 async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
-    """Returns the crawl's current summary. `hosts`: the number of hosts. If it is None, the hosts are
-    counted. Raises UsageError if the crawl does not exist."""
+    """Returns the crawl's current summary. `hosts`: the number of hosts. If `hosts` is None, this function
+    counts the hosts. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await crawl_counts(store, name)
@@ -96,8 +96,8 @@ def _fates(n: Counter[str]) -> dict[str, Any]:
     """Returns the numbers of new, changed, unchanged and gone items, and of rows that a sink refused.
 
     A sink that keeps the history of items stores its own counts of new, changed and gone items at the end of
-    a run. The names of these counts begin with `fate:`. If these counts exist, the function uses them instead
-    of the crawl's counts.
+    a run. The names of the sink's counts begin with `fate:`. If the sink's counts exist, the function uses
+    them instead of the crawl's own counts.
     """
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
@@ -140,8 +140,8 @@ async def hosts_met(store: Store, name: str) -> int:
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of URLs that the crawl has lost so far. A URL is lost if the seen set
-    mistakes the new URL for a known URL."""
+    """Returns an estimate of the number of URLs that the crawl has lost so far. A new URL is lost if the seen
+    set mistakes it for a known URL."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

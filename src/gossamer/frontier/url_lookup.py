@@ -22,16 +22,16 @@ PAGE_ENTRIES = 1000
 
 class UrlState(msgspec.Struct):
     """The state and the place of a URL. `state` is `unknown`, `pending`, `cold`, `leased`, `retrying`,
-    `parked`, `dead` or `done`. Each of the other fields is set only if it has a meaning for this `state`."""
+    `parked`, `dead` or `done`. Each optional field is None unless the field applies to this state."""
 
     state: str
     host: str
     level: int | None = None
-    """The priority level. A parked URL has a level only if the byte or time limit of its host parked the
-    URL."""
+    """The priority level. For a parked URL, the level is known only if the URL was parked because of its
+    host's byte or time limit."""
     position: int | None = None
-    """The URL's position in the queue of its level. The URL at position 0 is claimed next. The position of a
-    cold URL is approximate, or None if the search did not find the URL in the cold store."""
+    """The URL's position in the queue of its level. The URL at position 0 is claimed next. For a cold URL,
+    the position is approximate, or None if the search did not find the URL in the cold store."""
     token: int | None = None
     due: float | None = None
     """Seconds from now until the lease of a leased URL expires, or until the retry of a retrying URL."""
@@ -44,8 +44,8 @@ class UrlState(msgspec.Struct):
 
 
 class UrlLookup:
-    """Searches for URLs of one crawl. `canonical` returns the canonical form of a URL, which is the key for
-    deduplication, or None if the text is not a URL."""
+    """Finds the state and the place of URLs of one crawl. `canonical` returns the canonical form of a URL, or
+    None if the text is not a URL. URLs are deduplicated by their canonical form."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class UrlLookup:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # The searches are in the order in which URLs move. The whole sequence runs twice, because a single
-        # sequence could miss a URL that moves during the search.
+        # The places are searched in the order in which a URL moves from place to place. All places are
+        # searched twice, because a single pass could miss a URL that moves during the search.
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -117,8 +117,8 @@ class UrlLookup:
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         """Searches the cold store, and the outbox of URLs that wait to be moved to the cold store. If the
         host has cold URLs but the cold store is not available, the result is `cold` without a position. This
-        result may be wrong, because only the queue was searched before. The URL may also be leased, retrying,
-        dead or done.
+        state may be wrong, because the URL may instead be leased, retrying, dead or done. These states are
+        checked later than the cold store.
         """
         tails = {
             k.decode(): int(v)

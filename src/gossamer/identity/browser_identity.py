@@ -26,8 +26,8 @@ class SessionOwner(Protocol):
 
 
 class BrowserIdentity:
-    """Provides the cookies, and the headers that the browser does not create itself. `given`: returns the
-    headers that the user configured for a request."""
+    """Provides the cookies of a request, and those of its headers that the browser does not create itself.
+    `given`: returns the headers that the user configured for a request."""
 
     def __init__(self, sessions: SessionOwner, given: Callable[[Request], Mapping[str, str]]) -> None:
         self._sessions, self._given = sessions, given

@@ -74,9 +74,9 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Returns a version of Chrome. If `edge` is set, returns this version of Edge instead. `full`: the
-    version in the user agent. The default is the major version followed by zeros (`124.0.0.0`), which recent
-    browsers send."""
+    """Returns the `Browser` for one version of Chrome. If `edge` is set, returns the `Browser` for this
+    version of Edge instead. `full`: the version in the user agent. The default is the major version followed
+    by zeros (`124.0.0.0`), which recent browsers send."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -107,8 +107,8 @@ def _firefox(version: int, language: str = "en-US,en;q=0.5", name: str = "", tar
 def _safari(
     name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9"
 ) -> Browser:
-    """Returns a version of Safari. `shown`: the version in the user agent. `ios`: the version of iOS, '' for
-    macOS."""
+    """Returns the `Browser` for one version of Safari. `shown`: the version in the user agent. `ios`: the
+    version of iOS, '' for macOS."""
     system = f"iPhone; CPU iPhone OS {ios} like Mac OS X" if ios else "Macintosh; Intel Mac OS X 10_15_7"
     end = "Mobile/15E148 Safari/604.1" if ios else "Safari/605.1.15"
     agent = f"Mozilla/5.0 ({system}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{shown} {end}"
@@ -171,8 +171,9 @@ CURRENT = {
 """Maps the name of each browser family to the newest version of the browser. A family name without a version,
 such as `chrome`, means this newest version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""The browsers from which `any` chooses. A browser occurs several times, roughly in proportion to its share
-of desktop use. Phone browsers are left out, because sites may show other pages to phones."""
+"""The browsers from which `any` chooses. The tuple contains each browser one or more times, roughly in
+proportion to the browser's share among desktop users. Phone browsers are left out, because sites may show
+other pages to phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 
@@ -198,8 +199,8 @@ def drivable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def browser_for(names: Sequence[str], seed: str) -> Browser:
-    """Chooses one of these browsers. The same seed always chooses the same browser. Raises ValueError for an
-    unknown name.
+    """Chooses one of the browsers that `names` covers. The same seed always chooses the same browser. Raises
+    ValueError for an unknown name.
 
     >>> browser_for(["chrome150"], "x").name, browser_for(["any"], "x") == browser_for(["any"], "x")
     ('chrome150', True)

@@ -36,8 +36,8 @@ class Encryption:
             self._cipher = AESGCM(self._key)
 
     def close(self, state: Mapping[str, Any], name: str) -> bytes:
-        """Returns an encrypted state for the store. `name` (site and account) is authenticated: the state can
-        only be decrypted with the same name."""
+        """Returns an encrypted state for the store. `name` consists of the site and the account. The state
+        can be decrypted only with the same name."""
         plain = msgspec.msgpack.encode(state)
         if self._cipher is None:
             return PLAIN + plain
@@ -75,9 +75,9 @@ class Encryption:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Returns four hex digits that change when the credentials change. An attacker without the key cannot
-        guess a password from these digits. The digits contain too little information. If no key is
-        configured, the digits are also slow to compute for each guess."""
+        """Returns four hex digits that change when the credentials change. An attacker cannot find a password
+        with these digits, because four digits contain too little information. In addition, checking a guess
+        requires the key or, if no key is configured, a slow computation."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

@@ -119,8 +119,8 @@ OWN = frozenset(
     if name
     not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
 )
-"""Headers that a browser sends itself. If the user configures a value for one of these headers, the value is
-left out, because it would contradict the browser's identity."""
+"""Headers that a browser sends itself. Values that the user configures for these headers are left out,
+because they would contradict the browser's identity."""
 
 
 def browser_headers(
@@ -173,8 +173,8 @@ def browser_headers(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Returns the headers `cache-control`, `content-type` and `origin` of a form submission, if the browser's
-    order (`places`) contains them. Removes the returned headers from `extra`."""
+    """Removes the headers `cache-control`, `content-type` and `origin` of a form submission from `extra`, and
+    returns them. Ignores headers that are not in the browser's order (`places`)."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {
@@ -215,7 +215,8 @@ def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str
 
 
 def title_case(name: str) -> str:
-    """Returns a name as HTTP/1.1 writes it. HTTP/2 writes all names in lower case.
+    """Returns the name of a header with the capital letters that browsers use in HTTP/1.1. In HTTP/2, all
+    header names are in lower case.
 
     >>> title_case("user-agent"), title_case("sec-ch-ua"), title_case("te")
     ('User-Agent', 'sec-ch-ua', 'TE')

@@ -111,6 +111,6 @@ def _places(scheme: str, host: str) -> list[tuple[str, str]]:
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
     """Merges two sets of headers, `under` and `over`. Names are compared case-insensitively. If both sets
-    contain a name, the result contains the value from `over`."""
+    contain the same header, the result contains the value from `over`."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

@@ -1,5 +1,5 @@
-"""References from items to files, which are downloaded, and to other items. Contains the marks for
-annotations, and the rows of references and files.
+"""Defines the references from items to files and to other items. The files are downloaded. This module
+contains the marks that declare such references in annotations, and the output rows of references and files.
 
     photos: Annotated[list[str], Image(most=5, width=200, thumbnails={"small": (100, 100)})]
     manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
@@ -31,8 +31,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
     """The requirements for a file. The requirements are stored in the request for the file."""
 
     site: str = ""
-    """The name of the site to which the file belongs, which is the site whose item was the first to refer to
-    the file."""
+    """The name of the site whose item was the first to refer to the file."""
     types: tuple[str, ...] = ()
     """Accepted media types, such as `image/*`. An empty tuple accepts any media type."""
     size: int | None = None
@@ -47,9 +46,9 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def fields(self) -> list[Any]:
-        """The rule as a list. A request contains the rule in this form. The list omits `thumbnails` if the
-        rule has none. Versions of gossamer without thumbnails stored the same list, so the keys of such files
-        do not change."""
+        """The values of the rule's fields as a list, which is stored in the request. The list omits
+        `thumbnails` if the rule has no thumbnails. Therefore the keys of files without thumbnails are the
+        same as in older versions of gossamer, which had no thumbnails."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]
 
@@ -143,8 +142,8 @@ def _thumbnail_sizes(given: Any) -> tuple[tuple[str, int, int], ...]:
 
 
 class Ref:
-    """Marks a field that contains the key of another item, or a list of such keys. `to` is the class of that
-    item, or its kind as text. Raises ValueError."""
+    """Marks a field that contains the key of another item, or a list of such keys. `to` is the class or the
+    kind of the other item. Raises ValueError."""
 
     most = 10_000
 
@@ -170,9 +169,9 @@ class Named(NamedTuple):
 class Reference(msgspec.Struct, kw_only=True):
     """The output row of one reference from an item to a file or another item.
 
-    `kind` and `key` identify the referring item, and `version` is the `_hash` of that item. `to_kind` and
-    `to_key` identify the target. For a file, `to_key` equals the `url` of the file's row. `error` is the skip
-    reason if the file was not requested.
+    `kind` and `key` identify the referring item, and `version` is the `_hash` of the referring item.
+    `to_kind` and `to_key` identify the target. For a file, `to_key` equals the `url` of the file's row.
+    `error` is the skip reason if the file was not requested.
     """
 
     kind: str
@@ -191,7 +190,7 @@ class StoredFile(msgspec.Struct, kw_only=True):
 
     url: str
     limits: str
-    """The requirements for the file (`FileRule.told`) as text for display."""
+    """A text for display that describes the requirements for the file (`FileRule.told`)."""
     status: int | None = None
     media_type: str | None = None
     """The media type of the file, detected from the file's bytes."""
@@ -213,8 +212,8 @@ class FileWithThumbnails(StoredFile, kw_only=True):
     """The output row of a file whose rule has thumbnails."""
 
     thumbnails: dict[str, str] | None = None
-    """Maps the name of each thumbnail to the thumbnail's path within the file storage. None if there are no
-    thumbnails."""
+    """Maps the name of each thumbnail to the thumbnail's path within the file storage. The value is None if
+    there are no thumbnails."""
     thumbnail_error: str | None = None
     """The reason why a stored file has no thumbnails."""
 
@@ -253,7 +252,7 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
 def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
     """Returns a text that distinguishes a file request from other requests for the same URL. The text
     contains the file's rule. After a redirect, the text also contains the key of the first requested URL.
-    Returns '' for a request for a page."""
+    Returns '' if the request is not for a file."""
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""
@@ -261,8 +260,8 @@ def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
 
 
 def rule_of(request: Request) -> FileRule:
-    """Returns the rule of a request. If the request has no valid rule, for example because it comes from a
-    seed list, returns a rule that accepts any file."""
+    """Returns the `FileRule` of a request. If the request has no valid rule, for example because it comes
+    from a seed list, returns a rule that accepts any file."""
     try:
         return msgspec.convert(request.rule, FileRule)
     except msgspec.ValidationError:

@@ -18,10 +18,10 @@ import msgspec
 from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
-"""Describes where a value contains datetimes. True means that the value itself is a datetime. If the value
-has parts (fields, dict values or list elements), the description is a mapping. The keys of the mapping are
-the names or indexes of parts, and the key None means all other parts. The values of the mapping describe
-where the parts contain datetimes."""
+"""Describes the positions of datetimes in a value. True means that the value itself is a datetime. If the
+value has parts (fields, dict values or list elements), the description is a mapping. The mapping's keys are
+the names or indexes of parts, and the key None means all other parts. The mapping's values are the
+descriptions of these parts."""
 _NONE: Mapping[Any, Any] = {}
 
 
@@ -49,8 +49,8 @@ def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
 
 
 def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
-    """Returns the positions of datetimes in items of a class. The result maps the name of each field that
-    contains datetimes to the positions of datetimes within the field."""
+    """Returns the positions of datetimes in items of a class. The result maps the name of each field with
+    datetimes to the positions of the datetimes in this field."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code and may raise anything

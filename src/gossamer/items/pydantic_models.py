@@ -1,8 +1,8 @@
 """Validates items that are pydantic models, or dicts that become such models.
 
 pydantic validates and converts a dict. An item that the page function yields as a model is already valid. The
-model's validators may parse or convert values, so they must not run a second time. Therefore, only the fields
-that steps changed are checked again, and only by type and bounds.
+model's validators may parse or convert values, so they must not run a second time. Therefore, if steps change
+fields of the item, only the types and bounds of these fields are checked again.
 """
 
 from __future__ import annotations

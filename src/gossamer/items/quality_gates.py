@@ -15,8 +15,8 @@ A comparison can use these names:
 - `yield`: the lowest number of items per page of any site
 - `coverage.price` or `coverage.book.price`: the share of items that have this field, at the site where the
   share is lowest
-- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the fall below the last good runs, at the site where
-  the fall is largest
+- `drift`, `drift.price`, `drift.quality`, `drift.yield`: the decrease since the last good runs, at the site
+  with the largest decrease
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
 also tested while the crawl runs. If a gate uses shares (LATELY), the gate is tested over the last pages
@@ -39,8 +39,8 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 WINDOW_PAGES = 100
-"""Number of recent pages over which gates are tested while a crawl runs. Gates are tested for the first time
-when half of this number of pages has been counted."""
+"""Number of recent pages over which gates are tested while a crawl runs. The first test takes place after
+half of this number of pages."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
 """`MAX_LOCAL_PAGES` is the maximum number of pages that a process counts before the process reports its
 counts. `MAX_UNREPORTED_PAGES` is the maximum number of pages that have not been reported, over all processes
@@ -57,7 +57,7 @@ class GateFailure(NamedTuple):
 
 
 class Window:
-    """A sliding window over the last pages of a crawl, against which the gates with an action are tested.
+    """A sliding window over the last pages of a crawl. The gates with an action are tested over this window.
 
     `gates`: maps the name of each site to the gates for the site. The name "" stands for the whole crawl.
     `runs`: the last good runs of each site.
@@ -205,7 +205,7 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""The groups of numbers that are shares. Shares, unlike counts, can be computed over the last pages of a
+"""The numbers in these groups are shares. Unlike a count, a share can be computed over the last pages of a
 running crawl."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -290,9 +290,9 @@ def number_value(summary: Summary, name: str) -> float:
 
 
 def _of_fields(sites: list[Quality], group: str, wanted: str) -> float:
-    """Returns the worst value of the field `wanted` over all sites and kinds. The worst value is the lowest
-    coverage or the largest drift. If `wanted` is '', compares the values of all fields. The coverage of a
-    field that no item has is 0."""
+    """Compares the values of the field `wanted` for all sites and kinds, and returns the worst value. The
+    worst value is the lowest coverage or the largest drift. If `wanted` is '', compares the values of all
+    fields. The coverage of a field that no item has is 0."""
     found = [
         share
         for one in sites

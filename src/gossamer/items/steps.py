@@ -76,7 +76,8 @@ class Unwanted(Exception):
 
 class Stop(Exception):
     """Raised by a page function or a step to stop the crawl cleanly. The text of the exception is the reason.
-    Everything the function has yielded so far is stored, and so is the item that the step was processing."""
+    Everything that the page function has yielded so far is stored, including the item that the step was
+    processing."""
 
 
 class Bad(Exception):
@@ -116,7 +117,7 @@ def clean(item: Fields, page: Any = None) -> None:
 
 
 def _dirty(text: str) -> bool:
-    """Returns whether a text may need cleaning. The check is fast. It also returns True for some texts that
+    """Returns whether a text may need cleaning. The check is fast, and also returns True for some texts that
     need no cleaning."""
     return (
         not text
@@ -146,8 +147,8 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
       words or more.
     - `head`: a field whose words differ between different things, for example the name. Items are nearly
-      equal only if this field is also similar. If `head` is not given, only the words of all compared fields
-      decide.
+      equal only if this field is also similar. If `head` is not given, items are nearly equal if the words of
+      all compared fields are similar.
     - `drop`: stores only the first item of each group.
     """
 
@@ -179,7 +180,8 @@ class Deduplicate:
     """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
     least the last `most` items.
 
-    Files and streams need this step. Databases that keep one row per key do not need this step.
+    This step is useful for outputs to files and streams. A database that keeps one row per key does not need
+    this step.
     """
 
     def __init__(self, most: int = 100_000) -> None:
@@ -274,7 +276,7 @@ def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
             )
         if made is not None and made is not item:
             if not isinstance(made, dict):
-                getattr(made, "close", bool)()  # closes a coroutine: steps are not awaited
+                getattr(made, "close", bool)()  # closes a coroutine, because async steps are not supported
                 fault = Fault(
                     None,
                     None,

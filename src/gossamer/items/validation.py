@@ -2,8 +2,8 @@
 
 Examples: `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal,
 msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`. Types that msgspec does not support, such as classes of
-the user, are not checked. A pydantic model validates itself (`pydantic_models`). This module checks the
-fields of such a model only against the marks that pydantic does not support.
+the user, are not checked. Pydantic models are validated by pydantic (`pydantic_models`). For a pydantic
+model, this module checks only annotations that pydantic does not support, for example `Fresh`.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Schema:
         )
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """Returns the faults of an item's fields. Numbers of type Decimal that are given as text are
-        converted in place.
+        """Returns the faults of an item's fields. If a field of type Decimal contains a text, the text in
+        `fields` is replaced by the Decimal.
 
         `now` is the time of the page's fetch in seconds since the epoch, or 0 if it is unknown. `made` is the
         value that the page function yielded, if it was not a dict.
@@ -163,8 +163,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
     not support. These checks are the bounds of Decimals, freshness, and the constraints of the package
     `annotated_types`.
 
-    `alone`: whether the class is a pydantic model, which itself checks everything except the marks of
-    gossamer and msgspec.
+    `alone`: True for a field of a pydantic model. The list then contains only the checks for marks of
+    gossamer and msgspec, because pydantic itself checks everything else.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
@@ -205,8 +205,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields the marks in `given`, and replaces each group of marks by its members. Some marks of
-    `annotated_types` and pydantic's `Field` are groups of several marks."""
+    """Yields the marks in `given`. A mark that consists of several marks, for example
+    `annotated_types.Interval` or pydantic's `Field`, is replaced by these marks."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)

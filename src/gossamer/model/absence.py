@@ -1,8 +1,8 @@
-"""Decides what follows if a run does not find an item, or a value of an item, that earlier runs found. The
+"""Decides about items, and values of items, that earlier runs found and the current run did not find. The
 functions are pure. docs/absence.md describes the rules.
 
-A bad run marks nothing as gone. An item counts as gone only if the pages that would show the item were as
-expected. The same is true for a value that an item lost.
+A run with errors or unexpected pages marks nothing as gone. An item counts as gone only if the pages that
+would contain the item were as expected. A value of an item counts as lost only if the pages were as expected.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gossamer.model.visit import Row
 MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
 USUAL_COVERAGE = 0.9
-"""The minimum coverage of a usual field, as the median of the last good runs. If an item lacks a value in a
-usual field, `judge` decides whether the item is stored."""
+"""A field is usual if the median of its coverage in the last good runs is at least USUAL_COVERAGE. If an item
+lacks a value in a usual field, `judge` decides whether the item is stored."""
 COVERAGE_FALL = 0.2
 """The maximum fall of a usual field's coverage. If the coverage falls by more than COVERAGE_FALL, items that
 lack a value in the field are rejected, because the pages have probably caused the missing values."""
@@ -41,8 +41,8 @@ class CompleteSite(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The decision on rows that were held back because they lack usual values. Rows in `apply` are stored.
-    Rows in `rejected` go to the rejected items, with their reasons."""
+    """The decision about rows that a run held back because they lack usual values. The rows in `apply` are
+    stored. The rows in `rejected` are added to the rejected items, each with its reason."""
 
     apply: list[Row]
     rejected: list[tuple[Row, str]]
@@ -51,7 +51,8 @@ class Verdict(NamedTuple):
 def usual_fields(
     runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Returns the usual fields by site and kind. The key fields of the kinds (`keys`) are left out.
+    """Maps each pair of a site and a kind to the usual fields of these items. Key fields (`keys`) are left
+    out.
 
     >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
@@ -77,8 +78,8 @@ def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Returns the reason why a value does not count as an item, or '' if the value is an item. If a kind has
-    at least two usual fields, a value that lacks all of them is not an item."""
+    """Returns the reason why a value does not count as an item, or '' if the value is an item. A value does
+    not count as an item if its kind has at least two usual fields and the value lacks all of these fields."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
@@ -123,11 +124,12 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
-    """After a run has finished, decides whether the items that lack usual values are stored. An item has lost
-    a value, and is stored, if the other items have values in this field as often as usual. An item is
-    rejected if the field's coverage fell, or if another item of the same site and kind has the same values in
-    the remaining usual fields. In these cases, the pages have probably caused the missing values."""
-    last = {(row.kind, row.key): row for row in rows}  # after a kill, a row may have been held back twice
+    """After a run has finished, decides which of the items without a usual value are stored. An item is
+    rejected if the coverage of a missing field fell by more than COVERAGE_FALL, because the pages have then
+    probably caused the missing value. For the same reason, an item is rejected if another item of the same
+    site and kind has the same values in the remaining usual fields. All other items have really lost a value,
+    and are stored."""
+    last = {(row.kind, row.key): row for row in rows}  # after a kill, `rows` may contain a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():
         alike[_left(row, expected)] += 1
@@ -151,7 +153,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
 
 def _left(row: Row, expected: Usual) -> tuple[str, str, str]:
     """Returns an item's site and kind, and the values that the item has in the usual fields. If the item has
-    none of these values, returns the item's key in their place."""
+    no values in these fields, returns the item's key instead of the values."""
     data: Mapping[str, Any] = row.data  # type: ignore[assignment]
     fields = expected.get((data["_site"], row.kind), {})
     left = sorted((name, str(data[name])) for name in fields if has_value(data.get(name)))

@@ -12,8 +12,8 @@ from gossamer.model.rendering import Render
 
 
 class Guise(msgspec.Struct, frozen=True):
-    """The visitor that a request appears to come from. Only requests with the same `target`, `session` and
-    proxy share connections."""
+    """Describes the visitor that a site sees when it receives a request. Only requests with the same
+    `target`, `session` and proxy share connections."""
 
     browser: str = ""
     """The browser that the visitor appears to use (`identity.browsers`), for example `chrome150`. '': no

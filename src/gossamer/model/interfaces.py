@@ -99,8 +99,8 @@ class ClaimLedger(Protocol):
 
 
 class Collector(Protocol):
-    """One way to fetch a page. Expected failures are returned as values. After an exception, the claim is not
-    settled, because an exception is unexpected."""
+    """One way to fetch a page. Expected failures are returned as values. An exception means an unexpected
+    error, after which the claim is not settled."""
 
     name: str
 
@@ -119,9 +119,9 @@ Given = Callable[[Request], Mapping[str, str]]
 
 
 class FileSink(Protocol):
-    """A plain file that contains each row exactly once, because the store commits the file's length together
-    with the settled claims. All calls are made under the crawl's output lock, in one thread. Several
-    processes may share the file."""
+    """An output to a plain file. The file contains each row exactly once, because the store commits the
+    file's length in the same step in which it settles the claims. All calls are made under the crawl's output
+    lock, in one thread. Several processes may share the file."""
 
     def target(self) -> str:
         """Returns the absolute path of the output, under which the store keeps its committed length."""
@@ -148,11 +148,11 @@ class Movable(FileSink, Protocol):
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
         """Returns the former path of an output that was moved to `target()`. Returns None if the output was
-        not moved. `lengths` maps the former paths of the crawl's outputs to their committed lengths. Raises
-        SinkError if the output is an older copy."""
+        not moved. `lengths` maps the last known path of each output of the crawl to the output's committed
+        length. Raises SinkError if the output is an older copy."""
 
     def adopt(self, was: str) -> None:
-        """Continues an output that was moved from the path `was` to `target()`."""
+        """Continues to write an output that was moved from the path `was` to `target()`."""
 
 
 @runtime_checkable
@@ -171,7 +171,8 @@ class Ships(FileSink, Protocol):
         """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Returns whether too many rows are waiting to be sent. If so, no rows should be appended."""
+        """Returns whether too many rows are waiting to be sent. No more rows should be appended while this
+        method returns True."""
 
     def drop(self) -> None:
         """Closes the connection and changes nothing else."""
@@ -182,8 +183,8 @@ class Packs(FileSink, Protocol):
     """A FileSink whose rows are costly to encode."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Encodes rows before `append`. This method is called in the worker's event loop. In a thread,
-        encoding would be slower, because the thread would release the interpreter for each row."""
+        """Encodes the rows before `append` is called. This method runs in the worker's event loop, because
+        encoding would be slower in a thread. A thread would release the interpreter lock for each row."""
 
 
 class FileOutput(Protocol):
@@ -210,7 +211,7 @@ class TableSink(Protocol):
     once."""
 
     def target(self) -> str:
-        """Returns the output's name. The store uses this name to record that the output was prepared."""
+        """Returns the name under which the store records that this output was prepared."""
 
     def prepare(self) -> int:
         """Prepares the tables for a new crawl. Always returns 0. Raises UsageError, SinkError or DiskFull.

@@ -57,9 +57,9 @@ class Item(msgspec.Struct, metaclass=_ItemMeta):
     `Decimal` is written as a number.
 
     If no key is declared, or if the key's value is None, the item's key is a hash of its fields. `ignore`
-    names fields whose changes do not make a new version of the item. Item classes with another base class
-    declare the key and the ignored fields as `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str,
-    ...]]`.
+    lists fields. A change of only these fields does not create a new version of the item. Item classes with
+    another base class declare the key and the ignored fields as `item_key: ClassVar[str]` and `item_ignore:
+    ClassVar[tuple[str, ...]]`.
     """
 
 
@@ -146,8 +146,9 @@ def plain_fields(item: Any) -> dict[str, Any]:
 
 
 def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """Returns the fields as `plain_fields` does, but with the `repr` of each value that cannot be converted.
-    Also returns a dict that maps the name of each such field to its error."""
+    """Returns two dicts. The first dict contains the same fields as the result of `plain_fields`, but each
+    value that cannot be converted is replaced by its `repr`. The second dict maps the name of each field with
+    a replaced value to the error."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):

@@ -1,5 +1,5 @@
 """Describes how to log in to a site: the form or the steps, the accounts, and the signs that show whether an
-account is logged in. Contains values, and steps without side effects.
+account is logged in. This module itself sends no requests.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -31,8 +31,8 @@ MAX_ACCOUNTS = 1000
 """The maximum number of accounts of a site."""
 
 Sign = int | str | re.Pattern[str]
-"""A sign in a page or response. A sign is an HTTP status, a path such as `/login` to which the site
-redirects, a CSS selector, or a pattern of page text."""
+"""A sign that an account is logged in or logged out. A sign is an HTTP status, a path such as `/login` to
+which the site redirects, a CSS selector, or a pattern of page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
 """A generator function that logs in. The argument of the function contains the fields of an account. The
 generator yields requests (or URLs) and receives the page of each request."""
@@ -60,8 +60,9 @@ class Login:
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
       a pattern. By default, the signs are the status 401, a redirect to the form's page, and a log-in wall.
       If `shows` is given, a page that matches nothing in `shows` is also a sign.
-    - `check`: the URL of a page that shows whether the account is logged in. This page is requested before
-      the account logs in again. If `shows` is given, this page is also requested after each log-in.
+    - `check`: the URL of a page that shows whether the account is logged in. Before an account logs in again,
+      the page at `check` is requested. If `shows` is given, the page at `check` is also requested after each
+      log-in.
     - `every`: seconds between the starts of two requests of an account.
     - `avoid`: a pattern of URLs that are not requested, because they would end the session.
     """
@@ -123,10 +124,10 @@ class Login:
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
         """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills in the
-        form, and submits the form at least `pause` seconds after the page was requested. Then the browser
-        waits for the sign of success, which is the second to last step. If `shows` contains only CSS
-        selectors, the sign is an element that one of them matches. Otherwise, the sign is the disappearance
-        of the form."""
+        form, and submits the form at least `pause` seconds after the page was requested. The second to last
+        step waits until the log-in has succeeded. If `shows` contains only CSS selectors, this step waits for
+        an element that matches one of the selectors. Otherwise, the step waits until the form has
+        disappeared."""
         form = f":is({self.form or 'form:has(input[type=password i])'})"
         button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
         if self.submit:

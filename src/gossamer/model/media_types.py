@@ -82,7 +82,7 @@ _HTML = re.compile(
 
 def to_bytes(body: Body) -> bytes:
     """Returns a body as bytes. Text becomes UTF-8 with a byte order mark, so that no other encoding is
-    guessed. None is empty.
+    guessed. For None, the result is empty.
 
     >>> to_bytes("ä"), to_bytes(None)
     (b'\\xef\\xbb\\xbf\\xc3\\xa4', b'')
@@ -102,7 +102,7 @@ def media_type(head: bytes, declared: str | None = None) -> str:
     """
     said = (declared or "").partition(";")[0].strip().lower()
     shown = _shown(head[:HEAD_BYTES])
-    if not shown:  # an unknown format: the header is believed, unless it names a type that has a signature
+    if not shown:  # unknown format: the header counts, unless its type would have been detected
         known = said in _SIGNED or said.startswith(("image/", "text/")) or "/" not in said
         return UNKNOWN if known else said
     return (

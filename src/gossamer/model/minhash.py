@@ -1,10 +1,10 @@
-"""Computes sketches of texts. A sketch consists of 8 bytes and of 64 bytes. The 8 bytes are equal for equal
-texts. A comparison of the 64 bytes of two texts estimates the likeness of the texts. Every process and
-version computes the same sketch for a text.
+"""Computes sketches of texts. A sketch has two parts: `same` (8 bytes) and `near` (64 bytes). If two texts
+are equal, their `same` bytes are equal. The likeness of two texts is estimated from their `near` bytes. Every
+process and version computes the same sketch for a text.
 
-The 64 bytes contain:
+The 64 bytes of `near` contain:
 
-- Bytes 0 to 4: the heading of the text. They contain five minimum hashes of the heading's words, with 4 bits
+- Bytes 0 to 4 represent the heading of the text: five minimum hashes of the heading's words, with 4 bits
   each, and a hash of the heading's numbers, with 12 bits.
 - Bytes 4 to 36: eight bands of four bytes. The word triples are divided into 32 groups by their hashes, and
   each byte comes from the minimum hash of one group. Similar texts have a band in common.
@@ -23,7 +23,7 @@ from gossamer.model.lazy_pattern import lazy_pattern
 
 SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
-"""The minimum likeness of two texts that count as nearly equal."""
+"""Two texts count as nearly equal if their likeness is at least MIN_LIKENESS."""
 FEW_WORDS: Final = 24
 """Minimum number of words of a text that is compared for near equality. Shorter texts are only compared for
 equality."""
@@ -48,8 +48,8 @@ _EMPTY: Final = 1 << 64
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """For each bin, returns a list of other bins in a fixed order. An empty bin copies the value of the first
-    nonempty bin in its list."""
+    """Returns one list of pseudo-random bins for each bin. The lists are the same in every process. If a bin
+    is empty, `_lend` fills it with the value of the first nonempty bin in the list of this bin."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
@@ -63,8 +63,8 @@ class Sketch(NamedTuple):
 
 
 class GroupQuery(NamedTuple):
-    """A request to place a text in a group. `kind`: only texts of one kind are compared. `name`: 64 bits that
-    identify the text."""
+    """A request to assign a text to a group of equal and nearly equal texts. `kind`: a text is compared only
+    with texts of the same kind. `name`: 64 bits that identify the text."""
 
     kind: str
     name: int
@@ -79,12 +79,12 @@ class Placed(NamedTuple):
     copy: str | None = None
     likeness: float | None = None
     kept: bool = True
-    """False if the text began a group, and the group could not be stored because the index is full."""
+    """False if the text has no earlier duplicate and was not stored, because the index is full."""
 
 
 def make_sketch(text: str, head: str = "") -> bytes:
-    """Returns the 64 bytes for a text and its heading. `head` is the heading, or '' if the text has none.
-    Returns b"" if the text has too few words. Takes about 0.5 ms for 1,000 words."""
+    """Returns the 64 `near` bytes for a text and its heading. `head` is the heading, or '' if the text has
+    none. Returns b"" if the text has too few words. Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:MAX_CHARS])
     if len(words) < FEW_WORDS:
         return b""
@@ -106,7 +106,7 @@ def make_sketch(text: str, head: str = "") -> bytes:
 
 def likeness(one: bytes, other: bytes) -> float:
     """Returns the share of word triples that two texts have in common, estimated from their 64 bytes (error
-    about 0.04). Returns 0 if the share is less than MIN_LIKENESS, or if the headings differ too much.
+    about 0.04). If the share is less than MIN_LIKENESS, or if the headings differ too much, the result is 0.
 
     >>> text = " ".join(map(str, range(100)))
     >>> likeness(make_sketch(text), make_sketch(text + " 100")) > 0.9, likeness(make_sketch(text, "Tea"), make_sketch(text, "Coffee cups"))
@@ -141,8 +141,8 @@ def _lend(bins: list[int]) -> None:
 
 
 def _headed(head: str) -> bytes:
-    """Encodes a heading as bytes: minimum hashes of its words, and a hash of its numbers. All bytes are zero
-    if there is no heading."""
+    """Encodes a heading as bytes: minimum hashes of its words, and a hash of its numbers. If the heading
+    contains no words, all bytes are zero."""
     placed = _OUTLINE.match(head)
     found = _words(head[placed.end() if placed else 0 :][:500])
     words = {word.encode("utf-8", "replace") for word in found if not word.isdigit()} or {b""}

@@ -18,7 +18,7 @@ _KINDS: dict[int, Any] = {0: PageRecord, 1: Edge}
 
 
 class PackedRow(msgspec.Struct, array_like=True):
-    """An encoded row. `form`: 0 is a page record, 1 a link, 2 an item."""
+    """An encoded row. `form`: 0 for a page record, 1 for a link, 2 for an item."""
 
     kind: str
     key: Any

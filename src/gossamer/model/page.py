@@ -39,8 +39,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Spooled(NamedTuple):
-    """A body that is not in memory. `file`: an open binary file that only this process uses. `size`: its size
-    in bytes."""
+    """A body that is not in memory. `file`: an open binary file that only this process uses. `size`: the size
+    of the body in bytes."""
 
     file: Any
     size: int
@@ -90,8 +90,8 @@ class Page(msgspec.Struct):
     """The results of earlier tries during the same visit. Earlier tries used other proxies or, for
     robots.txt, lower rungs."""
     late: str = ""
-    """Content for which a browser waited and which did not appear before the timeout, or '' if nothing is
-    missing."""
+    """The missing content, if a browser waited for content that did not appear before the timeout, otherwise
+    ''."""
     captured: tuple[Captured, ...] = ()
     """Responses to requests of the page's scripts, if the site's rendering keeps them (`capture`)."""
     screenshot: str | None = None
@@ -112,7 +112,7 @@ class Page(msgspec.Struct):
     """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
     unrendered: str | None = None
     """The reason why the page needs a browser, or '' if the page needs no browser. A page needs a browser if
-    the page is empty until its scripts have run. If nothing has checked the page, `unrendered` is None."""
+    the page is empty until its scripts have run. `unrendered` is None until the page has been checked."""
 
     def __repr__(self) -> str:
         return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
@@ -171,8 +171,8 @@ class Failure(msgspec.Struct, frozen=True):
     credits: int | None = None
     """The credits that an unlocker charged, or may have charged if the charge is unknown."""
     later: float | None = None
-    """If `later` is set, the request was not made and does not count as a try. `later` is the number of
-    seconds after which the request may be made."""
+    """If `later` is set, the request was not made and does not count as a try. The request may be made after
+    `later` seconds."""
     proxy: str | None = None
     """See Page."""
     before: tuple[Page | Failure, ...] = ()

@@ -75,20 +75,20 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The requirements for proxies. They contain the accepted kinds, countries and providers, and an empty
-    tuple accepts all of them. `rotation` determines for how long the same proxy is used."""
+    """The requirements for proxies: the accepted kinds, countries and providers. An empty tuple accepts every
+    kind, country or provider. `rotation` determines for how long the same proxy is used."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
     """How often the proxy changes. `request`: each request uses a new proxy. `session`: each session at a
-    registered domain keeps one proxy. `host`: each host keeps one proxy. '': the crawl's setting applies."""
+    registered domain keeps one proxy. `host`: each host keeps one proxy. If `rotation` is empty, the setting
+    of the crawl applies."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Returns whether a proxy meets the requirements. If a gateway has `{country}` but no list of
-        countries, it can provide any country. However, such a gateway is suitable only if a country is
-        required."""
+        """Returns whether a proxy meets the requirements. A gateway that has `{country}` but no list of
+        countries meets the requirements only if they name a country."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:
@@ -103,8 +103,8 @@ class Wanted(msgspec.Struct, frozen=True):
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns a copy of these requirements for one request. If `country` is given, it replaces the
-        countries. If `kind` is given, it replaces the kinds."""
+        """Returns a copy of these requirements for one request. If `country` is given, the copy accepts only
+        this country. If `kind` is given, the copy accepts only proxies of this kind."""
         if not country and not kind:
             return self
         return Wanted(
@@ -120,7 +120,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def kind(text: Any) -> str:
-    """Parses a kind of proxy. Raises ValueError."""
+    """Parses the name of a kind of proxy, for example `mobile`. Raises ValueError."""
     return value_parsers.one_of(KINDS, text)
 
 

@@ -39,9 +39,9 @@ class Quality(msgspec.Struct):
     """The quality of a site in one crawl or in one window of it. Shares are between 0 and 1."""
 
     pages: int = 0
-    """Pages that the site's page functions could read."""
+    """Number of pages that the site's page functions could read."""
     unread: int = 0
-    """Pages that the site's page functions could not read, and pages that lack required content."""
+    """Number of pages that could not be read, including pages that lack required content."""
     items: int = 0
     rejected: int = 0
     """Rejected items."""
@@ -55,11 +55,11 @@ class Quality(msgspec.Struct):
     valid."""
     coverage: dict[str, float] = {}
     """Maps each `KIND.FIELD` to the share of items that have a value in the field. Rejected items count, too.
-    If a kind has fewer than `least` items (`of_counts`), the share is NaN."""
+    The share is NaN if the kind has fewer items than the argument `least` of `of_counts`."""
     drift: dict[str, float] = {}
-    """Maps each measure that fell below its median in the last good runs to the size of the fall. The
+    """Maps each measure that is below the median of the last good runs to its distance from this median. The
     measures are `KIND.FIELD` for the coverage of a field, `yield` for the number of items per page, and
-    `quality`. The fall of `yield` is given as a share of the median."""
+    `quality`. For `yield`, the distance is a share of the median: 0.2 means 20 % fewer items per page."""
 
     @property
     def per_page(self) -> float:
@@ -80,8 +80,8 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """The sums of the counts of pages that one process (`who`) handled. They contain the counts that the
-    module docstring lists, and `pages`, `succeeded` and `dead`. If `pages` is 0, this object only records
+    """The counts for the pages that one process (`who`) handled. `counts` contains the counts that the module
+    docstring lists, and the counts `pages`, `succeeded` and `dead`. If `pages` is 0, this object only records
     that the process paused the crawl."""
 
     who: str

@@ -1,6 +1,6 @@
 """Describes how a browser renders a page: the conditions for which it waits, the steps that it performs, the
-types of resources that it loads, and the data that it captures besides the document. Contains the values, and
-parsers for their written form."""
+types of resources that it loads, and the data that it captures besides the document. This module defines the
+classes of a rendering, and parses the form in which site files write a rendering."""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 A stored request is an entry in the queue of its host, so host and priority are not repeated in it. An entry
 is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
 values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
-for a URL that was visited before and is only read again, because a shorter path to the URL was found. The
-store's version (`store.keys.VERSION`) changes if this form changes. A newer version of gossamer may only add
-fields to `extra`. A worker that does not know a field of `extra` leaves the request to newer workers.
+for a URL that was visited before and is only read again, because a shorter path to the URL was found. If the
+form of an entry changes, the store's version (`store.keys.VERSION`) changes, too. A newer version of gossamer
+may only add fields to `extra`. A worker that does not know a field of `extra` leaves the request to newer
+workers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""The value of `use` in a request for a file that is stored unchanged. Other values of `use` that begin with
-`@` also mark requests for something other than a page, for example a sitemap."""
+"""If the `use` of a request is FILE, the response is a file that is stored unchanged. Other values of `use`
+that begin with `@` also mark requests for something other than a page, for example a sitemap."""
 MAX_KEY_CHARS = 500
 """Maximum length of a request's `key`. Keys that gossamer makes begin with `@`."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -27,7 +28,8 @@ _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stored data of a URL's last visit. A later pass uses this data when it revisits the URL."""
+    """The stored data of a URL's last visit. The next visit of the URL, by a later pass of the crawl, uses
+    these data."""
 
     status: int = 0
     """The HTTP status of the last visit, or 0 if the visit received no response or made no request."""
@@ -107,7 +109,7 @@ _EXTRA = frozenset(EXTRA)
 
 def is_infrastructure(request: Request) -> bool:
     """Returns whether the request is for something other than a page or file (robots.txt, a sitemap).
-    Requests of this kind do not count as found."""
+    Infrastructure requests are not counted as found URLs."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 

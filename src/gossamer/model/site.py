@@ -94,11 +94,11 @@ class Site:
     """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when
     a site file is loaded. A loaded site is immutable.
 
-    - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. With
-    `--scope host`, only hosts named in full are in scope. With `--scope domain`, hosts that match `*.` are in
-    scope too.
+    - `hosts`: `example.com` (only this host) or `*.example.com`. By default, the hosts of the seeds belong to
+    the site. With `--scope host`, only hosts named in full are in scope. With `--scope domain`, hosts that
+    match `*.` are in scope too.
     - `paths`: patterns of URLs (path and query) that belong to the site.
-    - `seeds`: URLs, or a function of the arguments that returns them.
+    - `seeds`: URLs, or a function that receives the site's arguments and returns URLs.
     - `follow`: which links are followed. None: the URLs that the page functions yield or, if there are no
       functions, all links in scope. True: all links in scope. False: no links. Other values are patterns of
       links, or a function of the page that returns links.
@@ -118,8 +118,8 @@ class Site:
     of installed steps (`gossamer.items.steps`). A step may have `open(context)` and `close()`.
     - `gates`: quality gates for this site, in the form of `--fail-on`.
     - `complete`: a full crawl sees all items of the site. In stores that keep one row per item, items that
-      the crawl does not see are marked as gone. One run marks at most 20 % of the items. Another share:
-      `complete=0.5`.
+      the crawl does not see are marked as gone. One run marks at most 20 % of the items as gone, unless
+      `complete` sets another share, as in `complete=0.5`.
     - `revisit`: visits known pages again and again. The value is `auto`, or an interval such as `24h`.
       `revisit_budget`, `max_age`, `min_age`: the settings with these names, for this site. `importance`: maps
       patterns of URLs to the weights of their pages, as in `{"/product/": 5}`. A list of texts is also
@@ -131,12 +131,13 @@ class Site:
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
-    - `fragments`: `routes` if `#/route` URLs are separate pages, which need the browser rung. `drop` if they
-      are not separate pages. By default the setting `fragments` applies.
+    - `fragments`: `routes` if `#/route` URLs are separate pages, which need the browser rung. `drop` if
+      `#/route` URLs are not separate pages. By default the setting `fragments` applies.
     - `unlocker`: options of the unlocker, for example `render=true&wait_for=.price`.
     - `proxies`: which of the crawl's proxies are used, for example `residential country=de,fr provider=acme
       rotation=session`.
-    - `lane`: the lane of the workers of a fleet that serve the site's hosts. `region`: their region.
+    - `lane`: in a fleet, only workers of this lane visit the site's hosts. `region`: in a fleet, only workers
+      in this region visit the site's hosts.
     - `types`: media types that the functions can parse in addition to text, for example `application/pdf`.
     - `args`: the names and defaults of arguments that `-a name=value` sets. Functions read
       `site.args["name"]`.
@@ -258,7 +259,8 @@ class Site:
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
 
     def _sinks(self, given: Any) -> tuple[str, ...]:
-        """Returns the outputs in the form of `-o`. A class or an object is listed under a placeholder URL."""
+        """Returns the outputs in the form of `-o`. For an output that is a class or an object, the result
+        contains a placeholder URL."""
         several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
         found, own = list[str](), dict[str, Any]()
         for one in several:
@@ -443,8 +445,8 @@ def _several(values: Any) -> tuple[str, ...]:
 
 
 def _complete(value: object) -> float:
-    """Returns the share of the stored items that one run may mark as gone. The share is 0 if a run may not
-    see all items, and then no items are marked."""
+    """Returns the share of the stored items that one run may mark as gone. If `value` is false, the share is
+    0, and no items are marked."""
     text = str(value)
     try:
         return MAX_GONE_SHARE if value_parsers.flag(text) else 0.0
@@ -532,8 +534,8 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
 
 
 def _at_rate(pace: Pace | None, host_rate: float | str | None) -> Pace | None:
-    """Returns the pace, with its delay computed from a rate in requests. Raises ValueError if the pace
-    already has a delay."""
+    """Returns a pace with the delay that results from `host_rate`. If `host_rate` is None, returns `pace`.
+    Raises ValueError if the pace already has a delay."""
     if host_rate is None:
         return pace
     if pace is not None and pace.delay is not None:

@@ -9,7 +9,7 @@ import msgspec
 from gossamer.model.quality import Quality
 
 OTHER_HOSTS = "*"
-"""In a mapping from hosts to counts, the key of the sum over all hosts without an own key."""
+"""The key for the sum of all other hosts, in a mapping from hosts to counts."""
 STATES = (
     "running",
     "paused",
@@ -74,20 +74,21 @@ class Summary(msgspec.Struct):
     dropped: int = 0
     """Items that a pipeline step dropped."""
     refused_kinds: list[str] = []
-    """Kinds of rows for which an output refused every row of the run."""
+    """Kinds whose rows were all refused by an output during the run."""
     duplicates: dict[str, int] = {}
     """Numbers of duplicate pages. `exact`: pages that equal an earlier page. `near`: pages that nearly equal
-    an earlier page. `unkept`: pages that began a group that the full index could not store."""
+    an earlier page. `unkept`: pages that could not be added to the index of earlier pages, because the index
+    was full."""
     counters: dict[str, int] = {}
     """The counters of page functions and steps (`page.count`)."""
     sites: dict[str, Quality] = {}
     """The quality of each site, by name."""
     unfollowed_routes: dict[str, int] = {}
-    """Links to routes in fragments (`#/guide`) that were not followed, by the host of the page that contains
-    the link. Links to routes do not count in `found`."""
+    """Maps hosts to the number of links on their pages that lead to a route in a fragment (`#/guide`) and
+    were not followed. Links to routes do not count in `found`."""
     unrendered: dict[str, int] = {}
-    """Pages that look empty without JavaScript and were fetched without a browser, by host. `*`: other hosts.
-    """
+    """Maps hosts to the number of their pages that look empty without JavaScript and were fetched without a
+    browser. `*`: other hosts."""
 
     def adds_up(self) -> bool:
         """Returns whether the counts of all outcomes add up to the number of found URLs."""

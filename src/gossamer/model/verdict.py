@@ -39,7 +39,7 @@ that do not end the claim."""
 
 
 class HostHealth(StrEnum):
-    """The health of a host, as one visit shows it. The value is the letter that `breaker.lua` receives after
+    """The health of a host, judged by one visit. The value is the letter that `breaker.lua` receives after
     the letter of the `ClaimEnd` (`politeness.breaker`)."""
 
     UNKNOWN = ""
@@ -50,7 +50,7 @@ class HostHealth(StrEnum):
     """A fault during a visit of a URL that had failed before. A repeated fault does not increase the host's
     fault count."""
     LAST_FAULT = "d"
-    """A fault after which the crawl may give up the host."""
+    """A fault after which the breaker may give up on the host."""
 
 
 SKIPS = (
@@ -90,8 +90,8 @@ ERRORS = (
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The visit fetched a page. `error` is a problem with the page that is only recorded (http-4xx, parse),
-    or None."""
+    """The visit fetched a page. `error`: a problem with the page that is recorded, for example http-4xx or
+    parse, or None."""
 
     error: str | None = None
     end: ClassVar[ClaimEnd] = ClaimEnd.DONE

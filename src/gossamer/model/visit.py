@@ -30,9 +30,9 @@ class Claim(msgspec.Struct):
     """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
-    """The version of the origin's robots rules. 0: robots.txt has not been requested yet. A negative number
-    means that no page may be fetched, for the reason in `politeness.robots_access.CLOSED`. In a robots claim,
-    `robots` is the number of failed tries to fetch robots.txt."""
+    """The version of the origin's robots rules. 0: robots.txt has not been requested yet. If the number is
+    negative, no page may be fetched, and `politeness.robots_access.CLOSED` contains the reason. In a robots
+    claim, `robots` is the number of failed tries to fetch robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
@@ -149,8 +149,8 @@ the kind `@link`."""
 
 
 class Row(msgspec.Struct):
-    """One row for the sinks. `kind` is "page", RAW or the item's kind; `key` is its stable key within that
-    kind."""
+    """One row that is written to the outputs. `kind` is "page", RAW or the item's kind; `key` is the stable
+    key of the row within that kind."""
 
     kind: str
     key: str
@@ -163,8 +163,9 @@ class Row(msgspec.Struct):
     once: bool = False
     """If True, the row is stored only if it is the first row in its group of equal and nearly equal rows."""
     lacks: tuple[str, ...] = ()
-    """Fields without a value for which nearly all items of the last good runs have a value. Databases that
-    keep items receive a row with missing fields only at the end of the run (`model.absence`)."""
+    """Fields that have no value in this row, although nearly all items of the last good runs have a value in
+    them. If `lacks` is not empty, databases that keep items receive the row only at the end of the run
+    (`model.absence`)."""
     needs: dict[str, Any] | None = None
     """The fields of the request except URL, depth and referrer (`KnownLine.needs`). Only the row of a page
     record sets `needs`."""
@@ -189,8 +190,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     collector: str
     status: int | None
     outcome: str
-    """The `word` of the `ClaimEnd` with which the request ended its claim. If the request did not end its
-    claim, `outcome` is one of the other outcomes in `model.verdict`."""
+    """If the request ended its claim, `outcome` is the `word` of the claim's `ClaimEnd`. Otherwise, `outcome`
+    is one of the other outcomes in `model.verdict`."""
     seconds: float
     bytes_wire: int
     bytes_decoded: int
@@ -214,8 +215,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
-    """The stored data of a visit, for use by a later pass: a line of known.jsonl with the request and its
-    result."""
+    """A line of known.jsonl: the request and the result of a visit, stored for a later pass of the crawl."""
 
     url: str
     """The URL that was requested first, before any redirect."""
@@ -256,8 +256,8 @@ class Claimed(msgspec.Struct):
 
 
 class DueBucket(NamedTuple):
-    """A bucket in which hosts wait. `wait`: the seconds until the first host may start. `rank`: the rank of
-    the host that a claim then gets first (`host_order.lua`)."""
+    """A bucket in which hosts wait. `wait`: the number of seconds until one of the waiting hosts may be
+    requested. `rank`: the rank of the host that will be claimed first (`host_order.lua`)."""
 
     wait: float
     rank: int
@@ -266,10 +266,10 @@ class DueBucket(NamedTuple):
 class ClaimOrder(NamedTuple):
     """The order in which a claim takes the due hosts of a bucket. Hosts with the highest rank come first.
 
-    `turn`: how many hosts the caller has claimed so far. Every 8th claimed host is the host that has been due
-    for longest, regardless of its rank. If `turn` is None, this exception does not apply. `floor`: the
-    minimum rank of the claimed hosts. The minimum does not apply to every 8th host. If `floor` is None, there
-    is no minimum.
+    `turn`: the number of hosts that the caller has claimed so far. Every 8th claimed host is the host that
+    has been due for longest, regardless of its rank. If `turn` is None, all hosts are selected by rank.
+    `floor`: the minimum rank of the claimed hosts, except for every 8th host. If `floor` is None, there is no
+    minimum.
     """
 
     turn: int | None = 0
@@ -321,8 +321,8 @@ class Commit(NamedTuple):
 
 
 class Visit(msgspec.Struct):
-    """The record of how one claim was processed: how the claim ends, its rows and its attempts. The visit
-    object exists until the visit is committed."""
+    """The result of the work on one claim: the rows, the attempts, and the settle record that ends the claim.
+    The visit object exists until the visit is committed."""
 
     claim: Claim
     settle: Settle

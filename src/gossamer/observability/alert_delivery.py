@@ -157,7 +157,7 @@ async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tupl
 
 class WebhookReceiver:
     """A webhook. The parameter `secret` of its URL is the key that signs the requests according to Standard
-    Webhooks. This parameter is removed from the URL of the requests."""
+    Webhooks. Requests are sent to the URL without `secret`."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         base, _, query = url.partition("?")

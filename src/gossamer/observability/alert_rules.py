@@ -35,7 +35,7 @@ class SnapshotHistory:
         self._length, self._looks = seconds, deque[Snapshot]()
 
     def add(self, found: Snapshot) -> None:
-        """Adds a snapshot, and drops those that no rule needs any longer."""
+        """Adds a snapshot, and drops the snapshots that no rule needs any longer."""
         self._looks.append(found)
         while len(self._looks) > 2 and self._looks[1].now <= found.now - self._length:
             self._looks.popleft()
@@ -67,7 +67,7 @@ class SnapshotHistory:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One alert rule. It yields readings from snapshots, and defines when a reading causes an alert."""
+    """One alert rule. A rule yields readings from snapshots, and defines when a reading causes an alert."""
 
     name: str
     text: str
@@ -396,7 +396,7 @@ class AlertSettings(NamedTuple):
     repeat: float = 4 * 3600.0
     max_per_day: int = 50
     quiet_hours: tuple[int, int] | None = None
-    """The daily period in which only alerts of the severity `page` are sent. The two numbers are the begin
+    """The daily period in which only alerts of the severity `page` are sent. The two numbers are the start
     and the end of the period, in minutes since midnight."""
     zone: str = "UTC"
 

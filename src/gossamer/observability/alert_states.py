@@ -60,8 +60,8 @@ def evaluate(
     receivers: list[str],
     now: float,
 ) -> dict[str, Alert | None]:
-    """Evaluates all readings of the last snapshot. Returns the alerts that changed, by name. The value None
-    means that the alert is deleted."""
+    """Evaluates all readings of the last snapshot. Returns a mapping from the names of changed alerts to the
+    alerts. The value is None if the alert is deleted."""
     changed: dict[str, Alert | None] = {}
     seen: set[str] = set()
     for rule in settings.rules:
@@ -161,8 +161,8 @@ class AlertStates:
         return {name.decode(): float(until) for name, until in found.items() if float(until) > now}
 
     async def mute(self, pattern: str, until: float | None) -> bool:
-        """Mutes the alerts whose name matches a pattern (`GossamerWorker*`). None ends the mute. Returns
-        whether a mute was set or ended."""
+        """Mutes the alerts whose name matches a pattern (`GossamerWorker*`). If `until` is None, ends the
+        mute. Returns whether a mute was set or ended."""
         if until is None:
             return bool(await self._do(self._store.client.hdel(keys.MUTES, pattern)))
         await self._do(self._store.client.hset(keys.MUTES, pattern, repr(until)))

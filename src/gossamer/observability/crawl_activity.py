@@ -1,5 +1,5 @@
-"""Computes the current figures of a crawl. They are the crawl's rates in the last minutes, the age of its
-last page, its response times and, if the crawl gets no pages, the reason."""
+"""Computes the current figures of a crawl: its rates in the last minutes, the age of its last page, its
+response times and, if the crawl gets no pages, the reason."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
-    """Returns the current figures of a crawl. `why`: whether to determine why an idle crawl gets no pages.
-    This requires reading the crawl's hosts."""
+    """Returns the current figures of a crawl. `why`: whether to determine why an idle crawl gets no pages. To
+    determine the reason, the crawl's hosts are read."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)

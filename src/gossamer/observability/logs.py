@@ -99,7 +99,8 @@ def log_event(event: str, **fields: Any) -> None:
 
 
 def logs_events(event: str) -> bool:
-    """Returns whether an event would be written. Callers check this before they compute costly fields."""
+    """Returns whether an event would be written. Callers call this function before they compute costly
+    fields."""
     return not _events.disabled and _events.isEnabledFor(EVENTS[event])
 
 
@@ -215,8 +216,8 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now. These are `record`, unless too many equal lines were written, and
-        the due counts of earlier lines."""
+        """Returns the records to write now: the due counts of earlier lines, then `record`. If too many equal
+        lines were written, `record` is left out."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]
@@ -322,8 +323,8 @@ class LineStream:
 
 
 def start_logs(form: str, level: str) -> LogHandler:
-    """Sends everything that this process logs or writes to stderr through one formatter. Drops everything
-    below `level`. Returns the handler."""
+    """Sends everything that this process logs or writes to stderr through one formatter. Drops events and
+    records below `level`. Returns the handler."""
     stream = getattr(sys.stderr, "_handler", None)
     real = stream.stream if stream is not None else sys.stderr
     handler = LogHandler(form, cast(TextIO, real))

@@ -1,8 +1,8 @@
 """The metrics of a store: their names, types, labels and meaning, and their values in a snapshot.
 
 Names follow Prometheus: one prefix, base units, `_total` for counters. The number of series is bounded for
-every crawl. Labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS item fields have
-their own series.
+every crawl. The values of labels come from closed lists. At most 50 domains, 50 crawls and MAX_FIELDS item
+fields have their own series.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Metric(NamedTuple):
 
 
 def _total(what: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals named `WHAT|LABEL|...`. `known`: labels whose series start at 0 before anything is
-    counted, because Prometheus sees no increase when a new series appears."""
+    """Returns a function that yields the totals named `WHAT|LABEL|...`. `known`: labels whose series start at
+    0 before anything is counted, because Prometheus sees no increase when a new series appears."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         counts: dict[tuple[str, ...], int] = {(label,): 0 for label in known}
@@ -58,8 +58,8 @@ def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
 
 
 def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads totals whose names consist of `prefix` and a word. `known`: words whose series start at 0 before
-    anything is counted, as in `_total`."""
+    """Returns a function that yields the totals whose names consist of `prefix` and a word. `known`: words
+    whose series start at 0 before anything is counted, as in `_total`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}
@@ -566,8 +566,8 @@ def text_of(found: Snapshot | None) -> str:
     """Returns the page that Prometheus scrapes, in its text format 0.0.4. `found` is None if the store cannot
     be reached.
 
-    The page is built without Prometheus' client library, which takes 12 ms for 2,500 series. These 12 ms are
-    more than half of the time that a scrape may take.
+    The page is built without Prometheus' client library, because the library takes 12 ms for 2,500 series,
+    which is more than half of the time that a scrape may take.
     """
     lines = [
         "# HELP gossamer_up 1 if the store answers.",

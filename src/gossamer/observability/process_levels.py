@@ -12,10 +12,10 @@ from gossamer.store.store import Store
 
 
 class ProcessLevel(NamedTuple):
-    """A process that works on a crawl. `visits`: how many concurrent visits it may run, over all of its
-    crawls. `limit`: the reason why the process does not run more visits of this crawl
-    (`worker.concurrency_level`). Both are None if the process runs an earlier version, which does not report
-    them. `age`: seconds since its last record."""
+    """A process that works on a crawl. `visits`: the maximum number of concurrent visits of the process, over
+    all of its crawls. `limit`: the reason why the process does not run more visits of this crawl
+    (`worker.concurrency_level`). `visits` and `limit` are None if the process runs an earlier version of
+    gossamer, which does not report them. `age`: seconds since the last record of the process."""
 
     crawl: str
     process: str

@@ -119,8 +119,7 @@ class Snapshot(msgspec.Struct):
     credits_daily: int | None = None
     """The maximum number of credits per day, or None if this process has no setting for the maximum."""
     levels: list[ProcessLevel] = []
-    """The processes that work on the crawls under way. Each entry contains a process's limit of concurrent
-    visits."""
+    """The processes that work on the crawls under way, each with its limit of concurrent visits."""
     took: float = 0.0
     """Seconds that reading the snapshot took."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
@@ -175,8 +174,8 @@ class Observer:
         return (await self._sums([""]))[0].counts
 
     async def _sums(self, crawls: Sequence[str]) -> list[_Sums]:
-        """Returns the numbers of each crawl, summed over all buckets. The name '' stands for the totals.
-        Makes one call per crawl and server."""
+        """Returns the counts of each crawl, summed over all buckets. The name '' stands for the totals. Makes
+        one call per crawl and server."""
         groups = await self._store.by_server()
         calls = [(group[0], (name, *map(keys.tag, group))) for name in crawls for group in groups]
         found = [_Sums() for _ in crawls]

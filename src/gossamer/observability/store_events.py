@@ -1,6 +1,6 @@
 """Logs events that are visible only in the store: state changes of crawls, workers that start and end, and
-circuit breakers that open. In a fleet, one process logs them. On a laptop, the crawl's own process logs
-them."""
+circuit breakers that open. In a fleet, one process logs these events. Without a fleet, the process of the
+crawl logs these events."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 for each request of the visit.
 
 A trace follows one URL. All tries of a URL have the same trace ID on any worker, because the ID is a hash of
-the crawl and the URL. A span also has a link to the visit that found its URL. The IDs for this link are
-computed too, so no trace data is stored with URLs.
+the crawl and the URL. The span of a visit also has a link to the visit that found the URL. The IDs in the
+link are hashes of the crawl and the linked URL, so no trace data is stored with URLs.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def context_of(crawl: str, url: str) -> SpanContext:
 
 
 def start_of(one: Attempt) -> int:
-    """Returns when a request began, in nanoseconds since the epoch."""
+    """Returns the start of a request, in nanoseconds since the epoch."""
     return round(datetime.fromisoformat(one.ts).timestamp() * 1e9)
 
 

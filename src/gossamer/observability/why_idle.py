@@ -16,7 +16,7 @@ from gossamer.state.workers import Refusals, WorkerRecords
 QUIET_S = 15.0
 """Seconds without a page after which a crawl counts as idle."""
 MAX_HOSTS = 500
-"""Maximum number of hosts that are checked."""
+"""Maximum number of hosts of a crawl that are checked."""
 FULL_SHARE = 0.98
 
 
@@ -77,8 +77,8 @@ async def _servers(census: CrawlStatistics) -> Idle | None:
 
 
 async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
-    """If the workers are the reason why the crawl gets no pages, returns this reason. Only a crawl of a fleet
-    can have such a reason."""
+    """If the workers are the reason why the crawl gets no pages, returns this reason. Returns None for a
+    crawl without a fleet."""
     if not record.fleet:
         return None
     working = await WorkerRecords(census.store).at_work()

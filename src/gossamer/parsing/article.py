@@ -1,10 +1,10 @@
 """Finds the main text of a page and splits it into text blocks.
 
-The library turbohtml finds the element that holds the main text. `boilerplate` decides which parts of this
-element are dropped. This module corrects the choice. The text may begin before the element, as a summary
-below the heading. The text may also continue in the elements around that element, for example in modules,
-slides or the posts of a thread. If turbohtml finds no element, or one with too little text, the longest run
-of text on the page is used instead.
+The library turbohtml finds the element that holds the main text. The module `boilerplate` decides which parts
+of the element are dropped. This module corrects the choice of turbohtml. The text may begin before the
+element, as a summary below the heading. The text may also continue in the elements around that element, for
+example in modules, slides or the posts of a thread. If turbohtml finds no element, or one with too little
+text, the longest run of text on the page is used instead.
 """
 
 from __future__ import annotations
@@ -221,7 +221,8 @@ def _largest(tree: turbohtml.Document) -> Element | None:
 
 
 def _chain(main: Element) -> list[Element]:
-    """Returns the main element and the elements around it, up to the last one that adds text."""
+    """Returns the main element and the elements around it, up to the last element that adds at least
+    LEAD_CHARS characters."""
     chain, size, last = [main], size_of(main), 1
     for node in islice(main.ancestors, MAX_LEVELS):
         if not isinstance(node, Element) or node.tag in ("body", "html"):
@@ -251,10 +252,9 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns the highest level that belongs to the main text. The main element has level 0, and the elements
     around it have the levels 1, 2 and so on.
 
-    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. 10 %
-    is enough if most of the new text is in several siblings that look like the element one level below. Above
-    an element that is a whole article or post, a level is added only if most of the level's new text is in
-    siblings that look like the element one level below.
+    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. If
+    most of the new text is in several similar siblings (`_twins`), an increase of 10 % is enough. A level
+    above a whole article or post is added only if most of its new text is in similar siblings.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -277,8 +277,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
 def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
     """Returns the level of the element that contains the preparation of a recipe. The steps of the
-    preparation are known from JSON-LD. Returns 0 if there is no such element. The description of the dish is
-    often in another part of the page."""
+    preparation are taken from the page's JSON-LD. Returns 0 if no element contains the steps. The description
+    of the dish is often in another part of the page."""
     scripts = tree.select('script[type="application/ld+json"]') if len(chain) > 1 else ()
     if not any(_PREPARATION in one.text for one in scripts):
         return 0
@@ -304,8 +304,8 @@ def _steps(instructions: Any) -> list[str]:
 
 
 def _twins(element: Element) -> list[int]:
-    """Returns the sizes of similar siblings. A similar sibling has the same tag and similar classes. A size
-    is the number of characters outside links. Siblings shorter than a paragraph are left out."""
+    """Returns the sizes of an element's similar siblings, in characters outside of links. A similar sibling
+    has the same tag and similar classes. Siblings shorter than a paragraph are left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:
@@ -324,9 +324,9 @@ def _twins(element: Element) -> list[int]:
 def _lead(
     tree: turbohtml.Document, found: list[TextBlock], chain: list[Element], reached: int
 ) -> list[TextBlock]:
-    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, the
-    function returns paragraphs before the main text. They must be in the smallest element that contains both
-    the heading and the main text."""
+    """Returns the paragraphs between the heading and the main text. If the heading is in boilerplate, returns
+    the paragraphs before the main text. Paragraphs outside of the smallest element that contains the heading
+    and the main text are left out."""
     first = next((place for place, block in enumerate(found) if block.level <= reached), 0)
     heading = next((place for place in range(first - 1, -1, -1) if found[place].tag == "h1"), None)
     before = [
@@ -386,8 +386,8 @@ def _body(main: Element) -> Element:
 
 
 def _under(heading: Element, main: Element) -> Element | None:
-    """Returns the parent of the page's only h1, if the parent has several paragraphs of its own and `main` is
-    beside the parent like a side column. Otherwise returns None."""
+    """Returns the parent of the page's only h1, if the parent has several paragraphs of its own and neither
+    contains `main` nor is inside `main`. Otherwise returns None."""
     box = heading.parent
     if (
         not isinstance(box, Element)
@@ -458,8 +458,9 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
 
 
 def _alike(one: list[str], other: list[str]) -> bool:
-    """Whether two elements have the same classes. However, one element may have extra classes. They may be at
-    most half of its classes, and must not name boilerplate."""
+    """Whether two lists of classes are similar. The longer list must contain all classes of the shorter list.
+    At most half of the classes in the longer list may be absent from the shorter list, and none of the absent
+    classes may name boilerplate."""
     few, many = sorted((set(one), set(other)), key=len)
     return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
@@ -514,9 +515,9 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
     found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag, around = 0, top.tag, BEFORE
-    # `nodes`: the remaining child nodes of the current element. `in_link`: whether they are in a link.
-    # `inner`: their level. `after`: the tag of the block that continues after the current element, or None if
-    # the element does not end a block.
+    # `nodes`: the remaining child nodes of the current element. `in_link`: whether the nodes are in a link.
+    # `inner`: the level of the nodes. `after`: the tag of the block that continues after the current element,
+    # or None if the element does not end a block.
     nodes: Iterator[turbohtml.Node] = iter((top,))
     in_link, inner = False, level
     after: str | None = None
@@ -571,7 +572,7 @@ def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level:
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
-    """Removes the blocks that are mostly links, that contain no letters or digits, or that are marks such as
+    """Removes blocks that consist mostly of links, blocks without letters and digits, and labels such as
     "Advertisement". Also removes headings and copyright notices at the end."""
     kept: list[TextBlock] = []
     for block in found:
@@ -636,7 +637,8 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
 
 def marked_down(page: Document, grows: bool) -> str:
     """Returns the main text as Markdown. Changes the page's tree. `grows`: whether the layout of the page's
-    tables would make the Markdown too long. If so, the result contains only headings and plain text."""
+    tables would make the Markdown too long. If `grows` is true, the result contains only headings and plain
+    text."""
     tree = page.tree
     if grows:
         return "\n\n".join(

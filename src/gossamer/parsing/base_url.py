@@ -11,7 +11,7 @@ from gossamer.url.routes import with_route
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
-"""Encodings of documents in which the queries of URLs are encoded in UTF-8."""
+"""If a document has one of these encodings, the queries of its URLs are encoded in UTF-8."""
 _ODD: Final = lazy_pattern(r"[^\x00-\x7f]")
 
 
@@ -55,8 +55,8 @@ class Base(HrefResolver):
         return None if found is None or len(found) > MAX_URL else found
 
     def join(self, href: str) -> str | None:
-        """Resolves an href without limiting the length of the result. Callers use this method for the base
-        URL itself."""
+        """Resolves an href without limiting the length of the result. Callers use this method for the href of
+        a `base` element."""
         return super().resolve(href)
 
     def is_too_long(self, href: str) -> bool:

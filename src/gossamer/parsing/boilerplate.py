@@ -120,7 +120,7 @@ _BOILERPLATE: Final = named("names")
 _COMMENT: Final = named("comment_names")
 _SMALL: Final = named("small_names")
 """Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
-An element with a longer text may contain the main text."""
+If the text is longer, the element may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -277,7 +277,7 @@ class Pruner:
 
     def _ask(self, form: Element) -> None:
         """Finds the box around a form, and marks the box for dropping. The box also contains the few words
-        beside the form. An example is the box of a newsletter sign-up."""
+        beside the form, as in the box of a newsletter sign-up."""
         box = form
         for _ in range(MAX_LEVELS_UP):
             if (
@@ -291,8 +291,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """`title` is a heading over links to other articles. Finds the box that begins with `title`. Marks
-        the box for dropping if the box has less than a quarter of the text."""
+        """`title` is a heading over links to other articles. Finds the largest box that begins with `title`
+        and has less than a quarter of the text, and marks the box for dropping."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):

@@ -1,4 +1,4 @@
-"""Maps the ways in which people write currencies to ISO 4217 codes."""
+"""Maps written forms of currencies, such as symbols, codes and names, to ISO 4217 codes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SHARED = {
     "元": ("TWD", "HKD", "MOP"),
     "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
 }
-"""Signs that several currencies share. Each sign is mapped to the codes of its less common currencies. A sign
-stands for a less common currency if the text also names the currency, as in `¥99 CNY`."""
+"""Maps each sign that several currencies share to the codes of the less common currencies. A sign stands for
+a less common currency if the text also names the currency, as in `¥99 CNY`."""
 NATIONS = (
     (
         re.compile("dollar|доллар|долл"),
@@ -72,7 +72,8 @@ country name determines the currency."""
 
 @lru_cache(maxsize=1)
 def spellings() -> Spellings:
-    """Returns the forms and patterns of all currencies. The first call builds them."""
+    """Returns the forms and patterns of all currencies. The first call builds the result, and further calls
+    return the same object."""
     iso: dict[str, str] = {}
     for line in sections("currencies")["currencies"]:
         code, *forms = line.split() or [""]
@@ -93,9 +94,9 @@ def spellings() -> Spellings:
 
 
 def _sure(form: str) -> bool:
-    """Whether a form always denotes a currency. A form always denotes a currency if it contains a symbol, or
-    if it is a word of at least 4 letters. For a word with letters outside of ASCII, 3 letters are enough.
-    Shorter abbreviations may mean something else."""
+    """Whether a form always denotes a currency. Forms with a symbol and words of at least 4 letters always
+    denote a currency. For a word with letters outside of ASCII, 3 letters are enough. Shorter abbreviations
+    may mean something else."""
     letters = sum(char.isalpha() for char in form)
     if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
         return True
@@ -105,12 +106,12 @@ def _sure(form: str) -> bool:
 
 def _any(forms: set[str]) -> str:
     """Returns a pattern that matches any of the forms, the longest first. If a written form begins or ends
-    with a letter, the text must not have another letter next to it. The end of `руб` is exempt, because this
-    word has many endings. Thai, Chinese, Japanese and Korean are exempt, because they put no spaces between
-    words.
+    with a letter, the text must not have another letter next to it. A letter may follow `руб`, because this
+    word has many endings. Thai, Chinese, Japanese and Korean letters may be adjacent to other letters,
+    because these languages put no spaces between words.
 
-    The alternatives are grouped by their first letter, and the lookbehind comes after this letter. Therefore,
-    a search skips most positions of a text at once.
+    The alternatives are grouped by their first letter, and the lookbehind comes after this letter, so that a
+    search skips most positions of a text at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):

@@ -104,4 +104,4 @@ PUBLISHED: Final = re.compile(
 CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
 """Matches labels of the current time, such as `It is currently` in forums."""
 COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)
-"""Matches the marks of a copyright notice."""
+"""Matches a sign of a copyright notice, such as `©`."""

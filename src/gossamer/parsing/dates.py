@@ -64,11 +64,11 @@ _PERSIAN_SHIFT: Final = 1595
 """Number of years that are added to a Persian year, so that the calendar's cycle of 33 years begins at a
 multiple of 33."""
 _PERSIAN_EPOCH: Final = 356_033
-"""The number that is subtracted from a day number of the shifted calendar to get a day number of
+"""Difference between the day numbers of the shifted Persian calendar and the day numbers of
 `datetime.toordinal`."""
 _PERSIAN_YEARS: Final = range(1300, 1500)
 _INVISIBLE: Final = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Invisible characters that mark the direction of writing, or places where a word may be broken."""
+"""Matches invisible characters, for example marks of the writing direction and soft hyphens."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
 """`_MAX_CHARS_BEFORE` is the maximum number of characters before a date that a time and a day of the week may

@@ -18,7 +18,8 @@ MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
 MAX_REREADS: Final = 4
 """Maximum number of times that a character of a script is read, averaged over the script. A character is read
-again if the text that contains it turns out not to be a value. The limit bounds the work for one script."""
+again if the text that contains it turns out not to be a value. The limit keeps the time for a script
+proportional to the length of the script."""
 MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
@@ -57,9 +58,9 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
 
     The name of an assigned value is its variable (`window.__STATE__ = {...}` gives `__STATE__`). The name of
     an argument is the function that is called with it (`init({...})`). The name of a JSON script is its `id`.
-    The name of an attribute's value is the attribute (`data-page`). Values that are pushed to a variable form
-    a list. JSON scripts without an id are collected in a list under the name "". JSON-LD is left out because
-    `structured` reads it.
+    The value of an attribute has the name of the attribute (`data-page`). Values that are pushed to a
+    variable form a list. JSON scripts without an id are collected in a list under the name "". JSON-LD is
+    left out because `structured` reads it.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
     {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}

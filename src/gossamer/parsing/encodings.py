@@ -72,7 +72,7 @@ _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"ifram
 def encoding(body: Body, content_type: str | None = None) -> str:
     """Returns the encoding of a body, as a lower-case name from the Encoding Standard. Never raises.
 
-    Reads at most 64 KiB for declarations and at most 1 MiB for the guess.
+    Searches at most the first 64 KiB for a declaration. A guess is based on at most the first 1 MiB.
 
     >>> encoding(b'<meta charset="latin2">'), encoding(b"<p>", "text/html; charset=utf8"), encoding("ä".encode())
     ('iso-8859-2', 'utf-8', 'utf-8')
@@ -165,7 +165,7 @@ def _guess(body: bytes) -> str:
     if body.isascii():
         return "windows-1252"
     try:
-        # final=False, because the body may be cut within a character
+        # final=False, because the body may end in the middle of a character
         _, whole = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
         return "windows-1252"
@@ -178,8 +178,8 @@ def _single(reader: str) -> list[str]:
 
 
 def _prescan(head: bytes) -> str | None:
-    """Returns the encoding that the first bytes declare, or None. The cache key is the part up to the
-    declaration, because most pages of a site begin with the same bytes."""
+    """Returns the encoding that the first bytes declare, or None. Results are cached by the bytes up to the
+    end of the declaration, because most pages of a site begin with the same bytes."""
     head = head.lower()
     if (at := head.find(b"charset")) < 0:
         return None

@@ -50,8 +50,8 @@ def controls_by_form(
 
 
 def owner_of(found: turbohtml.Element, tree: turbohtml.Document) -> turbohtml.Element | None:
-    """Returns the element itself if it is a form. Otherwise returns the form that contains the element or
-    with which it is sent, or None if there is no such form."""
+    """Returns the form to which an element belongs, or None. If the element is a form, returns the element
+    itself. A control may also belong to a form that does not contain the control."""
     if found.tag == "form":
         return found
     return found.closest("form") or next(
@@ -110,7 +110,7 @@ class Form:
     @property
     def fields(self) -> dict[str, str]:
         """The names and values that the form sends if nothing is filled in and no button is pressed. If
-        several values have one name, only the last is included."""
+        several values have the same name, only the last value is included."""
         return dict(_entries(self._controls, None))
 
     def fill(
@@ -244,7 +244,7 @@ def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml
 
 def _off(control: turbohtml.Element) -> bool:
     """Whether a control is disabled: by its own attribute, by a fieldset around it, or because it is in a
-    datalist. The first legend of a disabled fieldset stays enabled."""
+    datalist. Controls in the first legend of a disabled fieldset stay enabled."""
     if "disabled" in control.attrs or control.closest("datalist") is not None:
         return True
     fieldset = control.closest("fieldset[disabled]")

@@ -82,12 +82,13 @@ _INLINE: Final = frozenset(
     )
 )
 _MAX_METADATA_CHARS: Final = 400
-"""Maximum number of characters of an `aside` element that counts as metadata of the article."""
+"""An `aside` element with more than _MAX_METADATA_CHARS characters does not count as metadata of the
+article."""
 _DIGIT: Final = re.compile(r"\d")
 _BYLINE_NAME_CHARS: Final = 40
-"""The assumed length in characters of an author's name before a date. The length is added to the distance
-between the heading and each line before the heading, so that lines after the heading are preferred. A line
-before the heading may be the current date in the page's header."""
+"""The assumed length in characters of an author's name before a date. A line before the heading is treated as
+if it were this many characters farther from the heading, so that lines after the heading are preferred. A
+line before the heading may be the current date in the page's header."""
 _CHARS_AFTER, _CHARS_BEFORE = 700, 200
 """Maximum distance in characters between the heading and a date. _CHARS_AFTER applies to dates after the
 heading. _CHARS_BEFORE applies to dates before the heading."""
@@ -115,9 +116,9 @@ class Heading:
     @once
     def near(self) -> list[str]:
         """The texts that may be the date of the article, the most likely first. Short lines near the heading
-        come first. Bylines and beginnings of paragraphs near the heading come second. Then the other short
-        lines follow. Among these, lines after the heading come first, then lines of a sidebar, and then lines
-        before the heading."""
+        come first. Bylines and beginnings of paragraphs near the heading come second. Other short lines come
+        third: first the lines after the heading, then the lines of a sidebar, and then the lines before the
+        heading."""
         lines = _Lines(self._page, self)
         near = [
             *_within(lines.after, _CHARS_AFTER, 0),

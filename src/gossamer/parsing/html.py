@@ -36,10 +36,10 @@ _REFRESH: Final = lazy_pattern(
 declarative refresh steps")."""
 _MERGED: Final = lazy_pattern(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MAX_MERGE_COST: Final = 20_000_000
-"""Maximum product of the number of body and html start tags on a page and the size of the page in bytes. If a
-further body or html start tag has a new attribute, the parser copies all previous attributes, so that 140 KB
-of start tags would take 1.2 GB of memory. A page of less than 20 KB is not checked, because it cannot take
-more than 90 MB."""
+"""Maximum cost of the body and html start tags of a page: the number of these tags, multiplied by the size of
+the page in bytes. If a further body or html start tag has a new attribute, the parser copies all previous
+attributes, so that 140 KB of start tags would take 1.2 GB of memory. A page of less than 20 KB is not
+checked, because it cannot take more than 90 MB."""
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
@@ -199,9 +199,9 @@ def parse(
     robots_header: str | None = None,
     roots: int | None = None,
 ) -> Document:
-    """Parses a page. Accepts any bytes and never raises. `url`: the page's final URL. `robots_header`: its
-    X-Robots-Tag header. `roots`: an upper bound for the number of its html and body start tags, if known
-    (`page_cost.cost_of`).
+    """Parses a page. Accepts any bytes and never raises. `url`: the page's final URL. `robots_header`: the
+    page's X-Robots-Tag header. `roots`: an upper bound for the number of html and body start tags in the
+    page, if known (`page_cost.cost_of`).
 
     If Content-Type is neither HTML nor XML, the result is an empty page.
 
@@ -296,7 +296,7 @@ _OTHER_FIELDS: Final = frozenset(
 
 def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
     """Returns the directives `noindex` and `nofollow` that robots meta elements or X-Robots-Tag values
-    contain. `none` means both. Directives after `name:` apply only to the robot of that name.
+    contain. `none` stands for both directives. Directives after `name:` apply only to the robot of that name.
 
     >>> sorted(directives("NOINDEX, follow", "otherbot: noindex, nofollow"))
     ['noindex']
@@ -317,8 +317,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except scripts and styles, without spaces between blocks. This function takes 25 us. A
-    layout of the text takes 62 us."""
+    """Returns all text except scripts and styles, without spaces between blocks. This function takes 25 us,
+    whereas a layout of the text would take 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

@@ -22,7 +22,7 @@ from typing import IO, cast
 MAX_REQUESTS = 200
 """Number of requests after which the child process is replaced."""
 GRACE_S = 5.0
-"""Seconds after the time limit of a request at which a program that is still running is killed."""
+"""A program that is still running GRACE_S seconds after the time limit of a request is killed."""
 _SIZE = struct.Struct("<I")
 """The header before each part of a response. The header contains the size of the part in bytes plus 1. After
 the last part, a header that contains 0 ends the response."""

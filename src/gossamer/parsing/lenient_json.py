@@ -86,7 +86,8 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Builds values from marks and scalars. The marks and scalars may be in an invalid order."""
+    """Builds JSON values from the marks and scalars of a text. The marks and scalars may be in an invalid
+    order."""
     top: list[Any] = []
     open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key of its next value
 

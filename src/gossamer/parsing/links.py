@@ -92,7 +92,7 @@ class Hrefs(NamedTuple):
 
 
 def hrefs(document: Document) -> tuple[list[str], int]:
-    """Returns `follow` and `shut` of `find_hrefs`."""
+    """Returns the values `follow` and `shut` from the result of `find_hrefs`."""
     found = find_hrefs(document)
     return found.follow, found.shut
 
@@ -102,7 +102,7 @@ def find_hrefs(document: Document) -> Hrefs:
 
     The hrefs in the result's `follow` are relative to `document.base`. Each href is returned once, as written
     in the page, without fragment or surrounding whitespace. A page with 129 links to 30 different URLs takes
-    68 us. Of this time, 14 us build the index of the tree. Later selectors use the same index.
+    68 us, including 14 us for the index of the tree. Later selectors use the same index.
     """
     tree = document.tree
     shut: dict[str, int] = {}

@@ -14,8 +14,8 @@ MAX_PROPERTIES: Final = 50_000
 """Maximum number of properties that are read on one page. If several `itemref` attributes lead to a property,
 the property counts several times."""
 MAX_CHARS: Final = 8_000_000
-"""Maximum number of characters of all microdata values of a page together. The text of a nested property
-counts in the value of each property around it."""
+"""Maximum number of characters of all microdata values of a page together. The text of a nested property is
+counted again for each property around the nested property."""
 MAX_NAMES: Final = 10
 """Maximum number of names of one property. If a property has several names and its value is an item that
 contains further items, only the first name is kept."""

@@ -2,10 +2,10 @@
 costly page is read in a process that can be killed (`worker.page_process`). The prediction uses only the
 bytes of the page.
 
-The HTML parser holds the interpreter lock and cannot be interrupted. Its tree takes at most 48 bytes of
-memory per byte of the page, with one exception. If a page leaves formatting elements open, as in
-`<b class=c0><p><b class=c1><p>`, the parser reopens up to 512 of them in every paragraph. 100 KB of such a
-page take 600 MB.
+The HTML parser holds the interpreter lock and cannot be interrupted. The tree of a page takes at most 48
+bytes of memory per byte of the page, unless the page leaves formatting elements open. If a page leaves
+formatting elements open, as in `<b class=c0><p><b class=c1><p>`, the parser reopens up to 512 of them in
+every paragraph. As a result, a page of 100 KB can take 600 MB of memory.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def limit_seconds(body: bytes) -> float:
 
 
 def decoded_size(body: bytes) -> int:
-    """Returns the size of a page in bytes. For a gzip file this is the unpacked size that its trailer states,
-    limited to MAX_UNPACKED_BYTES."""
+    """Returns the size of a page in bytes. For a gzip file, the size is the unpacked size in the trailer of
+    the file, limited to MAX_UNPACKED_BYTES."""
     if body[:2] != b"\x1f\x8b":
         return len(body)
     return max(len(body), min(int.from_bytes(body[-4:], "little"), MAX_UNPACKED_BYTES))
@@ -105,7 +105,7 @@ def virtual_size() -> int:
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
     """A context manager that limits the growth of this process to the memory that the page may take. Raises
-    TooComplex if the process would have to grow more."""
+    TooComplex if the page takes more memory."""
     if sys.platform != "linux":
         yield
         return
@@ -127,8 +127,8 @@ def limited_memory(body: bytes) -> Iterator[None]:
 MAX_BYTES: Final = 1_000_000
 """Maximum size in bytes of a page that is read in the crawling process."""
 MAX_TAGS: Final = 10_000
-"""Maximum number of tags in a page that is read in the crawling process. Resolving the links of a page takes
-5 to 10 us per link."""
+"""A page with more than MAX_TAGS tags is not read in the crawling process, because it takes 5 to 10 us to
+resolve each link of a page."""
 SMALL_BYTES: Final = 64_000
 """Maximum size in bytes of a page for which MAX_TAGS does not apply. A page of this size cannot contain too
 many links."""
@@ -185,9 +185,9 @@ close any formatting element outside of the isolating element (HTML Standard, 13
 `select`, end tags of formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
 """A formatting element counts as closed at its end tag only if at most MAX_BLOCKS other elements began after
-its start tag. After more elements, the parser may leave a copy of the formatting element open inside the last
-element. A copy stays open because the adoption agency algorithm of the HTML Standard stops after eight
-rounds."""
+its start tag. If more than MAX_BLOCKS elements began after the start tag, the parser may leave a copy of the
+formatting element open inside the last element, because the adoption agency algorithm of the HTML Standard
+stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags in plain notation. Two start tags in plain notation with the same text create equal
@@ -220,7 +220,7 @@ class Cost(NamedTuple):
 
 def cost_of(body: bytes) -> Cost:
     """Returns the predicted cost of reading an HTML page. A page is costly if it may take more than 64 MiB,
-    or hold the interpreter for more than 100 ms.
+    or hold the interpreter lock for more than 100 ms.
 
     >>> cost_of(b"<p>text <b class=x>word</b>" * 1000).is_costly, cost_of(b"".join(b"<b id=%d><p>" % n for n in range(1000))).is_costly
     (False, True)
@@ -247,8 +247,8 @@ def cost_of(body: bytes) -> Cost:
 def _may_leave_open(body: bytes) -> bool:
     """Whether more than MAX_OPEN formatting elements may be open at the same time.
 
-    Start tags count wherever their text occurs, including in scripts and comments. An end tag counts only if
-    the parser certainly closes an element at this tag.
+    Start tags count wherever their text occurs, including in scripts and comments. An end tag is ignored
+    unless it certainly closes an element.
     """
     import turbohtml
 
@@ -291,7 +291,7 @@ def _may_leave_open(body: bytes) -> bool:
 
 
 def is_costly(body: bytes) -> bool:
-    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100
+    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter lock for more than 100
     ms."""
     return cost_of(body).is_costly
 
@@ -311,8 +311,8 @@ def _clones(body: bytes, tags: int) -> int:
     """Returns an upper bound for the number of formatting elements that the parser may reopen. Values below
     MAX_CLONES are not exact.
 
-    When an element ends, the parser reopens all formatting elements that are still open inside it. This
-    happens at most once for each start tag.
+    When an element ends, the parser reopens all formatting elements that are still open inside it. Elements
+    are reopened at most once for each start tag.
     """
     narrow = _narrow(body)
     found = len(_FORMATS.findall(narrow))

@@ -130,8 +130,8 @@ class PageView:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """The responses that the page's scripts received in a browser (`capture` of `render=`). Each has
-        `url`, `status`, `content_type`, `body` and `json()`."""
+        """The responses that the page's scripts received in a browser (`capture` of `render=`). Each response
+        has `url`, `status`, `content_type`, `body` and `json()`."""
         return self.page.captured
 
     @property
@@ -188,7 +188,7 @@ class PageView:
 
     @once
     def tables(self) -> list[Table]:
-        """The tables of the page. Each has `caption`, `head`, `rows` and `records()`
+        """The tables of the page. Each table has `caption`, `head`, `rows` and `records()`
         (`gossamer.parsing.tables`)."""
         from gossamer.parsing import tables
 
@@ -258,8 +258,8 @@ class PageView:
         return Selector(self.document.tree).price(query)
 
     def urljoin(self, url: str) -> str:
-        """Returns a URL made absolute against the page's base URL. Raises ValueError if it is not an http(s)
-        URL."""
+        """Returns a URL made absolute against the page's base URL. Raises ValueError if the result is not an
+        http(s) URL."""
         resolved = self.document.base.resolve(url)
         if resolved is None:
             raise ValueError(f"{url!r} is not an http(s) URL")
@@ -301,7 +301,7 @@ class PageView:
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
     ) -> Iterator[Request]:
         """Yields requests for links. `what` is a CSS selector (`"article h3 a, li.next a"`), a URL, or a list
-        of selected elements and URLs. If it is None, nothing is yielded.
+        of selected elements and URLs. If `what` is None, nothing is yielded.
 
         Links that are not http(s) URLs are skipped. Links with nofollow are skipped and counted. If the page
         has nofollow, all its links are skipped and counted. `request` ignores nofollow. `needs` are the
@@ -329,8 +329,8 @@ class PageView:
 
 
 class RequestMaker:
-    """The class of `page.request`. Makes new requests. Also contains the id and the time of the request that
-    fetched the page."""
+    """The class of `page.request`. Makes new requests. The attributes `id` and `added_at` are those of the
+    request that fetched the page."""
 
     __slots__ = ("_view",)
 
@@ -431,9 +431,9 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
 
 
 def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
-    """Returns a key for a request with `again=True`, which is made even if its URL was visited. The key is
-    derived from the page and the request. If the page is read again, for example after a crash, its requests
-    get the same keys, so none of them is made twice.
+    """Returns a key for a request with `again=True`. Such a request is made even if the URL was visited. The
+    key is derived from the page and the request. If the page is read again, for example after a crash, its
+    requests get the same keys, so none of them is made twice.
     """
     page = view.request_
     parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))

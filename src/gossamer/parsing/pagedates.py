@@ -136,7 +136,7 @@ _HALF_HOUR: Final = timedelta(minutes=30)
 """Almost all UTC offsets are multiples of 30 minutes."""
 _MAX_OFFSET: Final = timedelta(hours=14)
 _MAX_LOCAL_TEXTS: Final = 12
-"""Maximum number of texts from one source of dates that are compared with the date in the metadata."""
+"""At most _MAX_LOCAL_TEXTS texts of each source of dates are compared with the date in the metadata."""
 
 
 class Dates(NamedTuple):
@@ -412,7 +412,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Reading(Heading):
-    """The heading of a page and the labels of its dates. The labels are read only once."""
+    """The heading of a page and the labels of its dates. The labels are read once, and then stored."""
 
     @once
     def labels(self) -> list[tuple[str, str, bool]]:
@@ -427,8 +427,8 @@ def _labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
 
 
 def _loosely_labelled(_: Document, reading: _Reading) -> Iterator[tuple[str, str]]:
-    """Yields the texts after a label in lower case without a colon. Such a label may be an ordinary word in a
-    sentence."""
+    """Yields the texts after uncertain labels. An uncertain label is in lower case and has no colon, so it
+    may be an ordinary word in a sentence."""
     return ((kind, text) for kind, text, is_sure in reading.labels if not is_sure)
 
 
@@ -455,8 +455,8 @@ def _labels(page: Document) -> Iterator[tuple[str, str, bool]]:
 
 
 def _spans_before_numbers(text: str) -> list[tuple[int, int]]:
-    """Returns the spans of a text that are followed by a number. Only these spans may contain the label of a
-    date."""
+    """Returns the spans of a text that are followed by a number, because the label of a date can only be in
+    one of these spans."""
     spans: list[tuple[int, int]] = []
     for number in _NUMBER.finditer(text):
         start, end = max(0, number.start() - _MAX_LABEL_GAP - _MAX_LABEL_CHARS), number.start()

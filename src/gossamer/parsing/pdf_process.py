@@ -1,5 +1,5 @@
-"""The program of the process that `pdf` starts. It runs PDFium with limited memory, without access to files,
-and with a time limit for each document. It imports no other module of gossamer."""
+"""The program of the process that `pdf` starts. The program runs PDFium with limited memory, without access
+to files, and with a time limit for each document. The program imports no other module of gossamer."""
 
 from __future__ import annotations
 

@@ -101,9 +101,9 @@ def is_saved(label: str) -> bool:
 
 
 def is_present(label: str, former: str) -> bool:
-    """Whether the text before a number marks the number as the current price. A former price precedes the
-    number. `former`: the text before this former price. If the text before the number contains no words, the
-    number is also the current price."""
+    """Whether `label` marks the number after it as the current price. `label` is the text between a former
+    price and this number. `former` is the text before the former price. If `label` contains no words, the
+    number is the current price."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

@@ -15,7 +15,7 @@ MAX_CHARS = 500
 """Maximum number of characters of a text that are read. A text that consists of a price is shorter than
 MAX_CHARS."""
 MAX_NUMBERS = 20
-"""Maximum number of numbers, and also of currencies, that are compared in one text."""
+"""In one text, at most MAX_NUMBERS numbers and MAX_NUMBERS currencies are compared."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
     r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
@@ -70,8 +70,8 @@ def price(
 ) -> Price | None:
     """Returns the price in a text, or None if the text has neither an amount nor a currency. Never raises.
 
-    `currency` is a sign, name or code to use if the text names none. `decimal` is the decimal separator, if
-    known.
+    If the text names no currency, `currency` is used, which is a sign, a name or a code. `decimal` is the
+    decimal separator, if known.
 
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
@@ -85,7 +85,7 @@ def price(
     named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
     own = [at for at in places if text[slice(*at)] == named]
-    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint names the dollar that `$` means
+    own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint selects the kind of dollar
     amount = _amount(text, numbers, own, decimal, _THREE.get(iso or "", ""))
     if amount is None and named is None:
         return None
@@ -144,9 +144,8 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """Returns the ISO 4217 code of a currency. A text with a bare `$` may also contain the code or the
-    letters of a certain dollar, as in `$12.00 CAD` or `AU $12`. In this case, returns the code of this
-    dollar."""
+    """Returns the ISO 4217 code of a currency. If a text with a bare `$` also contains the code or the
+    letters of a certain dollar, as in `$12.00 CAD` or `AU $12`, returns the code of this dollar."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -240,9 +239,9 @@ def _present(
     decimal: str | None,
     three: str,
 ) -> tuple[int, Decimal]:
-    """Returns the index and the value of the current price. The chosen number may have the label of a former
-    price, as in `Was $50, now $40`. Then the current price is a later number. Otherwise the current price is
-    the chosen number."""
+    """Returns the index and the value of the current price. If the chosen number has the label of a former
+    price, as in `Was $50, now $40`, the current price is a later number. Otherwise the current price is the
+    chosen number."""
     former = _label(text, numbers, chosen, places)
     for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
         beside = any(_beside(text, place, numbers[other]) for place in places)
@@ -336,8 +335,8 @@ def _bare(digits: str) -> str:
 
 
 def _separator(digits: str, three: str) -> str | None:
-    """Returns the decimal separator of a number, or None. `three`: the separators after which three digits
-    may be decimals."""
+    """Returns the decimal separator of a number, or None. `three`: the separators that may precede three
+    decimals."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None

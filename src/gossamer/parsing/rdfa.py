@@ -20,7 +20,7 @@ MAX_CHARS: Final = 8_000_000
 MAX_NAMES: Final = 20
 """Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
 MAX_UNIQUE_VALUES: Final = 100
-"""Maximum number of values of a property for which duplicate values are removed."""
+"""If a property has more than MAX_UNIQUE_VALUES values, duplicate values are no longer removed."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {
@@ -164,8 +164,8 @@ class _RdfaReader:
         return {"@value": text}
 
     def _expanded(self, words: str, scope: _Scope) -> list[str]:
-        """Expands terms and prefixed names to IRIs. Names with an unknown prefix stay unchanged. Terms are
-        dropped if there is no vocabulary."""
+        """Expands terms and prefixed names to IRIs. Names with an unknown prefix stay unchanged. If the scope
+        has no vocabulary, terms are dropped."""
         found = []
         for word in words.split()[:MAX_NAMES]:
             prefix, colon, rest = word.partition(":")

@@ -23,8 +23,8 @@ from gossamer.parsing.html import Document, attribute_of, parse
 Element = turbohtml.Element
 
 ENOUGH_CHARS: Final = 200
-"""Minimum number of characters of a complete main part. Only the page's own texts count, which are texts that
-other pages of the host do not show."""
+"""Minimum number of characters of a complete main part. Only the page's own texts count, and not the texts
+that other pages of the host also show."""
 PARAGRAPH_CHARS: Final = 400
 """A page is complete if its paragraphs have at least PARAGRAPH_CHARS characters in total, wherever the
 paragraphs are on the page."""
@@ -48,11 +48,10 @@ MAX_KEPT_PAGE_BYTES: Final = 256 << 10
 MAX_KEPT_BYTES: Final = 4 << 20
 """Maximum total size in bytes of all pages that are kept for comparison."""
 SISTERS: Final = 2
-"""Number of complete pages per host that are compared with each other, to find the texts that the pages of
-the host share."""
+"""Number of complete pages of a host that are compared, to find the texts that all pages of the host
+share."""
 FRAME_TEXTS: Final = 300
-"""Number of texts at the start of a page, and also at the end of a page, that are compared with another
-page."""
+"""The first FRAME_TEXTS texts and the last FRAME_TEXTS texts of a page are compared with another page."""
 MAX_FRAME_TEXT_CHARS: Final = 2000
 """Maximum number of characters of a text that is compared with another page."""
 MAX_HOSTS: Final = 2000
@@ -123,9 +122,9 @@ class Frame(NamedTuple):
 
     texts: frozenset[str] = frozenset()
     headings: frozenset[str] = frozenset()
-    """The headings that the pages have in common. A heading whose text other pages show only in their menus
-    is not a common heading, and counts as the page's own text. The page's own headings count because a
-    chapter may consist of a heading alone."""
+    """The headings that the pages have in common. If other pages show the text of a heading only in their
+    menus, the heading counts as the page's own text. The page's own headings count because a chapter may
+    consist of a heading alone."""
 
 
 class MainPart:
@@ -210,8 +209,8 @@ class MainPart:
         return held
 
     def _heading(self, element: Element, depth: int) -> int:
-        """Measures a heading that is not a heading on other pages. All words of the heading count as the
-        page's own text, even if other pages show the same words."""
+        """Measures a heading that is not one of the headings that the pages of the host share. All words of
+        the heading count as the page's own text, even if other pages show the same words."""
         shared, self._shared = self._shared, frozenset()
         held = self.measure(element, True, depth + 1)
         self._shared = shared
@@ -314,8 +313,8 @@ def _asks_for_scripts(tree: turbohtml.Document) -> bool:
 
 
 def looks_empty(document: Document) -> str:
-    """Returns the reason why a page needs a browser, or '' if it does not need one. The decision depends only
-    on this page.
+    """Returns the reason why a page needs a browser, or '' if it does not need one. The decision does not use
+    other pages of the host.
 
     >>> from gossamer.parsing.html import parse
     >>> page = b"<nav>Home</nav><main></main><footer>Imprint</footer><script src=/app.js></script>"
@@ -421,8 +420,8 @@ class RenderingNeed:
 
 
 def _frame(document: Document) -> Frame:
-    """Returns the first and the last texts of a page, and its headings. They belong to the header, menus and
-    footer, which surround the main part."""
+    """Returns the first and the last texts of a page, and its headings. The first and the last texts of a
+    page usually belong to its header, its menus and its footer."""
     body = document.tree.select_one("body")
     found = [] if body is None else list(body.strings)
     if len(found) > 2 * FRAME_TEXTS:

@@ -24,7 +24,7 @@ from gossamer.url import patterns
 _STEP = lazy_pattern(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 ALL_MEMBERS = None
-"""The form in which the step `[*]` is stored, which selects all members of a list."""
+"""Stands for the step `[*]` in a parsed path. The step selects all members of a list."""
 
 
 def pick(value: Any, path: str) -> Any:
@@ -248,7 +248,7 @@ def split_selectors(query: str) -> list[str]:
 
 def _marked(node: Any, query: str) -> list[Any]:
     """Selects with CSS and supports `:contains()`. Each element that contains the text gets a temporary
-    attribute. In the selector, this attribute replaces `:contains()`."""
+    attribute, and the selector tests this attribute instead of `:contains()`."""
     if ":contains(" not in query:
         return _found(node, query)
     marked: list[tuple[str, list[Any]]] = []

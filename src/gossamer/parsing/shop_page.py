@@ -20,7 +20,7 @@ from gossamer.parsing.html import Document, attribute_of, once
 MAX_SCRIPT_CHARS: Final = 4_000_000
 """Maximum number of characters of scripts read per page."""
 MAX_OBJECT_DISTANCE: Final = 6000
-"""Maximum distance in characters from a product's name to the braces of the object that contains it."""
+"""Maximum distance in characters from a product's name to the braces of the object around the name."""
 MAX_OBJECTS: Final = 20
 """Maximum number of objects with the product's name that are read per page."""
 MAX_OCCURRENCES: Final = 1000
@@ -51,8 +51,8 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
 
 
 def told_of(texts: list[str], name: str) -> dict[str, str]:
-    """Returns the fields `sku`, `brand`, `price` and `currency`, which are read from objects in scripts that
-    have the product's name."""
+    """Searches scripts for objects with the product's name. Returns the values of `sku`, `brand`, `price` and
+    `currency` in these objects."""
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))
@@ -91,8 +91,8 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the innermost object around a position as two texts. The first text leaves out the nested
-    objects, and the second text includes them."""
+    """Returns two texts of the innermost object around a position: one without nested objects, and one with
+    nested objects."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -290,7 +290,8 @@ MAX_LABEL_CHARS: Final = 200
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
 _CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
 MAX_CARD_LINKS: Final = 10
-"""Maximum number of links that are checked in an element that may present another product."""
+"""Maximum number of links that are checked per element, to find out whether the element presents another
+product."""
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
@@ -323,9 +324,8 @@ class Shop:
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Returns the small elements whose text begins with a known label. Each element is a tuple (element,
-        text, own). `own` is false if the element follows a heading for other products, such as "Related
-        products"."""
+        """Returns a tuple (element, text, own) for each small element whose text begins with a known label.
+        `own` is false if the element follows a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         labels = dict[str, bool]()
         for one in self._elements:
@@ -367,7 +367,7 @@ class Shop:
 
     def elsewhere(self, element: Element) -> bool:
         """Whether an element belongs to a section about other products, or to a section that is not about
-        products. False for ancestors of the heading."""
+        products. A section that contains the product's heading does not count."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -428,8 +428,8 @@ def begins_more(element: Element) -> bool:
 
 
 def _heading(page: Document) -> Element | None:
-    """Returns the `h1` that shares the most words with the page's title and URL. On a tie, returns the first
-    one."""
+    """Returns the `h1` that shares the most words with the page's title and URL. If several `h1` share the
+    most words, returns the first of them."""
     near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
     best: tuple[int, Element] | None = None
     for one in page.tree.select("h1")[:10]:
@@ -526,9 +526,9 @@ def element_value(element: Element) -> str:
 
 
 def shown_number(shop: Shop) -> str | None:
-    """Returns the product's SKU from an element marked as a SKU. The innermost such element around the
-    heading is tried first, then all such elements near the heading, and then all such elements on the page. A
-    step succeeds only if its elements contain exactly one SKU."""
+    """Returns the product's SKU from an element marked as a SKU. Three groups of marked elements are tried:
+    the innermost marked element around the heading, the marked elements near the heading, and all marked
+    elements of the page. The first group that contains exactly one SKU is used."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MAX_ELEMENTS] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
@@ -556,9 +556,9 @@ def held_number(shop: Shop) -> str | None:
 
 
 def product_number(values: Iterable[str]) -> str | None:
-    """Returns the product number at the beginning of a value, from the first value that has one. A product
-    number has 3 to 30 characters. It contains a digit, or it consists of capitals with a hyphen or an
-    underscore."""
+    """Returns the product number at the beginning of one of the values. If several values begin with a
+    product number, the first of these values is used. A product number has 3 to 30 characters, and either
+    contains a digit or consists of capitals with a hyphen or an underscore."""
     for value in values:
         word = value.partition(" ")[0].strip(".,;:()#[]\u200e")
         if 2 < len(word) <= 30 and (
@@ -588,7 +588,7 @@ def is_hidden(element: Element) -> bool:
 
 
 def number_in(url: str) -> str | None:
-    """Returns the product number in a URL. This is the value of a parameter such as `sku`, or else the last
+    """Returns the product number in a URL: the value of a parameter such as `sku`, or else the last product
     number in the path."""
     try:
         parts = urlsplit(url)

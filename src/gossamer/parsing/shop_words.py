@@ -55,8 +55,7 @@ taxes."""
 
 
 def _texts(kind: str, signs: bool = True) -> str:
-    """Returns a pattern for words in the text beside a price. The words show that the price is of the given
-    kind."""
+    """Returns a pattern for words that are typical of the text beside a price of the given kind."""
     ends = f"|{_words(f'signs_{kind}')}" if signs else ""
     return rf"(?<!\w)(?:{_words(f'text_{kind}')})(?!\w){ends}"
 
@@ -115,7 +114,7 @@ BARE_PRICE: Final = re.compile(
     rf"(?:[^\d%]{{0,14}}|[^\d%]{{0,8}}(?<!\w)(?:{_words('with_tax')})[^\d%]{{0,12}})",
     re.IGNORECASE,
 )
-"""Matches a text that consists of a price with its currency and possibly a note that it includes taxes."""
+"""Matches a text that contains only a price, its currency, and possibly a note about included taxes."""
 COUNT: Final = re.compile(r"\s*\+|\s*\D{0,3}\d[\d.,]*[KMGBT]\W*$")
 """Matches short texts that are not a price but a surcharge, points or a count (`+ 250 P`, `9.3K`, `5G`)."""
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
@@ -139,14 +138,14 @@ LABELS: Final = {
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()))
 """Matches a label of any kind at the beginning of a lower-case text."""
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
-"""Matches any words with a colon at the beginning of a text, such as `Weight: `."""
+"""Matches any label with a colon at the beginning of a text, such as `Weight: `."""
 NUMBERED: Final = (
     "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
 )
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
-"""Attributes that contain a product id for the shop's scripts. If a page has no more reliable number, the
-product id of an attribute is used."""
+"""Attributes that contain a product id for the shop's scripts. The product id is used only if the page
+contains no product number that is more reliable."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
@@ -271,5 +270,4 @@ SIGNS: Final = {
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }
-"""Maps each sign that several currencies share to a mapping from country codes and language codes to currency
-codes."""
+"""For each sign that several currencies share, maps country codes and language codes to currency codes."""

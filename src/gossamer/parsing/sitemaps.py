@@ -32,8 +32,8 @@ _TEXT_ENCODING: Final = re.compile(
 
 
 def text_of(body: bytes) -> str:
-    """Returns the decoded text of a body, unzipped if needed, without leading white space, NULs and byte
-    order mark. Accepts any bytes and never raises."""
+    """Unzips a body if needed, and returns its decoded text. Leading white space, NULs and the byte order
+    mark are removed. Accepts any bytes and never raises."""
     return _decoded(_unzipped(body))
 
 
@@ -61,8 +61,8 @@ def _unzipped(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes) -> str:
-    """Decodes a body. Its encoding is determined by the byte order mark, the zero bytes of UTF-16 or the XML
-    declaration. If there is none of these, it is UTF-8. Invalid bytes become U+FFFD."""
+    """Decodes a body. The encoding is determined by the byte order mark, the zero bytes of UTF-16 or the XML
+    declaration, and is UTF-8 by default. Invalid bytes become U+FFFD."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif len(body) > 1 and (body[0] == 0) != (body[1] == 0):
@@ -98,9 +98,9 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""Matches the tags that the scan needs. The scan needs start and end tags of holders, value elements with
-their text, and starts of comments, CDATA sections and DOCTYPEs. A holder is an element that is an entry or
-contains links."""
+"""Matches the tags that the scan needs: start and end tags of entries, start and end tags of the elements
+`source`, `content` and `summary`, value elements with their text, and the beginnings of comments, CDATA
+sections and DOCTYPEs."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
@@ -109,8 +109,8 @@ _LOOSE: Final = re.compile(
     r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
     re.ASCII,
 )
-"""Matches a date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with a UTC
-offset is accepted only in a form that the note allows."""
+"""Matches a date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. The pattern does not
+match dates with a UTC offset such as `+02:00`."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
 _XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -192,7 +192,7 @@ class _SitemapScan:
         """The open element inside an Atom entry (source, content or summary) whose links do not belong to the
         entry."""
         self.own = self.base
-        """The base URL with which the links of the open holder are resolved."""
+        """The base URL of the links in the open entry."""
         self.fields: dict[str, str] = {}
 
     def run(self, tags: re.Pattern[str]) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
@@ -222,9 +222,10 @@ class _SitemapScan:
         return self.pages, self.sitemaps
 
     def hold(self, name: str, prefix: str, attributes: str | None) -> None:
-        """Handles the start tag or end tag of a holder. `attributes`: the text of a start tag's attributes,
-        or None for an end tag. Some nested elements are ignored: the `url` of an image inside an item, and
-        elements inside an entry that contain links, such as its source feed or its markup."""
+        """Handles the start tag or end tag of an entry, or of `source`, `content` or `summary`. `attributes`:
+        the text of a start tag's attributes, or None for an end tag. Some nested elements are ignored: the
+        `url` of an image inside an item, and elements inside an entry that contain links, such as its source
+        feed or its markup."""
         over = attributes is None or attributes.endswith("/")
         if name in _INNER:
             if self.holder == "entry" and prefix == self.prefix:
@@ -241,8 +242,8 @@ class _SitemapScan:
                 self.fields["about"] = _plain(about[1])
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
-        """Stores a value if the entry has no value with the same name yet. The value ends at `at`, unless it
-        contains CDATA. Returns the position at which the scan continues."""
+        """Stores a value if the entry has no value with the same name yet. The value ends at the position
+        `at`, unless CDATA or a comment begins there. Returns the position at which the scan continues."""
         if attributes:
             given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
             if name == "link" and self.holder == "entry":
@@ -262,7 +263,7 @@ class _SitemapScan:
         return at
 
     def close(self) -> None:
-        """Ends the open holder and adds its entry."""
+        """Ends the open entry. If the entry has a URL, adds the entry to the results."""
         holder, fields = self.holder, self.fields
         self.holder = self.inner = ""
         if not holder or not fields:
@@ -353,8 +354,8 @@ def _lines(text: str, url: str) -> list[SitemapEntry]:
     found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")
     for line in islice(_LINE.finditer(text), _STEPS):
-        # The search for the start of the line stops at the last URL. Otherwise one long line with many URLs
-        # would take quadratic time.
+        # The start of the line is searched only back to the previous URL. Otherwise one long line with many
+        # URLs would take quadratic time.
         _, newline, before = text[at : line.start()].rpartition("\n")
         first = not before.strip() and (newline or not at)
         at = line.end()

@@ -66,8 +66,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 def _lays_out(table: turbohtml.Element) -> bool:
     """Returns whether a table is used only for layout. A table with the `role` `presentation` or `none` is
-    used only for layout. A table without header cells and without a caption is also used only for layout if
-    the table contains another table or at most one cell."""
+    used only for layout. A table without header cells and caption is used only for layout if it contains
+    another table, or not more than one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]

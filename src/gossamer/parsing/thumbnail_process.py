@@ -1,5 +1,5 @@
-"""The program of the process that `thumbnails` starts. It runs Pillow with limited memory, without access to
-files, and with a time limit for each image. It imports no other module of gossamer."""
+"""The program of the process that `thumbnails` starts. The program runs Pillow with limited memory, without
+access to files, and with a time limit for each image. The program imports no other module of gossamer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> None:
     and then its thumbnails if there was no error."""
     from PIL import Image, ImageCms, ImageColor, ImagePalette, UnidentifiedImageError
 
-    # Without this import, Pillow would import these modules later, when no file can be opened any more.
+    # Pillow would import these modules when it needs them, but then the process can no longer open files.
     _ = copy, ImageCms, ImageColor, ImagePalette
     Image.init()
     warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -97,7 +97,7 @@ def _thumbnails(image_module: Any, body: bytes, boxes: list[tuple[int, int]]) ->
 
 
 def _orientation(image: Any) -> int:
-    """Returns the EXIF orientation of an image, or 1 (upright) if it has none that can be read."""
+    """Returns the EXIF orientation of an image, or 1 (upright) if the image has no readable orientation."""
     try:
         return int(image.getexif().get(ORIENTATION, 1))
     except Exception:  # noqa: BLE001 - broken EXIF data does not make the image unreadable

@@ -9,18 +9,19 @@ when the breaker opens, when the breaker closes, and when gossamer gives up on a
 | given up | none, all URLs fail | has no effect | closes the breaker | becomes half-open after 15 min |
 
 If the breaker is open, a fault has no effect, because its request began before the breaker opened. If
-gossamer gives up on a host, the URLs of the host fail with the reason for the fault. An opening lasts at most
-15 min. A random extension of up to a fifth is added to each of these times. If the first wait of `--retries`
-is shorter than 30 s, that wait replaces the 30 s. Gossamer gives up on a host if three probes in a row
-failed, and the host has been failing for longer than all waits of `--retries` together. Therefore every crawl
-ends. Only errors of the host are faults (FAULTS). A 404, a 429 and a refusal by robots.txt are not faults.
-While the breaker is closed, each URL counts only once, because a second fault of the same URL shows nothing
-new about the host. In addition, at the end of a crawl, the remaining URLs of a good host are often the URLs
-that fail.
+gossamer gives up on a host, the URLs of the host fail with the reason for the fault. The breaker stays open
+for at most 15 min at a time. Every period for which the breaker is open is extended at random by up to a
+fifth. If the first wait of `--retries` is shorter than 30 s, the breaker first opens for the length of this
+wait. Gossamer gives up on a host if three probes in a row failed, and the host has been failing for longer
+than all waits of `--retries` together. Therefore every crawl ends. Only errors of the host are faults
+(FAULTS). A 404, a 429 and a refusal by robots.txt are not faults. While the breaker is closed, each URL
+counts only once, because a second fault of the same URL shows nothing new about the host. If a URL counted
+several times, the few failing URLs that remain at the end of a crawl could open the breaker of a good host.
 
 The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
-same table in Python, and tests compare the two. The frontier also stores the share of a host's visits that
-fail or are blocked, as a moving average. This share shows whether the host is hard.
+same transitions in Python, and tests compare the results. The frontier also stores the share of a host's
+visits that fail or are blocked, as a moving average. Hosts whose visits often fail or are blocked are hard
+hosts.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ failed visits reaches HARD_THOUSANDTHS, and an easy host again when the share fa
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """Data about the failures of a host. A claim contains these data."""
+    """Data about the failures of a host, as contained in a claim."""
 
     failing: float = 0.0
     """Seconds since the first fault of the current series."""
@@ -69,7 +70,7 @@ NONE = HostTrouble()
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
     """Returns the health of a host, judged by one visit. `reason`: the visit's error, or None. `status`: the
-    status of its response, if there was one. `final`: whether the failure is permanent and concerns only the
+    status of the visit's response, or None. `final`: whether the failure is permanent and concerns only the
     URL or the host name. `again`: whether the URL has failed before.
 
     >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
@@ -85,8 +86,8 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether the host has been failing for longer than all waits in `retries` together. In that
-    case, the breaker may give up on the host at the next fault.
+    """Returns whether the host has been failing for longer than all waits in `retries` together. If the
+    result is True, the breaker may give up on the host at the next fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)

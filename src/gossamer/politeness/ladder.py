@@ -5,10 +5,10 @@ fleet share the ladders. The functions are pure.
 A visit begins at the cheapest rung that is known to work (`start_rung`). After a block, the visit climbs to a
 higher rung (`climb`). After an error, the visit does not climb. `after` updates the ladder with the result. A
 rung that works is kept, but lower rungs are probed from time to time. Rungs that are much cheaper than the
-current one are probed together. If the rung directly below is expensive, that rung is probed less often.
-After a rate limit, or a block that may be one, the host first rests (`rest_seconds`). A single visit that
-needs a higher rung is weak evidence. Two such visits in a row are stronger evidence. A single visit is also
-stronger evidence if its class of paths never got a page at the lower rung.
+current rung are probed together. If the rung directly below is expensive, that rung is probed less often.
+After a rate limit, or a block that may be one, the host first rests (`rest_seconds`). The next visits begin
+at a higher rung if two visits in a row needed that rung, or if one visit needed that rung and no visit has
+fetched a page at the lower rung yet.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ EXPENSIVE_PROBE_EVERY = 4
 """The interval between probes of an expensive rung. If the rung directly below is expensive and some lower
 rung is cheap, three of four probes try the cheap rungs and every fourth probe tries the expensive rung."""
 PROVEN_PAGES = 20
-"""Number of pages in a row at a rung after which the count of failed probes of lower rungs (`Learned.misses`)
-is reset to 0."""
+"""After PROVEN_PAGES pages in a row at the same rung, the count of failed probes of lower rungs
+(`Learned.misses`) is reset to 0."""
 MAX_COUNTED_PAGES = 3
 """Maximum value of `Learned.good` at the lowest rung. Counting further would add no information, and would
 cost a write to the store per visit."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""The kinds of blocks after which the host rests before the visit climbs to a higher rung. The values are the
-maximum numbers of rests in a row. A refusal (`denied`) has an entry because a refusal after several
+"""For each kind of block after which the host rests, contains the maximum number of rests in a row. After
+these rests, visits climb to a higher rung. A refusal (`denied`) has an entry because a refusal after several
 successful pages may mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: each further rest is this many times as
 long as the previous rest."""
 MAX_VAIN_CLIMBS = 3
-"""Number of visits that failed at every rung (`Learned.lost`) after which blocked visits rarely climb to a
-higher rung. From then on, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
+"""If MAX_VAIN_CLIMBS visits failed at every rung (`Learned.lost`), blocked visits rarely climb to a higher
+rung. From then on, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
 `MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
@@ -98,14 +98,14 @@ class Ladder(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
-        """Returns the rungs at which visits to the host begin. The set covers all classes of paths."""
+        """Returns the rungs at which visits to the host begin, for all classes of paths together."""
         return (
             {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
         )
 
     def known(self, path: str) -> Learned:
-        """Returns the results for the class of a path. If the class has no results, returns the results for
-        the whole host."""
+        """Returns the results for the class of a path. If the ladder has no results for this class, returns
+        the results for the whole host."""
         return self.classes.get(path_class(path), self.host)
 
 
@@ -199,10 +199,10 @@ def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
     """Returns the ladder updated with the result of a visit that began at rung `began`. `got`: the rung that
-    returned a page, or None if no rung returned a page. There is one exception. If the visit had no time left
-    to try the next higher rung, `got` is that rung. `why`: the reason for the last block. `rested`: whether
-    the block causes the host to rest. Must not be called after an error, because an error shows nothing about
-    the rungs."""
+    returned a page, or None if no rung returned a page. If the visit had no time left to try the next higher
+    rung, `got` is that rung, even without a page. `why`: the reason for the last block. `rested`: whether the
+    block causes the host to rest. Must not be called after an error, because an error shows nothing about the
+    rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
@@ -245,7 +245,7 @@ def _vain(lost: int) -> bool:
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
     """Returns the index in `rungs` of the lowest rung at or above `rung`. If all of `rungs` are below `rung`,
-    returns the index of the highest of `rungs`."""
+    returns the last index of `rungs`."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
 
 

@@ -1,9 +1,9 @@
 """Computes how soon a host may be requested again, as pure functions of its responses so far.
 
-The delay is the time between the starts of two requests. If the crawl has a fixed delay, that delay applies.
-Otherwise the delay is twice the moving average of the host's response times, but at least 0.25 and at most 30
-seconds. A 429 or 503 doubles the delay, up to an hour. Twenty good responses undo one doubling. The
-Crawl-delay and 1 / Request-rate of robots.txt are minimum delays, which the frontier stores.
+The delay is the time between the starts of two requests. A crawl may set a fixed delay. Otherwise, the delay
+is twice the moving average of the host's response times, but at least 0.25 and at most 30 seconds. A 429 or
+503 doubles the delay, up to an hour. Twenty good responses cancel one doubling. The Crawl-delay and 1 /
+Request-rate of robots.txt are minimum delays, which the frontier stores.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 ROUNDING_S = 0.002
-"""Maximum difference in seconds between two delays that count as equal. Equal delays can differ because the
+"""Maximum difference in seconds between two delays that count as equal. The tolerance is needed because the
 store rounds delays."""
 
 
 class HostPace(msgspec.Struct, frozen=True):
-    """The stored data about a host's pace. `mean`: the average response time in seconds. It is 0 if the host
-    has never answered."""
+    """The stored data about a host's pace. `mean`: the average response time in seconds, or 0 if the host has
+    never answered."""
 
     mean: float = 0.0
     doublings: int = 0
@@ -29,7 +29,7 @@ class HostPace(msgspec.Struct, frozen=True):
     """Number of good responses since `doublings` last changed."""
 
     def text(self) -> str:
-        """Encodes the pace for the frontier."""
+        """Returns the pace as text, in the form that the frontier stores."""
         return f"{self.mean:.3f},{self.doublings},{self.good}"
 
 
@@ -96,8 +96,8 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
 
 
 def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host demands a delay of more than an hour. In that case, the URL becomes a dead
-    letter and is not retried."""
+    """Returns whether the host demands a delay of more than an hour. After such a demand, the URL becomes a
+    dead letter and is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     return asked > MAX_RETRY_AFTER_S or (
         pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S

@@ -1,10 +1,10 @@
 """Parses robots.txt (RFC 9309) from bytes, and decides which URLs may be requested. Paths are matched
 according to sections 2.2.2 and 2.2.3.
 
-Like other parsers, this parser also accepts forms that the RFC does not define. It accepts common
+Like other parsers, this parser also accepts forms that the RFC does not define. The parser accepts common
 misspellings (`Disalow`, `useragent`, `Disallowed`), a space instead of a colon, and a path without its
-leading `/`. It reads the lines `Crawl-delay` and `Request-rate`. Where other parsers disagree, this parser
-follows RFC 9309. Records that are not rules never end a group (2.2.4). Both sides of a comparison are
+leading `/`. The parser also reads `Crawl-delay` and `Request-rate` lines. Where other parsers disagree, this
+parser follows RFC 9309. Records that are not rules never end a group (2.2.4). Both sides of a comparison are
 percent-encoded in the same way (2.2.2). `index.html` has no special meaning.
 """
 
@@ -19,14 +19,13 @@ from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""The octets that have the same meaning in literal form and in the form %XX. The set excludes the characters
-`/ ? & = #`, which separate the parts of a URL, and the characters `* $`, which have a special meaning in
-patterns. The excluded characters are never encoded or decoded."""
+"""The octets that have the same meaning in literal form and in the form %XX. The characters `/ ? & = #` are
+excluded because they separate the parts of a URL. The characters `* $` are excluded because they have a
+special meaning in patterns. The excluded characters are never encoded or decoded."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = lazy_pattern("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = lazy_pattern(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""Matches URLs that have a path, no fragment, and no character to encode or decode, which is true of nearly
-all URLs."""
+"""Matches a URL that has a path, no fragment, and no character to encode or decode. Nearly all URLs match."""
 _AUTHORITY: Final = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
@@ -105,8 +104,8 @@ class AgentRules:
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
     def find(self, path: str) -> RobotsRule | None:
-        """Returns the rule that applies to a path (from `path_of`). This is the longest rule that matches. If
-        an Allow rule and a Disallow rule have equal length, the Allow rule applies."""
+        """Returns the rule that applies to a path (from `path_of`). The longest matching rule applies. If an
+        Allow rule and a Disallow rule have equal length, the Allow rule applies."""
         found = self._longest(path)
         if "?" not in path:
             return found
@@ -138,8 +137,8 @@ class AgentRules:
 
 
 def _follows(path: str, rule: RobotsRule) -> bool:
-    """Returns whether the parts of a rule follow its prefix in the path. The earliest match of each part is
-    always the best one, so the search takes linear time without backtracking."""
+    """Returns whether the path matches the part of the rule after the rule's prefix. The earliest match of
+    each part is always the best one, so the search takes linear time without backtracking."""
     at, last = len(rule.prefix), rule.last or ""
     for part in rule.inner:
         at = path.find(part, at)
@@ -271,16 +270,16 @@ class Robots:
         return next((token for token in _tokens(agent) if token in self._named), "*")
 
     def delay(self, agent: str) -> float | None:
-        """Returns the seconds between two requests that the agent's group requires, or None. This is the
-        larger of Crawl-delay and 1/Request-rate."""
+        """Returns the seconds between two requests that the agent's group requires, or None. The result is
+        the larger of Crawl-delay and 1/Request-rate."""
         group = self._group(agent)
         return None if group is None else group.delay
 
     @staticmethod
     def for_agents(body: bytes, agents: Iterable[str]) -> bytes:
-        """Returns a shorter file that gives the same results for these agents. It contains only the groups of
-        these agents and of `*`, and the Sitemap lines. Other lines are replaced by empty ones, so that `rule`
-        returns the original line number."""
+        """Returns a shorter file that gives the same results for these agents. The shorter file contains only
+        the groups of these agents and of `*`, and the Sitemap lines. All other lines become empty lines, so
+        that `rule` still returns the original line number."""
         keep = {"*"}.union(*map(_tokens, agents))
         lines = _text(body).split("\n")
         kept = [""] * len(lines)

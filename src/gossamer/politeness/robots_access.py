@@ -1,5 +1,5 @@
-"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). The result contains rules, allows
-all URLs, or closes the host."""
+"""Determines the result of fetching a robots.txt (RFC 9309 section 2.3). There are three cases: the host has
+rules, all URLs are allowed, or the host is closed."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CLOSED = {
 
 class Access(msgspec.Struct, frozen=True):
     """The result of fetching a robots.txt. `version`: the version of the rules. The version is negative if
-    the host is closed (CLOSED). `holds`: seconds for which the result is valid. If `holds` is 0, there is no
-    result yet. Robots.txt is then requested again after `wait` seconds."""
+    the host is closed (CLOSED). `holds`: seconds for which the result is valid. If there is no result yet,
+    `holds` is 0, and robots.txt is requested again after `wait` seconds."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S
@@ -48,8 +48,8 @@ class Access(msgspec.Struct, frozen=True):
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
     """Returns the result for the response to a robots.txt request, after its redirects. `wait`: seconds
-    before the next try, or None if no retry is left. `stale`: the version of earlier rules that are still
-    usable, or 0."""
+    before the next try, or None if no retry is left. `stale`: the version of the earlier rules if these rules
+    are still usable, otherwise 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)

@@ -3,31 +3,32 @@ stops taking claims.
 
 A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the
 latency, and the number of visits per second. Its score is the square of the success rate divided by the
-square root of the latency (latencies up to 50 ms count as 50 ms). Half the success rate divides the score by
-four. Sixteen times the latency also divides the score by four. If a worker has visited few hard hosts, its
-results for easy hosts are used too. The success rate for easy hosts is then multiplied by the factor
-`hardness`. This factor is the success rate of all workers for hard hosts divided by their success rate for
-easy hosts.
+square root of the latency (latencies up to 50 ms count as 50 ms). If the success rate falls by half, the
+score falls to a quarter. If the latency grows sixteenfold, the score also falls to a quarter. If a worker has
+visited few hard hosts, its results for easy hosts are used too. The success rate for easy hosts is then
+multiplied by the factor `hardness`. This factor is the success rate of all workers for hard hosts divided by
+their success rate for easy hosts.
 
-| the worker's score | claims hard hosts |
+| the worker's score | the worker claims a hard host |
 | --- | --- |
-| at least 90% of the best score of the live workers that take claims and have capacity | always |
-| any lower score | after the hosts have waited for 15 s |
+| at least 90% of the best score | at once |
+| less than 90% of the best score | after the host has waited for 15 s |
 
 If a worker's score for easy hosts is less than half of the best score, the worker leaves easy hosts to the
-other workers for 0.3 s. Only live workers that take claims and have capacity are compared. There is one
-exception. If almost all visits of a worker fail, the worker does not wait. Such a worker should find out soon
-that it is cut off from the hosts.
+other workers for 0.3 s. The best score is the highest score of the live workers that take claims and have
+capacity. There is one exception. If at most 20% of a worker's visits to easy hosts succeed, the worker does
+not leave easy hosts to other workers. Such a worker may be cut off from the hosts, and should find this out
+soon.
 
 A second table applies if the worker's last 20 visits went to 3 or more hosts, and each of these visits was
 blocked or failed in the network (dns, connect, timeout).
 
-| other workers | this worker |
+| case | consequence |
 | --- | --- |
-| succeed | takes no claims |
-| do not succeed | continues to take claims, because the hosts cause the failures |
-| do not exist, and at least 3 of the hosts answered this worker before | takes no claims |
-| do not exist, and fewer than 3 of the hosts answered this worker before | continues to take claims |
+| other workers succeed | this worker takes no claims |
+| other workers also fail | this worker still takes claims, because the hosts cause the failures |
+| no other workers, at least 3 of the hosts answered this worker before | this worker takes no claims |
+| no other workers, fewer than 3 of the hosts answered this worker before | this worker still takes claims |
 
 A worker that takes no claims makes one test visit every 30 s, and resumes when a test visit succeeds.
 """
@@ -48,7 +49,7 @@ HOSTS = 3
 PROBE_INTERVAL_S = 30.0
 """Seconds between the test visits of a worker that takes no claims."""
 FRESH_S = 12.0
-"""Maximum age in seconds of a worker's score record that is current."""
+"""A worker's score record is current until the record is this many seconds old."""
 MARGIN = 0.9
 PRIOR = 5
 """The maximum weight, in visits, of the results for easy hosts in the score for hard hosts."""
@@ -84,8 +85,8 @@ class MovingMeans(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """The record of a worker, which the other workers can read. `at`: the time at which the record was
-    written, by the store's clock, in seconds."""
+    """The score record of a worker. The other workers can read the record. `at`: the time of writing on the
+    store's clock, in seconds."""
 
     name: str
     serves: str = ""
@@ -140,8 +141,8 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns the waiting times in ms after which this worker may claim a host. The first time applies to
-    easy hosts, and the second to hard hosts."""
+    """Returns two waiting times in ms. This worker may claim an easy host after the first time, and a hard
+    host after the second time."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
@@ -157,8 +158,9 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
     """Returns the success rate for hard hosts divided by the success rate for easy hosts. The result is a
-    mean over all workers, weighted by each worker's visits to hard hosts. Returns 1 if there are no visits to
-    hard hosts.
+    mean over the workers, weighted by each worker's visits to hard hosts. Workers whose success rate for easy
+    hosts is at most HOPELESS are left out. Returns 1 if none of the remaining workers has visited a hard
+    host.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5

@@ -1,5 +1,5 @@
-"""A worker's background work for its proxies. A worker exchanges observations about proxies with the other
-workers, and checks the health of proxies that are due for a check."""
+"""A worker's background work for its proxies. Each worker shares its observations about proxies with the
+other workers, and runs the health checks that are due."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class ProxyUpkeep:
         self.freed.set()
 
     async def _checks(self) -> None:
-        """Runs the health checks that are due. If no URL for health checks is configured, only checks whether
-        proxies whose quarantine is over accept connections again."""
+        """Runs the health checks that are due. Without a URL for health checks, a proxy is checked only after
+        its quarantine. This check only tests whether the proxy accepts connections again."""
         book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
         due = book.due(now, RECHECK_AFTER_MS)
         if not self.pool.checked:

@@ -3,9 +3,8 @@ milliseconds of the store's clock.
 
 The pool draws a few proxies at random and chooses the best of them. With this method, the cost of a choice
 does not grow with the pool, and no proxy gets all the work. A proxy that has never succeeded, or that has
-just failed, gets only a few requests at once. The pool adds the number of open requests of such a proxy to
-the number of its last faults in a row. This sum never exceeds the number of faults that puts the proxy in
-quarantine.
+just failed, gets only a few requests at once. The limit of such a proxy is 3 open requests (10 for a
+gateway), minus its current number of faults in a row.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used. The
-same data is kept for each provider, and for each pair of a proxy and a domain that blocked the proxy.
+"""The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used.
+Each proxy and each provider has a health record. Each pair of a proxy and a domain that blocks proxies also
+has a health record.
 
 | breaker of | faults | faults until the breaker opens | shortest and longest time the breaker stays open |
 | --- | --- | --- | --- |
@@ -30,7 +31,7 @@ assumed latency of a proxy that was never used."""
 class BreakerRule(NamedTuple):
     """Determines when a circuit breaker opens and how long the breaker stays open. `most`: after this many
     faults in a row, the breaker opens. `first`: the shortest time in ms for which the breaker stays open.
-    `longest`: the longest such time in ms."""
+    `longest`: the longest time in ms for which the breaker stays open."""
 
     most: int
     first: int = 60_000

@@ -3,15 +3,15 @@ decides whether a result counts against a proxy.
 
 The result of a try has the following consequences:
 
-- The proxy is at fault if it is unreachable, refuses us, or answers 407. The fault is counted. The request
-  goes through another proxy at once.
+- The proxy is at fault if it is unreachable, refuses the request, or answers 407. The fault is counted. The
+  request goes through another proxy at once.
 - A timeout, reset, TLS error, 502 or 504 is an unclear result. A 403, 429 or 451 is a refusal. In both cases,
   the proxy becomes a suspect. The request goes through another proxy after the host's delay.
-- A success ends the request, and the proxy is good. A suspect with an unclear result then gets a fault. A
-  suspect with a refusal then counts as blocked by the host's registered domain.
+- A success ends the request, and the proxy is good. The earlier suspects are then judged. A suspect with an
+  unclear result gets a fault. A suspect with a refusal counts as blocked by the host's registered domain.
 
-After three unclear results or three refusals, the host is assumed to be the cause. No suspect is then blamed.
-No request is sent without a proxy.
+After three unclear results or three refusals, the host is assumed to be the cause, and no proxy is blamed. No
+request is sent without a proxy.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""Limits on how many proxies a request tries. MAX_TRIES is the number of tries that are always allowed.
-Further tries are allowed in the first MORE_TRIES_S seconds of the request. The request ends after
-MAX_SUSPICIONS unclear results, or after MAX_SUSPICIONS blocks."""
+"""Limits on how many proxies a request tries. MAX_TRIES is the number of tries that are always allowed. More
+tries are allowed during the first MORE_TRIES_S seconds of the request. The request ends after MAX_SUSPICIONS
+unclear results, or after MAX_SUSPICIONS blocks."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Maximum time in seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""The type of a function `go(proxy, goes_on)` that makes a request through the proxy with the URL `proxy`.
-After the request, `go` calls `goes_on`, which returns whether the session with the proxy continues."""
+"""The type of a function `go(proxy, goes_on)`, which makes a request. `proxy` is the URL of the proxy to use.
+After the request, `go` calls `goes_on`, which returns whether the session continues through this proxy."""
 
 
 class Lease(NamedTuple):
@@ -58,7 +58,8 @@ class Lease(NamedTuple):
 
 class ProxyTries(NamedTuple):
     """The tries of a visit so far. `tried`: the indexes of the proxies that were tried. `before`: the
-    failures. `doubts`: the index of each suspected proxy, and whether the proxy was refused."""
+    failures. `doubts`: pairs of a suspect's index and a bool. The bool is true for a refusal, and false for
+    an unclear result."""
 
     tried: list[int]
     before: list[Failure]
@@ -66,9 +67,9 @@ class ProxyTries(NamedTuple):
 
 
 class Proxies:
-    """The proxies of a crawl in one worker. `wants`: returns the requirements of a host's site. `domain`:
-    returns a host's registered domain. `length`: seconds of a session. `forget`: called when a domain's
-    session ends."""
+    """The proxies of a crawl in one worker. `wants`: a function that returns the requirements of a host's
+    site. `domain`: a function that returns a host's registered domain. `length`: seconds of a session.
+    `forget`: called when a domain's session ends."""
 
     def __init__(
         self,
@@ -124,9 +125,9 @@ class Proxies:
         return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
-        """Returns a proxy for a whole session. If `bound` is given, returns that proxy, or None if it is in
-        quarantine or no longer listed. If `bound` is not given, waits for a free proxy, and returns None if
-        none becomes free. Raises NoProxyLeft."""
+        """Returns a proxy for a whole session. If `bound` names a proxy, returns this proxy, or None if the
+        proxy is in quarantine or no longer listed. If `bound` is '', waits for a free proxy. Returns None if
+        no proxy becomes free in time. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -317,8 +318,8 @@ def judge_result(result: Page | Failure) -> str:
 
 
 def _short(result: Page | Failure, said: str) -> Failure:
-    """Converts the result of a try to a Failure, which has no body. The log and the result of the visit
-    contain this Failure."""
+    """Converts the result of a try to a Failure, which has no body. This Failure appears in the log and in
+    the result of the visit."""
     if isinstance(result, Failure):
         return result
     reason = {"fault": "proxy", "doubt": "http-5xx"}.get(

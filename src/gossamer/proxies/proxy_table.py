@@ -33,8 +33,8 @@ class ProxyTable:
         self.standings: dict[str, ProxyHealth] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
-        """The reports that this worker has not shared with the other workers yet. The keys are the keys of
-        health records."""
+        """Maps the keys of health records to the reports that this worker has not shared with the other
+        workers yet."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(
@@ -47,8 +47,8 @@ class ProxyTable:
         blocked: bool = False,
         seconds: float = 0.0,
     ) -> None:
-        """Records how a request through a proxy ended. The end is a success, a fault of the proxy, or a block
-        by the domain."""
+        """Records the result of a request through a proxy. The result is a success, a fault of the proxy, or
+        a block by the domain."""
         if self.providers[place]:
             self._note(self.providers[place], not fault, seconds, now, PROVIDER)
         self._note(self.ids[place], not fault, seconds, now, self.rules[place])
@@ -117,8 +117,8 @@ class ProxyTable:
         standing.felt(one, now, rule)
 
     def _hard(self, domain: str) -> None:
-        """From this call on, each proxy has a separate health record for this domain, which blocks proxies.
-        If there are more than MAX_DOMAINS domains, the oldest domain is dropped."""
+        """Gives each proxy a separate health record for this domain, because the domain blocks proxies. If
+        there are more than MAX_DOMAINS domains, the oldest domain is dropped."""
         if domain not in self.domains:
             self.domains[domain] = None
             if len(self.domains) > MAX_DOMAINS:

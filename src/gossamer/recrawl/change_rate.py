@@ -22,13 +22,13 @@ MIN_RATE, MAX_RATE = 1e-5, 1e4
 """The bounds of an estimated rate, in changes per day."""
 ESTIMATE_STEPS = 4
 HOST_WEIGHT = 4.0
-"""The weight of the crawl's mean change rate in the mean change rate of a host, as a number of observed
-changes."""
+"""The mean change rate of a host is computed as if this many additional changes had been observed at the
+crawl's mean change rate."""
 
 
 class ChangeHistory(NamedTuple):
     """The change history of a page. `changes`: the expected number of changes of the page. `days`: the number
-    of days over which visits observed the page. Older visits have less weight."""
+    of days over which the page was observed. Older visits have less weight."""
 
     changes: float = 0.0
     days: float = 0.0

@@ -1,11 +1,10 @@
 """Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
 in time.
 
-If the hour field of a line is `*`, the line follows elapsed time. Such a line applies to every hour,
-including both hours that have the same clock time in autumn. All other lines follow local clock time. If the
-clock skips a time in spring, that time is due at the first moment after the gap. If the clock shows a time
-twice in autumn, that time is due only at its first occurrence. If several times map to the same moment, this
-moment is due once.
+If the hour field of a line is `*`, the line follows elapsed time. In autumn, such a line applies to both of
+the hours that have the same clock time. All other lines follow the local clock. If the clock skips a time in
+spring, that time is due at the first moment after the gap. If the clock shows a time twice in autumn, that
+time is due only at its first occurrence. If several times map to the same moment, this moment is due once.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Cron:
 
     def after(self, moment: float) -> float | None:
         """Returns the first due time after `moment`. Both times are in seconds since the epoch. Returns None
-        if there is none within 50 years."""
+        if there is no due time within 50 years."""
         return next(self.all_after(moment), None)
 
     def all_after(self, moment: float) -> Iterator[float]:
@@ -115,8 +114,8 @@ def _checked(line: str) -> str:
 
 
 def _wrong(number: int, field: str) -> str | None:
-    """Returns the end of the error message for a faulty field, or None if the field is valid. This text names
-    the fault, and the allowed values or a correction."""
+    """Returns the end of the error message for a faulty field, or None if the field is valid. The returned
+    text names the fault, and the allowed values or a correction."""
     allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
     if len(field) > _MAX_CHARS or not field.isascii():
         return allowed

@@ -24,15 +24,15 @@ class Due(NamedTuple):
     mark: float
     """The time up to which all due times have been processed."""
     made_up: list[float]
-    """Missed due times for which a run starts now."""
+    """Missed due times whose runs start now."""
     on_time: list[float]
     missed: list[float]
-    """Missed due times for which no run starts."""
+    """Missed due times whose runs do not start."""
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """Decides which due times after `mark` and up to `now` are run. Earlier calls have decided about the due
-    times up to `mark`. `missed`: one of MISSED. This value determines which of the missed due times are run.
+    """Decides which due times after `mark` and up to `now` are run. The due times up to `mark` were decided
+    by earlier calls. `missed`: one of MISSED. This value determines which of the missed due times are run.
     `most`: the maximum number of missed due times that are run if `missed` is `all`.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
@@ -58,8 +58,8 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
 def start_times(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
     """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds.
 
-    All parts have the same random delay of at most `jitter` seconds. The delay is derived only from the name
-    and the due time, so all schedulers compute the same delay.
+    A random delay of at most `jitter` seconds is added to all start times. The delay is derived only from the
+    name and the due time, so all schedulers compute the same delay.
 
     >>> start_times("nightly", 0.0, 4, 0, 7200)
     [0.0, 1800.0, 3600.0, 5400.0]

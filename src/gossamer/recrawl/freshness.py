@@ -36,9 +36,9 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
     """The share of time for which copies were stale, as measured by the visits that found a change. If a
-    visit finds a change, the copy of a page that changes rarely counts as stale for half of the time since
-    the previous visit. The copy of a page that changes often counts as stale for more than half of the time
-    since the previous visit."""
+    visit finds a change, the copy was stale for a part of the time since the previous visit. For a page with
+    rare changes, the part is estimated as half of this time. For a page with frequent changes, the part is
+    more than half."""
     changes: float = 0.0
     """The expected number of changes per day of all pages together."""
     budget: float = 0.0
@@ -49,8 +49,8 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The share of the budget that the crawl has used since the process began, or None in the first minute of
     the process."""
     saved: float | None = None
-    """The number of visits per day that the schedule saves compared with a crawl that visits all pages at the
-    same interval and has the same freshness."""
+    """The number of visits per day that the schedule saves. A crawl that visits all pages at the same
+    interval would need these additional visits for the same freshness."""
     never_changed: int = 0
     """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
@@ -69,7 +69,7 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The number of signals that reported a page as changed. Signals come from sitemaps, feeds and users. A
     signal is counted when its page is next visited."""
     confirmed: float = 0.0
-    """The number of signals in `signals` for which the next visit found a change."""
+    """The number of `signals` after which the next visit found a change."""
 
 
 def measure(
@@ -132,7 +132,7 @@ because no URL begins with `~`."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:
-    """Reports pages as changed. Returns False if too many reports have not been read yet."""
+    """Reports pages as changed. If too many reports are still unread, stores no report and returns False."""
     key = keys.changed_pages(crawl)
     if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
         return False

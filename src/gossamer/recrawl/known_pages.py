@@ -135,7 +135,7 @@ def lines(folder: Path) -> Iterator[list[KnownLine]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, KnownLine]]:
-    """Yields each line of a log, both raw and decoded. Incomplete lines are skipped."""
+    """Yields each line of a log as a pair of its bytes and its decoded form. Incomplete lines are skipped."""
     with open(path, "rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):

@@ -20,12 +20,12 @@ from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 GONE_STATUSES = (404, 410)
 SAMPLE_PAGES, SAMPLE_PAGES_OF_HOST, MAX_HOSTS = 200, 20, 100
-"""The sizes of the samples of pages from which the price of a visit is computed. SAMPLE_PAGES: the number of
-pages from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest hosts.
-MAX_HOSTS: the maximum number of hosts that are sampled separately."""
+"""The price of a visit is computed from samples of pages. These are the sizes of the samples. SAMPLE_PAGES:
+the number of pages from the whole table. SAMPLE_PAGES_OF_HOST: the number of pages from each of the largest
+hosts. MAX_HOSTS: the maximum number of hosts that are sampled separately."""
 MAX_AGE_SHARE = 0.95
-"""The share of the maximum age at which a page becomes due. The share is less than 1 so that the page is
-visited before the maximum age."""
+"""A page becomes due at this share of its maximum age. The share is less than 1 so that the page is visited
+before the maximum age."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
 """Numbers of recent visits whose means are used as the measured staleness and pace. The means cover about
@@ -37,12 +37,13 @@ class Measured(NamedTuple):
     """Weighted sums over the visits of known pages, in days. Newer visits have more weight."""
 
     stale: float = 0.0
-    """The number of days for which copies were stale, as estimated from the visits that found a change."""
+    """The number of days for which copies were stale. The number is estimated from the visits that found a
+    change."""
     days: float = 0.0
     """The sum of the days between each visit and the previous visit of the same page."""
     predicted: float = 0.0
-    """The number of days for which copies were expected to be stale. For each visit, the number is computed
-    from the change rate that was estimated before the visit."""
+    """The number of days for which copies were expected to be stale. The expected stale time is computed with
+    the change rate that was estimated before each visit."""
     planned: float = 0.0
     """The planned days between each visit and the previous visit of the same page, according to the due
     times."""
@@ -58,8 +59,8 @@ class Measured(NamedTuple):
 
     @property
     def correction(self) -> float:
-        """Returns the ratio of the measured stale time to the predicted stale time. The two times differ
-        because the change rate of a page with few visits is estimated from other pages."""
+        """Returns the ratio of the measured stale time to the predicted stale time. The prediction is
+        inexact, because the change rate of a page with few visits is estimated from other pages."""
         little = MIN_SHARE * self.days + 1e-9
         return min(MAX_CORRECTION, max(1 / MAX_CORRECTION, (self.stale + little) / (self.predicted + little)))
 
@@ -143,9 +144,9 @@ class PageSchedule:
         return self._found(before, seen, at, now)
 
     def _failed(self, page: PageState, seen: KnownLine, at: int, now: int) -> PageState | None:
-        """Returns the state after a visit that found no page. After three or more failed visits in a row, a
-        page is forgotten in two cases. Either one of these visits reported the page as gone, or no visit has
-        ever found the page."""
+        """Returns the state after a visit that found no page. After three failed visits in a row, a page is
+        forgotten if at least one of these visits reported the page as gone. A page that no visit has ever
+        found is also forgotten after three failed visits."""
         failed = page.failed + 1
         before = line_of(page)
         gone = seen.known.status in GONE_STATUSES or not 0 < before.known.status < 400
@@ -216,8 +217,8 @@ class PageSchedule:
 
     def refit(self, table: PageTable, visits: float, allowed: Callable[[str], float]) -> None:
         """Fits the priors of the change rates to a sample of the table, and computes the prices of visits
-        from the sample. `visits`: the budget in visits per day. `allowed`: returns the number of visits per
-        day that the politeness of a host allows."""
+        from the sample. `visits`: the budget in visits per day. `allowed`: a function that returns the number
+        of visits per day that the politeness of a host allows."""
         sample, self.pages = table.sums.sample(SAMPLE_PAGES), table.sums.page_count()
         if not sample:
             return

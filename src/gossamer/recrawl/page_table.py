@@ -1,6 +1,6 @@
-"""The page table of a crawl that visits its pages again. For each page, it contains the state and the time
-when the page is due. The table is an SQLite file in the crawl's folder, or the working copy of a table in the
-store (`stored_table`).
+"""The page table of a crawl that visits its pages again. The table contains the state and the due time of
+each page. The table is an SQLite file in the crawl's folder, or the working copy of a table in the store
+(`stored_table`).
 
 Workers write the outcome of each visit into the inbox, before they settle its claim. The process that holds
 the crawl's lock moves the visits from the inbox into the table. A single transaction removes the visits from
@@ -70,8 +70,8 @@ class PageState(NamedTuple):
     due: int
     host: int
     visits: int = 0
-    """The number of visits of the page except the first visit. Only repeated visits can reveal a change of
-    the page."""
+    """The number of visits of the page after the first visit. Only repeated visits can reveal a change of the
+    page."""
     changed: int = 0
     """The number of the page's visits that found a change."""
     failed: int = 0
@@ -101,8 +101,8 @@ class HostSums(NamedTuple):
 
 
 class VisitInbox:
-    """A log of visits for the page table (`model.interfaces.Log`). Any number of processes may write to
-    it."""
+    """A log of visits for the page table (`model.interfaces.Log`). Any number of processes may write to the
+    inbox."""
 
     def __init__(self, path: Path) -> None:
         self._base = _open(path)
@@ -214,8 +214,8 @@ class TablePlan:
         )
 
     def set_due(self, times: Iterable[tuple[int, int]]) -> None:
-        """Sets due times. Must be called within `PageTable.change`. `times`: pairs of a due time and the ID
-        of a page."""
+        """Sets due times. Must be called within `PageTable.change`. `times`: pairs of a due time and a page
+        ID."""
         self._base.executemany("UPDATE pages SET due = ? WHERE id = ? AND batch = 0", times)
 
 
@@ -240,8 +240,8 @@ class InlinkCounts:
 
 
 class PageTable:
-    """The page table. Only one process writes the table. This process holds the crawl's lock, or owns the
-    working copy. Methods raise OSError."""
+    """The page table. Only one process writes the table, namely the process that holds the crawl's lock or
+    owns the working copy. Methods raise OSError."""
 
     def __init__(self, path: Path | None) -> None:
         """`path`: the path of the file, or None for a temporary file."""
@@ -280,7 +280,7 @@ class PageTable:
                     continue
                 before = self.page(page_id(seen))
                 if seen.links:
-                    if before is None:  # only the first visit of a page counts its links
+                    if before is None:  # the links of a page are counted only at its first visit
                         self.inlinks.add(seen.links)
                     seen.links = []
                     line = _encode(seen)
@@ -294,8 +294,8 @@ class PageTable:
         return len(rows)
 
     def select(self, where: str, *values: object) -> list[PageState]:
-        """Returns the pages that an SQL statement selects. `where` is the part of the statement after the
-        table's name."""
+        """Returns the pages that match `where`, which is the part of an SQL statement after the table's
+        name."""
         return _pages(self._base, where, *values)
 
     def page(self, number: int) -> PageState | None:
@@ -339,9 +339,9 @@ class PageTable:
         """Returns at most `most` waiting pages, in the order of their due times.
 
         `until`: returns only pages that are due by this time. If `until` is None, a page may also be due
-        later. A page whose last visit failed is returned only if it is due by `now`. `oldest`: returns only
-        pages whose last visit was at this time or earlier. `crowded`: the IDs of hosts whose pages are left
-        out.
+        later. If the last visit of a page failed, the page is returned only if it is due by `now`. `oldest`:
+        returns only pages whose last visit was at this time or earlier. `crowded`: the IDs of hosts whose
+        pages are left out.
         """
         left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
         return _pages(
@@ -375,7 +375,7 @@ class PageTable:
         return _pages(self._base, "WHERE batch = ?", batch)
 
     def queued_by_host(self) -> dict[int, int]:
-        """Returns the number of queued pages of each host that has queued pages."""
+        """Maps each host with queued pages to the number of its queued pages."""
         return dict(_rows(self._base, "SELECT host, count(*) FROM pages WHERE batch > 0 GROUP BY host"))
 
     def unqueue(self, due: int) -> int:
@@ -389,7 +389,8 @@ class PageTable:
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
     def limit_due(self, latest: int) -> int:
-        """Sets due times that are later than `latest` to `latest`. Returns the number of changed pages."""
+        """Sets due times that are later than `latest` to `latest`. Returns the number of pages whose due time
+        was changed."""
         with self.change():
             return self._base.execute(
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)
@@ -437,7 +438,7 @@ def request_of(page: PageState) -> Request:
 
 
 def line_of(page: PageState) -> KnownLine:
-    """Decodes the stored line of a page, which is the last visit that described the page."""
+    """Decodes the stored line of a page. The line contains the last visit that described the page."""
     return _decode(page.line)
 
 

@@ -1,5 +1,5 @@
-"""Packs many known pages into a chunk, which is their stored form. The state of a page takes 24 bytes. Its
-URL and validators are compressed together with those of the other pages of the chunk.
+"""Packs many known pages into a chunk, which is their stored form. The state of a page takes 24 bytes. The
+URLs and validators of all pages of a chunk are compressed together.
 
 A chunk consists of its format (1 byte), the number of pages (2 bytes), their states, and a zstd frame with
 the columns of their lines. Columns are easier to compress than lines. All numbers are little-endian.
@@ -31,7 +31,7 @@ _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(KnownLine
 
 
 def pack(pages: Sequence[PageState]) -> bytes:
-    """Returns a chunk with these pages. The chunk does not record whether a page is queued."""
+    """Returns a chunk with these pages. Chunks do not record which pages are queued."""
     found = sorted(((line_of(page), page) for page in pages), key=lambda pair: (pair[0].url, pair[1].id))
     states = b"".join(_state(page) for _, page in found)
     return _HEAD.pack(FORMAT, len(found)) + states + zstandard.compress(_columns(found), LEVEL)
@@ -68,9 +68,9 @@ def _state(page: PageState) -> bytes:
 
 
 def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
-    """Returns the columns of the pages. These are the URL, the ETag, Last-Modified, the other fields as JSON,
-    and then the two hashes of each page in binary. A hash that does not have 16 hexadecimal digits is among
-    the other fields."""
+    """Returns the columns of the pages. The columns are the URL, the ETag, Last-Modified, the other fields as
+    JSON, and the two hashes of each page in binary. If a hash does not have 16 hexadecimal digits, the hash
+    stays in the JSON."""
     columns: tuple[list[bytes], ...] = ([], [], [], [])
     hashes = []
     for line, page in found:
@@ -92,7 +92,7 @@ def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
 
 
 def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
-    """Builds the line of a page from the page's column values and hashes, and from the time of the last
+    """Builds the line of a page. `row`: the page's values in the columns. `last`: the time of the page's last
     visit."""
     url, etag, modified, rest = row
     slim = _decode(rest)

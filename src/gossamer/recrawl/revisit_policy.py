@@ -5,15 +5,15 @@ The policy is the harmonic policy (Kolobov et al., "Staying up to date with onli
 reinforcement learning for scheduling", NeurIPS 2019). This policy visits every page from time to time, even a
 page that changes very often.
 
-A page with the change rate D and the importance m is due after the time t at which `t - (1 - exp(-D t)) / D`
-reaches `price / m`. The left side is the number of days for which the copy of the page is expected to have
-been stale since the last visit. The *price of a visit* is therefore a stale time in days. A page with the
-importance 1 is due when its expected stale time reaches the price.
+If a page has the change rate D, its copy is expected to be stale for `t - (1 - exp(-D t)) / D` of the first t
+days. A page with the importance m is due when the expected stale time reaches `price / m`. Therefore, the
+*price of a visit* is a number of days. A page with the importance 1 is due when its expected stale time
+reaches the price.
 
-All pages have the same price, except the pages of some hosts. The price is chosen so that all pages together
-need as many visits as the budget allows. A host has a separate, higher price only if its politeness allows
-fewer visits than its pages need at the common price. Times are in days. Rates are in visits or changes per
-day.
+The price of a visit is the same for all pages, except for the pages of some hosts. The price is chosen so
+that all pages together need as many visits as the budget allows. A host has a separate, higher price only if
+its politeness allows fewer visits than its pages need at the common price. Times are in days. Rates are in
+visits or changes per day.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import NamedTuple
 JITTER = 0.05
 """The maximum jitter of an interval, as a share of the interval."""
 GONE_VISITS = 3
-"""Number of failed visits in a row after which a page that is gone is dropped."""
+"""A page that is gone is dropped after this many failed visits in a row."""
 MAX_INTERVAL = 365.0
 """The longest interval in days if no maximum age is set."""
 NEWTON_STEPS, BISECTIONS = 4, 26
@@ -67,10 +67,9 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the price of a visit that limits `pages` pages to `visits` visits per day. `sample`: some of
-    the pages, which represent all pages. If the maximum age alone requires more visits, returns the highest
-    price (MAX_PRICE). If the pages need fewer visits even at the lowest price, returns the lowest price
-    (about MIN_PRICE)."""
+    """Returns the price of a visit at which `pages` pages need `visits` visits per day. `sample`: pages that
+    represent all pages. If the maximum age alone requires more visits, returns the highest price (MAX_PRICE).
+    If the pages need fewer visits even at the lowest price, returns the lowest price (about MIN_PRICE)."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -84,8 +83,8 @@ def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: B
 
 
 def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: Bounds) -> float:
-    """Returns the number of visits per day that `pages` pages need at a given price of a visit. `sample`:
-    some of the pages, which represent all pages."""
+    """Returns the number of visits per day that `pages` pages need if each visit has the price `price`.
+    `sample`: pages that represent all pages."""
     if not sample:
         return 0.0
     total = math.fsum(1 / max(1e-9, interval(one.rate, price, one.weight, bounds)) for one in sample)
@@ -106,9 +105,9 @@ def solve_prices(
     visits: float,
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
-    """Returns the price of a visit for the crawl, and separate prices for some hosts. A host has a separate
-    price if its pages would need more visits at the crawl's price than politeness allows. The visits that
-    such a host cannot use are given to the other hosts. `visits`: the budget of the crawl, in visits per
+    """Returns the price of a visit for all pages, and a dict with the separate prices of some hosts. A host
+    has a separate price if its pages would need more visits at the common price than politeness allows. The
+    other hosts get the visits that such a host cannot use. `visits`: the budget of the crawl, in visits per
     day."""
     own: dict[str, float] = {}
     left = visits
@@ -130,8 +129,7 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price of a visit that limits all pages of several hosts to `visits` visits per day in
-    total."""
+    """Returns the price of a visit at which several hosts together need `visits` visits per day."""
     if not pages or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -164,8 +162,8 @@ def gone_interval(days: float, gone: int) -> float | None:
 
 
 def unkept_window(pages: int, window: float, visits: float) -> float | None:
-    """Returns the number of visits per day that visits each page once within `window` days. Returns None if
-    the budget allows this number.
+    """Returns the number of visits per day that are needed to visit each page once within `window` days.
+    Returns None if the budget allows so many visits.
 
     >>> unkept_window(1000, 0.5, 1500.0)
     2000.0
@@ -219,7 +217,7 @@ def stale_now(rate: float, age: float) -> float:
 
 def uniform_visits(rates: Sequence[float], pages: int, stale: float) -> float:
     """Returns the number of visits per day that `pages` pages would need if all pages had the same interval.
-    `stale`: the mean share of time for which the copies may be stale. This share determines the interval.
+    The interval is the longest interval at which the mean share of stale time does not exceed `stale`.
     `rates`: the change rates of a sample of the pages."""
     if not rates or stale <= 0:
         return 0.0

@@ -21,15 +21,15 @@ QUEUED_S = 30.0
 """Maximum time in seconds that the visits of a host's queued pages may take. If the visits would take longer,
 no more pages of the host are queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""Maximum number of seconds by which the clock may be behind the time that an earlier run stored. If the
-clock is further behind, the module assumes that the clock was set back."""
+"""Each run stores its time. If the clock is behind the stored time by more than this number of seconds, the
+module assumes that the clock was set back."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
 MAX_PLAN_CHANGE, MAX_DUE_CHANGE = 1.25, 0.1
 """Due times depend on the price of a visit and on the mean change rate. If the price or the mean change rate
 has changed by more than the factor MAX_PLAN_CHANGE, all due times are computed again. A new due time is
-written only if it changes the interval between two visits by more than the share MAX_DUE_CHANGE."""
+written only if it changes the interval between two visits by more than 10 % (MAX_DUE_CHANGE)."""
 
 Allowed = Callable[[str], float]
 """A function that returns the number of visits per day that the politeness of a host allows."""
@@ -39,7 +39,7 @@ class ScheduledPages:
     """The known pages of a crawl, with their schedule."""
 
     def __init__(self, folder: Path | None, rules: RevisitRules, table: PageTable | None = None) -> None:
-        """`folder`: the crawl's folder, which contains the table, unless `table` is given."""
+        """`folder`: the crawl's folder. If `table` is None, the folder contains the table."""
         self._folder, self.rules = folder, rules
         self.schedule = PageSchedule(rules)
         if table is None:
@@ -104,7 +104,7 @@ class ScheduledPages:
 
     def signal(self, requests: Sequence[Request], now: int, *, certain: bool = False) -> list[bool]:
         """Records a change signal for each known page. For each request, returns whether its page is known.
-        `certain`: whether a person reported the changes."""
+        `certain`: true if a person reported the changes, false if a list such as a sitemap did."""
         found = []
         with self.table.change():
             for request in requests:
@@ -129,7 +129,7 @@ class ScheduledPages:
         return batch, chosen
 
     def last_batch(self) -> tuple[int, list[PageState]]:
-        """Returns the number of the last batch, and its pages that are still queued."""
+        """Returns the number of the last batch, and the pages of this batch that are still queued."""
         batch = round(self.table.facts.get("batch"))
         return batch, self.table.queued(batch)
 
@@ -147,8 +147,8 @@ class ScheduledPages:
 
     def replan(self) -> None:
         """Computes the due times of some waiting pages again, if the price of a visit or the prior changed
-        since their visits. Otherwise, pages that were visited when the price was higher would wait too long,
-        and the other pages would use up the budget."""
+        since their visits. If the price has fallen, these pages would otherwise wait too long, and the other
+        pages would use up the budget."""
         if self.rules.window is not None:
             return
         if self._replan_after is None:
@@ -177,8 +177,8 @@ class ScheduledPages:
 
 
 def _is_repeated(seen: KnownLine, line: bytes, page: PageState) -> bool:
-    """Returns whether the state of a page already contains this visit. A worker reports a visit again if the
-    reply to its first report was lost."""
+    """Returns whether the state of a page already contains this visit. If the reply to a report is lost, the
+    worker reports the visit again."""
     if 0 < seen.known.status < 400 or not page.failed:
         return line == page.line
     return seen.at == page.last

@@ -1,8 +1,9 @@
-"""The page table of a fleet's crawl. The shared store contains this table in chunks of pages (`page_table_chunks`).
+"""The page table of a fleet's crawl. The shared store contains this table in chunks of pages
+(`page_table_chunks`).
 
-One process of the fleet reads all chunks into a working copy, which is a temporary SQLite file. This process
-decides which pages are due. A single script writes each change back to the store. The script stores the
-chunks of the changed pages. The change already contains some of the outcomes that workers reported. The
+One process of the fleet reads all chunks into a working copy, which is a temporary SQLite file. The same
+process decides which pages are due. Each change is written back by one call of a script in the store. The
+script stores the chunks of the changed pages. A change may result from outcomes that workers reported. The
 script removes these outcomes from the list of reported outcomes. The script also checks the version of the
 table. The version differs if another process has written the table, or if the store lost its last writes. In
 this case, the script writes nothing, and the working copy is read again. Therefore, each outcome counts once,
@@ -33,15 +34,14 @@ ENTRY_LINES = 256
 READ_CHUNKS, READ_ENTRIES = 64, 64
 """The maximum numbers of chunks and entries that one command reads."""
 MIN_CHUNK_PAGES = CHUNK_PAGES // 4
-"""Minimum number of pages in a changed chunk. The pages of a smaller chunk move to the chunk that is being
-filled."""
+"""If a changed chunk has fewer pages than this number, its pages move to the chunk that is being filled."""
 CACHE_KIB = 16_384
 """The memory for the working copy of the page table, in KiB. The part of the working copy that does not fit
 into this memory is on disk."""
 INLINK_CHUNKS, MAX_INLINKS = 4096, 65_535
-"""INLINK_CHUNKS: the number of chunks that hold the numbers of inlinks. MAX_INLINKS: the highest number of
-inlinks that is stored. A higher number would make no difference, because a page reaches the highest weight
-with far fewer inlinks."""
+"""INLINK_CHUNKS: the number of chunks for the inlink counts. MAX_INLINKS: the highest inlink count that is
+stored. A higher count would make no difference, because a page reaches the highest weight with far fewer
+inlinks."""
 _INLINKS = struct.Struct("<qH")
 _PLACES = """
 CREATE TABLE places (page INTEGER PRIMARY KEY, chunk INTEGER NOT NULL);
@@ -186,8 +186,8 @@ class WorkingCopy(PageTable):
 
 
 class VisitOutcomes:
-    """A list of the outcomes of visits. Workers add outcomes to the list. The process that decides which
-    pages are due takes outcomes from the list."""
+    """A list of the outcomes of visits. Workers add outcomes to the list. One process takes the outcomes from
+    the list and decides which pages are due."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -206,8 +206,8 @@ class VisitOutcomes:
             await call_until_confirmed(self._store, "visit_outcomes", calls)
 
     async def first(self, most: int) -> tuple[list[KnownLine], int, bool]:
-        """Returns at most `most` of the oldest outcomes, the number of their entries, and whether more
-        outcomes are stored."""
+        """Returns three values: the oldest outcomes (at most `most`), the number of entries that contain
+        these outcomes, and whether more outcomes are stored."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(self._key, 0, READ_ENTRIES - 1))
         )
@@ -236,7 +236,7 @@ class StoredTable:
 
     async def open(self, do: Callable[..., Awaitable[Any]]) -> WorkingCopy:
         """Reads the table into a working copy. `do` calls a function in the thread of the working copy.
-        Raises StoreError. Raises InUse if another process writes the table meanwhile."""
+        Raises StoreError. Raises InUse if another process writes the table during the reading."""
         copy: WorkingCopy = await do(WorkingCopy)
         self.table = copy
         facts = await self._facts()
@@ -265,7 +265,7 @@ class StoredTable:
 
     async def pull(self, do: Callable[..., Awaitable[Any]]) -> bool:
         """Adds reported outcomes to the inbox of the working copy, which must be empty. Returns whether more
-        outcomes are stored. The next commit removes the added outcomes from the store."""
+        outcomes are stored. The next commit of the table removes the added outcomes from the store."""
         assert self.table is not None
         if self._pending is not None:  # this entry may contain the oldest outcomes
             await self._send(*self._pending)

@@ -98,8 +98,8 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
 
 
 def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
-    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler does not touch
-    the run until the time `at`."""
+    """Returns a run that a user starts by hand, with all targets in one crawl. The scheduler ignores the run
+    until the time `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 
@@ -109,8 +109,8 @@ def made(
 ) -> ScheduledRun:
     """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
     names stay unique when clocks change. Runs that repeat a crawl (`repeats_crawl`) share one crawl, which
-    has the schedule's name. `part`: the number of the target, or 0 if the run has all targets. `seconds`:
-    whether the name includes the seconds."""
+    has the schedule's name. `part`: the number of the run's only target, or 0 if the run has all targets.
+    `seconds`: whether the name includes the seconds."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
@@ -130,8 +130,8 @@ def made(
 
 
 def repeats_crawl(task: ScheduledTask) -> bool:
-    """Returns whether all runs of a task work on the same crawl. This is true if each run visits known pages
-    again (`--refresh`, `--revisit`)."""
+    """Returns whether all runs of a task work on the same crawl. A task with `--refresh` or `--revisit` uses
+    one crawl for all its runs, because each run visits known pages again."""
     return bool(task.options.get("refresh") or task.options.get("revisit"))
 
 
@@ -144,12 +144,12 @@ class RunStart(NamedTuple):
 
 
 async def start_of(store: Store, job: Job, begun: float) -> RunStart:
-    """Determines the start of a run with `--refresh`. `begun`: the time at which the run began, in seconds
-    since the epoch on the store's clock.
+    """Decides how a run with `--refresh` starts. `begun`: the time at which the run began, in seconds since
+    the epoch on the store's clock.
 
     The first run creates the crawl. If the previous run left URLs waiting, the next run continues with these
-    URLs. Otherwise, the next run begins a pass over the known pages. If a scheduler died in the middle of a
-    run, the run continues its pass.
+    URLs. Otherwise, the next run begins a pass over the known pages. If a scheduler died during a run, the
+    run is resumed, and no new pass begins.
     """
     if not job.refresh:
         return RunStart(job, anew=False)

@@ -1,6 +1,6 @@
-"""The scheduler's loop. The loop elects the leader, reads changed schedules, decides which due times are run,
-and starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so it
-does not matter if a machine's clock is wrong.
+"""The scheduler's loop. The loop elects the leader, reads changed schedules, decides about due times, and
+starts runs. Several schedulers may run, and one of them leads. All decisions use the store's clock, so a
+wrong clock on a machine does no harm.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""A background task of the leader. At each beat, the loop calls the task with the store's time, unless the
-previous call is still running. The task decides whether work is due."""
+"""A background task of the leader. The loop calls the task about once per second with the store's time,
+unless the previous call is still running. The task decides whether work is due."""
 
 
 class Plan(NamedTuple):
@@ -83,7 +83,7 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Runs the beats of the loop until `stop` is set. Then stops the crawls and releases the lead."""
+        """Runs the loop until `stop` is set. Then stops the crawls and releases the lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -114,8 +114,8 @@ class Scheduler:
             self._side = asyncio.create_task(self._chored(self._chore, lead.now))
 
     def _hear(self, lead: Lead) -> None:
-        """Logs when the leader changes. If this scheduler becomes the leader, the current beat then reads all
-        schedules."""
+        """Logs when the leader changes. If this scheduler becomes the leader, it reads all schedules in the
+        same round."""
         if lead.token != self._lead.token or lead.leader != self._lead.leader:
             if lead.token:
                 self._say("leads", scheduler=self.owner)
@@ -126,7 +126,7 @@ class Scheduler:
 
     async def _read_all(self, lead: Lead) -> None:
         """Reads all schedules and their open runs. `lead` contains the number of the last change to the
-        schedules. This number was read before the schedules, so no later change is missed."""
+        schedules. The change number was read before the schedules, so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -199,8 +199,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Starts runs that are due. For each schedule, starts only the runs of the earliest due time. The
-        number of active runs never exceeds `Crawler.most`."""
+        """Starts runs that are due. If a schedule has runs for several due times, only the runs of the
+        earliest due time start. The number of active runs never exceeds `Crawler.most`."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():

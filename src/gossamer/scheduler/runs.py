@@ -1,6 +1,6 @@
 """Follows one run of a schedule through its states. The states are `waiting`, `launching`, `launched`, and a
-final state. The final state of the run is the final state of the crawl, or `gate`. Each step is a
-compare-and-set in the store.
+final state. The final state of the run is `gate` if the crawl does not meet a gate, otherwise the final state
+of the crawl. Each step is a compare-and-set in the store.
 
 If a launch was not confirmed, the current leader repeats the launch. This is safe because a run always uses
 the same name for its crawl. Launching an existing crawl continues this crawl.
@@ -37,8 +37,8 @@ Say = Callable[..., None]
 """A function that logs an event. The first argument of the function is the name of the event, and the keyword
 arguments are the fields of the event."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""A function that checks the summary of a crawl against gates (`--fail-on`) and returns the gates that the
-crawl does not meet."""
+"""A function that compares the summary of a crawl with gates (`--fail-on`), and returns the gates that are
+not met."""
 
 
 class RunOutcome(NamedTuple):
@@ -72,7 +72,7 @@ class LocalCrawler:
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Runs the crawl. If another process already runs the crawl, waits until the crawl ends or the other
+        """Runs the crawl. If another process is running the crawl, waits until the crawl ends or the other
         process stops."""
         while not self._stop.is_set():
             await confirm()
@@ -102,9 +102,9 @@ class Fleet:
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Launches the crawl and watches it. If the crawl already exists with all its seeds, launches the
-        crawl only if `anew` is set. If an earlier launch was interrupted before the whole list of seeds was
-        read, launches the crawl again to read the rest of the list."""
+        """Launches the crawl and watches it. An existing crawl with all its seeds is launched only if `anew`
+        is set. If an earlier launch was interrupted before the whole list of seeds was read, launches the
+        crawl again to read the rest of the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or anew or (not record.seeded and record.state not in ENDED):
@@ -173,7 +173,7 @@ class RunSupervisor:
         self._heard = (0.0, 0.0)
 
     def set_clock(self, now: float) -> None:
-        """Sets this process's copy of the store's clock to a time that was just read."""
+        """Sets this process's copy of the store's clock. `now`: a time that was just read from the store."""
         self._heard = (now, time.monotonic())
 
     def now(self) -> float:
@@ -244,15 +244,15 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Changes the stored state of a run. Replaces the stored run `was` with a copy in which the fields
-        `facts` are changed. Waits if the store cannot be reached. Returns None if another scheduler changed
-        the run, the lead was lost, or the scheduler is stopping."""
+        """Changes the stored state of a run. Replaces the stored run `was` with a copy that has the changed
+        fields `facts`. Waits if the store cannot be reached. Returns None if another scheduler changed the
+        run, the lead was lost, or the scheduler is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # the loop logs that the store cannot be reached or that its disk is full
+            except GossamerError:  # the loop logs that the store is unreachable or its disk is full
                 if self.stop.is_set():
                     return None
                 await pause_before_retry(self.stop, CHECK_INTERVAL_S)

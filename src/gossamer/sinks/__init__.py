@@ -33,7 +33,7 @@ The worker writes a file under the crawl's output lock in these steps:
 2. The worker calls `append(length, rows)`.
 3. The worker settles the claims and stores the new length, both in one script.
 4. If the leases of some claims had expired, the store refuses these claims. The worker then calls `append`
-   again with the old length and without the rows of these claims.
+   again with the old length, and leaves out the rows of these claims.
 
 When a crawl resumes, the worker first calls `append(length, ())`, which cuts the uncommitted tail of a killed
 process. At the end, the worker calls `close(length)`.

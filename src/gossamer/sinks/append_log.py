@@ -1,10 +1,10 @@
-"""The log of all appends to a crawl's plain files, which proves which bytes of an output this crawl wrote.
+"""The log of all appends to a crawl's plain files. The log proves which bytes of an output this crawl wrote.
 
 The store keeps the committed length of each file. Bytes beyond that length may be cut only if this crawl
 wrote them. Therefore, each append is logged before it is made. A log entry contains the path, the positions
 of the first and the last byte, and checksums. The log is in the crawl's folder and is not synced, so it
-survives a kill but not a power failure. The log also recognizes an output that was moved, and an output whose
-crawl the store has forgotten. See docs/decisions/0036.
+survives a kill but not a power failure. The log also shows that an output was moved, or that the store was
+replaced or emptied after the crawl wrote an output. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ checksum covers several pages."""
 MAX_BYTES = 4 << 20
 """The log file is shortened when it is larger than this number of bytes."""
 KEPT_BYTES = 1 << 20
-"""The minimum total size in bytes of the newest log entries that stay when the log is shortened."""
+"""When the log is shortened, at least this many bytes of the newest entries are kept."""
 MAX_LOST_S = 60.0
-"""The maximum time in seconds between the first and the last uncommitted append of a file after a kill or an
-outage. If more time lies between the first and the last uncommitted append, the store was restored from a
-copy, or the file was damaged."""
+"""A kill or an outage leaves uncommitted appends from at most this many seconds. Uncommitted appends from a
+longer time show that the store was restored from a copy, or that the file was damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -59,7 +58,7 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     sums: list[int] = []
     """The checksums (CRC-32) of an append, one per block of the appended bytes. A block ends at a file offset
     that is a multiple of `step`, and the last block ends at the end of the append. Blocks end at page
-    boundaries of the file because an interrupted write also ends at a page boundary."""
+    boundaries of the file, because interrupted writes also end there."""
     rows: list[int] = []
     """The checksums (CRC-32) of an append that consists of lines, one per line. The checksum of a line covers
     all bytes from the start of the append to the end of the line. The checksums of lines are needed because
@@ -127,7 +126,7 @@ class AppendLog:
             self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
 
     def moved(self, path: str, was: str) -> None:
-        """Logs that the output that was at `was` is now at `path`."""
+        """Logs that an output was moved from `was` to `path`."""
         self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), was=was))
 
     def knows(self, path: str) -> bool:
@@ -141,12 +140,12 @@ class AppendLog:
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """Returns the owner name that this crawl had when it wrote an output with an earlier store. The
-        earlier store has since been replaced or emptied.
+        """Returns the owner name of this crawl in its former store. The former store was replaced or emptied
+        after the crawl wrote the output.
 
-        Returns "" if the log shows no such store. Also returns "" if a user removed the crawl from the
-        current store, because the identity of the current store has not changed. `rows`: if true, an owner is
-        returned only if the log contains appends to the output.
+        Returns "" if the log shows no former store. Also returns "" if a user removed the crawl from the
+        store, because the store is still the same. `rows`: whether the log must contain appends to the
+        output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -204,7 +203,8 @@ class AppendLog:
         return None
 
     def _begins_as(self, fd: int, path: str, size: int) -> bool:
-        """Returns whether a file begins with the first logged append to the output at `path`."""
+        """Returns whether the first bytes of a file match the first append that the log contains for
+        `path`."""
         entries = [one for one in self._of(path) if one.sums]
         first = min((one.start for one in entries), default=0)
         return any(
@@ -234,8 +234,8 @@ class AppendLog:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
     def _of(self, path: str) -> list[LogEntry]:
-        """Returns the entries of an output. The first entry is the one with which a crawl last began to write
-        the output. Entries under earlier paths of the output are included."""
+        """Returns the entries of an output. If the crawl began the output more than once, only the entries
+        since the last beginning are returned. Entries under earlier paths of the output are included."""
         found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
@@ -310,7 +310,7 @@ def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
 
 
 def unknown_to_store(path: str, owner: str) -> SinkError:
-    """Returns the error for an output that contains rows of a crawl that is missing from the store."""
+    """Returns the error for an output whose crawl is missing from the store."""
     name = owner.partition("@")[0]
     return SinkError(
         f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "
@@ -338,14 +338,14 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
 
 
 def _page_after(entry: LogEntry) -> int:
-    """Returns the end offset of the first block of bytes with a checksum."""
+    """Returns the file offset at which the first block of an append ends."""
     return entry.start + entry.step - entry.start % entry.step
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
     """Returns whether the first `size` bytes of the file match an append. Ignores the part of the append
-    beyond these bytes. If byte `size` lies within a block, this block is compared only if the bytes end with
-    a complete row."""
+    beyond these bytes. If the last block is incomplete, it is compared only if it ends with a complete
+    row."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False
@@ -357,7 +357,7 @@ def _matches(fd: int, entry: LogEntry, size: int) -> bool:
         return sums == entry.sums
     if upto % entry.step == 0:
         return sums == entry.sums[: len(sums)]
-    # The write was cut off within a page. If the data ends with a complete row, that row must match, too,
+    # The write was cut off within a page. If the data ends with a complete row, the row must match too,
     # because another program may have written it.
     if sums[:-1] != entry.sums[: len(sums) - 1]:
         return False

@@ -50,7 +50,7 @@ def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
     """Encodes rows of one struct type as an Arrow IPC stream of one batch. Returns b"" if a value does not
     fit its column, or if a column type needs a conversion.
 
-    For hundreds of rows, writing and reading a batch takes half the time of JSON lines.
+    A batch of hundreds of rows is written and read twice as fast as JSON lines.
     """
     if any(map(_rich, columns)):
         return b""
@@ -80,8 +80,8 @@ def write_part(
     """Writes the first `length` bytes of `journal` as the Parquet file `part`, and syncs it. The conversion
     needs a small multiple of 4 MiB of memory. Raises SinkError, DiskFull.
 
-    `foreign`: whether the journal may have been written with other columns. Fields that no longer have a
-    column go to `_extra`.
+    `foreign`: whether the columns may have changed since the journal was written. Fields that no longer have
+    a column go to `_extra`.
     """
     schema = _schema(columns)
     try:
@@ -107,7 +107,7 @@ def write_part(
 
 def type_conflict(part: str, columns: Sequence[Column]) -> str:
     """Compares the column types of a part with `columns`. Returns a message about the first difference, or ""
-    if there is no difference. If the part cannot be read, the message says so. A folder of parts with
+    if there is no difference. Also returns a message if the part cannot be read. A folder of parts with
     different types cannot be read as one table."""
     try:
         there = pyarrow.parquet.read_schema(part)
@@ -169,8 +169,8 @@ def _of_shape(shape: FieldType) -> Any:
 
 
 def _wire(columns: Sequence[Column]) -> Any:
-    """Returns the schema of the journal's lines. Columns with a richer type (`_rich`) are text in this
-    schema."""
+    """Returns the schema of the journal's lines. Columns whose types the journal cannot express (`_rich`) are
+    text in this schema."""
     return pa.schema([(one.name, pa.string() if _rich(one) else _type(one)) for one in columns])
 
 
@@ -205,8 +205,8 @@ def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields the first `length` bytes of a journal in order and in pieces. The second value of each pair is
-    true if the piece is an Arrow batch. Lines are joined to blocks of about 256 KiB."""
+    """Yields pieces of the first `length` bytes of a journal, in order. The second value of each pair is true
+    if the piece is an Arrow batch. Lines are combined into pieces of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in read_frames(source, length):

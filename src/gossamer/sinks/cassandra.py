@@ -1,13 +1,13 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. Cassandra has no transactions. The sink writes the
-history before the row instead. Writing the same batch again changes nothing. If a single node with
-`commitlog_sync: periodic` is killed, it loses the writes of its last seconds, so a warning is printed on
-stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent the loss.
-`?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not marked as
-deleted in Cassandra. To mark items, the sink would have to search for the items of a page, and this search
-would be slow.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. Cassandra has no transactions. Therefore, the sink
+writes the history before the row. Writing the same batch again changes nothing. With
+`commitlog_sync: periodic`, a single node loses the writes of its last seconds when it is killed. Therefore, a
+warning is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent
+the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not
+marked as deleted in Cassandra. To mark items, the sink would have to search for the items of a page, and this
+search would be slow.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Cassandra:
         of its former columns. A former column is a column of the table whose field was removed from the item
         class."""
         self._there: set[Name] = set()
-        """The kinds and keys of the items in the current batch that already have a row in the store."""
+        """The kinds and keys of those items of the current batch that already have a row in the store."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
@@ -172,7 +172,7 @@ class Cassandra:
                 raise BatchRefused(f"a row may have {MAX_ROW_BYTES} bytes")
             if not 0 < len(values[0].encode()) < 65_536:
                 raise BatchRefused("a key may have 65,535 bytes, and at least one")
-            # A new row has no old values to erase.
+            # A new row replaces no old values, so its missing values need not be set to null.
             new = state is not None and (kind, row.key) not in self._there
             given.append(
                 [
@@ -293,7 +293,8 @@ class Cassandra:
 
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
         """Creates a table, or adds the columns that it lacks. Returns the names of the columns that exist in
-        the table but not in `columns`. Raises SinkError if the table or a column does not fit."""
+        the table but not in `columns`. Raises SinkError if the table is not gossamer's, or if a column has
+        the wrong type."""
         known = self._there_are(called)
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
@@ -319,7 +320,7 @@ class Cassandra:
 
         with contextlib.suppress(
             words.InvalidRequest, words.Unauthorized
-        ):  # COLUMNS does not exist, or is not accessible
+        ):  # the table COLUMNS does not exist, or is not accessible
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:

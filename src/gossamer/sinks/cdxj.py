@@ -3,9 +3,9 @@ form `com,example)/path 20260102030405 {"url": ..., "offset": ...}`.
 
 While a part of the WARC file grows, its index lines are in the journal `.NAME.index`. The lines of the
 journal are in the order of writing. The journal also contains two other kinds of lines. `@N` means that the
-records of the following lines begin at byte N or later. If an earlier line describes a record that begins at
-byte N or later, a reader drops this line, because the bytes of the record were cut. `=M C` means that the
-preceding C index lines describe all records up to byte M.
+records of the following lines begin at byte N or later. A reader ignores all lines before `@N` whose records
+begin at byte N or later, because these records were cut. `=M C` ends a group of C index lines. With this
+group, all records up to byte M have an index line.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> N
     """Adds index lines to the journal of a part. The lines describe records that the caller is about to
     write. These records fill the bytes from `begin` to `end` of the part.
 
-    Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
-    `finish_index` restores them.
+    Only the creation of the journal and its first lines are synced. If later lines are lost in a power
+    failure, `finish_index` restores them.
     """
     where = journal_path(path)
     # The data starts with a line feed, because the last line of the file may be incomplete.
@@ -134,8 +134,9 @@ def _counted(lines: Sequence[IndexLine], end: int) -> bytes:
 
 
 def finish_index(path: str, end: int) -> None:
-    """Writes the index of a part whose length is `end`, and removes the journal. Index lines that the journal
-    lacks, for example after a power failure, are read from the part. Raises SinkError, DiskFull."""
+    """Writes the index of a part, and removes the journal. `end`: the length of the part. Index lines that
+    the journal lacks, for example after a power failure, are read from the part. Raises SinkError,
+    DiskFull."""
     where = journal_path(path)
     if not os.path.exists(where):
         return

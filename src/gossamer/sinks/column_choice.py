@@ -31,7 +31,7 @@ class ColumnChoice(NamedTuple):
 
     @property
     def named(self) -> list[str]:
-        """The chosen names without `*`."""
+        """The chosen names, except `*`."""
         return [name for name in self.names if name != OWN]
 
     def declared(self, columns: Columns) -> dict[str, tuple[Column, ...]]:
@@ -72,7 +72,7 @@ def parse_choice(text: str, where: str) -> ColumnChoice:
 
 
 def check_choice(choice: ColumnChoice, columns: Columns, where: str) -> None:
-    """Raises UsageError if a chosen name is not the name of a column, but is similar to a column name."""
+    """Raises UsageError if a chosen name is probably a misspelled column name."""
     known = {column.name for some in columns.values() for column in some}
     for name in choice.names:
         close = difflib.get_close_matches(name, known, 1, 0.75) if known and name != OWN else []

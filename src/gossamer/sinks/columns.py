@@ -1,5 +1,5 @@
-"""The names and types of the columns of each kind of row. The columns are known before the first row, so that
-a header never has to change."""
+"""The names and types of the columns of each kind of row. The columns are known before the first row, so the
+header of a file never changes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The name of the column that comes last in every table. The column `_extra` contains a JSON object with the
-fields that have no declared column, and with the values that do not fit their column."""
+"""The name of the column that comes last in every table. The column `_extra` contains a JSON object. This
+object contains the fields without a declared column, and the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
@@ -36,8 +36,8 @@ class Column(NamedTuple):
     """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json.
     Columns of untyped dicts have the type any.
 
-    `shape` is the exact type if `type` is not exact. The shape of a decimal contains its digits. If `type` is
-    json, the shape contains the types of the elements.
+    `shape` is the exact type if `type` alone does not describe the column completely. The shape of a decimal
+    contains its digits. If `type` is json, the shape contains the types of the elements.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""A mapping from each kind of row to the columns of that kind. Kinds without an entry contain untyped dicts,
-and `loose_names` determines the columns of untyped dicts from the rows."""
+"""A mapping from each kind of row to the columns of that kind. The rows of a kind without an entry are
+untyped dicts. `loose_names` determines the columns of untyped dicts from the rows."""
 
 OURS = (
     Column("_url"),
@@ -107,7 +107,7 @@ def page_columns(
     text: bool = False, links: bool = False, duplicates: bool = False, ids: bool = False
 ) -> tuple[Column, ...]:
     """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
-    `duplicates`: whether pages are compared with each other, so that each row names its group. `ids`: whether
+    `duplicates`: whether each row names the group of similar pages to which the page belongs. `ids`: whether
     to add the columns `id` and `added_at` of requests."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
@@ -120,7 +120,7 @@ def page_columns(
 def with_ids(kinds: Columns) -> Columns:
     """Adds the columns `id` and `added_at` to the columns of page records. `id` is the id of the request.
     `added_at` is the time at which the request was added. Formats without a column `_extra` need these
-    columns. Otherwise, the id of a request that is added later would be lost."""
+    columns from the start, because a later request may have an id."""
     page = kinds.get("page", ())
     names = {column.name for column in page}
     missing = [column for column in _GIVEN if page and column.name not in names]
@@ -130,8 +130,8 @@ def with_ids(kinds: Columns) -> Columns:
 def item_columns(
     items: Iterable[type], compared: bool = False, ids: bool = False
 ) -> dict[str, tuple[Column, ...]]:
-    """Returns the columns by kind from the fields of item classes. If several classes have the same kind, the
-    kind has the fields of all of them.
+    """Maps each kind of items to its columns. The columns follow from the fields of the item classes. If
+    several classes have the same kind, the kind has the fields of all of them.
 
     `compared`: whether the site has a step that marks equal and nearly equal items. Each row then names the
     group of its item. `ids`: whether to add the columns `_id` and `_added_at` of requests.
@@ -213,8 +213,8 @@ def cell_value(value: Any) -> Any:
 
 
 def loose_names(rows: Iterable[Row]) -> list[str]:
-    """Returns the fields of untyped dicts that can be columns, in the order in which they appear. Other
-    fields go to `_extra`."""
+    """Returns those fields of untyped dicts that can be columns. The fields are in the order of their first
+    appearance. Other fields go to `_extra`."""
     found: dict[str, str] = {}
     for row in rows:
         for name in row.data if type(row.data) is dict else ():
@@ -234,8 +234,8 @@ def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
 
 
 def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
-    """Returns the id of a page's request and the time at which the request was added. Leaves out a missing
-    value, and a value that has its own column. Returns None if no value is left."""
+    """Returns the id of a page's request and the time at which the request was added. Leaves out missing
+    values, and values with a column of their own. Returns None if no value is left."""
     if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
         return None
     found = {"id": record.id, "added_at": record.added_at}

@@ -1,13 +1,13 @@
 """Exact files. An exact file (`ExactFile`) is a plain file that contains each row exactly once, even after a
-kill, because bytes beyond the committed length are cut.
+kill.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
-first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
-write, according to the log, are kept and cause a SinkError. If the file system supports extended attributes,
-the file also has a mark, which is such an attribute. The mark names the crawl that writes the file. The mark
-also contains the file's length before the crawl, and the file's length at the end of the crawl. A SinkError
-is raised if another crawl has written to the file, if the file grew after the crawl ended, or if it shrank,
-vanished or was replaced.
+first logged (`append_log`), so that only bytes of this crawl are cut. Uncommitted bytes that the crawl did
+not log are kept, and a SinkError is raised. The file also has a mark, if the file system supports extended
+attributes. The mark is an extended attribute. The mark names the crawl that writes the file. The mark also
+contains the length of the file before the crawl, and the length at the end of the last run. A SinkError is
+raised if another crawl has written to the file, if the file grew after the crawl ended, or if the file
+shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """The mark of an output. It identifies the crawl that writes the output.
+    """The mark of an output, which identifies the crawl that writes the output.
 
     `owner` is the crawl. `base` is the length of the output before the crawl. `end` is the length of the
-    output when the last run ended, or None while a run writes. `more` is set if the last run was stopped
-    before the crawl finished. Lengths are in bytes.
+    output at the end of the last run, or None during a run. `more` is set if the last run was stopped before
+    the crawl finished. Lengths are in bytes.
     """
 
     owner: str
@@ -81,8 +81,8 @@ class Mark(NamedTuple):
 
 
 def read_mark(fd: int) -> Mark | None:
-    """Returns the mark of a file or folder. If the file or folder has no mark, the owner is "". Returns None
-    if the file system does not support marks."""
+    """Returns the mark of a file or folder, which is an extended attribute. If the file or folder has no
+    mark, the owner is "". Returns None if the file system does not support marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
         return Mark(
@@ -100,7 +100,7 @@ def write_mark(fd: int, mark: Mark) -> None:
     """Stores the mark as an extended attribute of the file, if the file system supports that."""
     try:
         os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
-    # The mark is optional. Without a mark, data of another program looks like an uncommitted tail.
+    # The mark is optional. Without a mark, data of another program may be taken for an uncommitted tail.
     except (OSError, AttributeError):
         return
     os.fsync(fd)
@@ -108,8 +108,8 @@ def write_mark(fd: int, mark: Mark) -> None:
 
 def _cut(fd: int) -> bytes:
     """Returns the token of the last cut. Each process of the crawl that cuts the file stores a new random
-    token in an attribute of the file. If the token has changed, the file was cut because the store lost a
-    commit."""
+    token in an attribute of the file. A changed token shows that another process cut the file, because the
+    store lost a commit."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -142,8 +142,8 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
 
 
 def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Checks in the log that this crawl wrote the bytes beyond `committed`. Only then may these bytes be cut.
-    If another program wrote these bytes, raises SinkError and changes nothing.
+    """Checks in the log that this crawl wrote the bytes beyond `committed`. Other bytes must not be cut. If
+    another program wrote these bytes, raises SinkError and changes nothing.
 
     If the machine has rebooted, the log may be incomplete. After a reboot, no error is raised, and the bytes
     are copied to the crawl's folder.
@@ -178,8 +178,8 @@ def changed_error(path: str, committed: int) -> SinkError:
 
 
 def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
-    """Returns the owner in a file's mark if this owner is an unfinished crawl of the same name in another
-    store. Otherwise returns ""."""
+    """If a file's mark names an unfinished crawl of the same name in another store, returns the owner in the
+    mark. Otherwise, returns ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -191,7 +191,7 @@ def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
 
 
 def mark_store(fd: int, log: AppendLog | None) -> None:
-    """Records, in an extended attribute of the file, which store contains the file's crawl."""
+    """Stores the identity of the crawl's store in an extended attribute of the file."""
     if log is not None and log.store:
         with contextlib.suppress(OSError, AttributeError):
             os.setxattr(fd, _STORE, log.store.encode())
@@ -277,9 +277,9 @@ class ExactFile:
                     self._known(fd, self._log)
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns the path that this file had before it was moved here. `lengths` maps the paths of the
-        crawl's outputs to their committed lengths. The result is one of these paths, or None if the file is
-        none of these outputs. Raises SinkError if the file is an older copy."""
+        """Returns the path that this file had before it was moved here, or None if the file is not a moved
+        output of the crawl. `lengths` maps the paths of the crawl's outputs to their committed lengths.
+        Raises SinkError if the file is an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
@@ -418,7 +418,7 @@ class ExactFile:
             sync(fd)
         except OSError:
             if os.fstat(fd).st_size <= length:
-                # This frees the space. The next append would also cut these bytes.
+                # This frees the space. Without this cut, the next append would cut these bytes.
                 os.ftruncate(fd, committed)
             raise
         if os.fstat(fd).st_size != length:

@@ -69,7 +69,7 @@ def guarded_field(value: Any) -> Any:
 
 
 def unguarded_field(value: Any) -> Any:
-    """Converts a value to a field of a file that is not guarded against formulas."""
+    """Converts a value to a CSV field, without a guard against formulas."""
     if type(value) is str:
         return value
     found = cell_value(value)
@@ -96,8 +96,8 @@ class Csv:
         chosen: Sequence[str] | None = None,
         log: AppendLog | None = None,
     ) -> None:
-        """`extra`: whether there is a column `_extra` for fields that have no column. `chosen`: the columns
-        that rows of untyped dicts have in addition to their own fields. If `chosen` is None, these are the
+        """`extra`: whether the file has a column `_extra`, which contains the fields without a column.
+        `chosen`: the columns that rows of untyped dicts have in addition to their own fields, or None for the
         columns `columns.OURS`."""
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or ())
@@ -159,7 +159,7 @@ class Csv:
         return fields
 
     def _warn(self, lost: Sequence[str]) -> None:
-        """Reports once that the file, which an earlier version began, lacks columns."""
+        """Reports once that a file of an earlier version lacks columns."""
         if not self._has_warned:
             self._has_warned = True
             print(
@@ -207,7 +207,7 @@ class CsvStdout(Stdout):
 
 
 def unguarded(field: str) -> str:
-    """Returns a field as it was before `guarded_field` guarded it.
+    """Removes the guard that `guarded_field` added to a field.
 
     >>> unguarded("'=1+2"), unguarded("'s"), unguarded(guarded_field("'=1"))
     ('=1+2', "'s", "'=1")
@@ -216,8 +216,8 @@ def unguarded(field: str) -> str:
 
 
 def _runs(text: str) -> bool:
-    """Returns whether a spreadsheet would run the text as a formula. Ignores each `'` at the start of the
-    text."""
+    """Returns whether a spreadsheet would run the text as a formula. A `'` at the start of the text is
+    skipped."""
     return text.lstrip("'")[:1] in FORMULA
 
 

@@ -64,8 +64,9 @@ _LEAVES: dict[Any, str] = {
 
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
-    """Returns the shape of a field's annotation. `inside`: the classes that contain the field. If the
-    annotation is one of these classes, returns JSON, because the class contains itself.
+    """Returns the shape of a field's annotation. `inside`: the classes that contain the field, directly or
+    through other classes. If the annotation is one of these classes, the class contains itself, and JSON is
+    returned.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
@@ -115,8 +116,8 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Fi
 
 
 def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
-    """Returns the shape of a class as a struct. Returns JSON if the encoded form of the class is not an
-    object with all fields of the class."""
+    """Returns the shape of a class as a struct. Returns JSON if the class is not encoded as an object with
+    all its fields."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code

@@ -12,8 +12,8 @@ table, HISTORY.
 | an item arrives with other content than its stored row | the new row, and the old row into HISTORY |
 | an item arrives whose row is marked as deleted | the row without the mark, and the old row into HISTORY |
 | an item arrives that is older than its stored row (`_seen_at`) | nothing |
-| the item's page (`_url`) answers 404 or 410 | the deletion time (`_deleted_at`) into the item's row |
-| a whole crawl of a site with `complete=True` did not see the item | the deletion time into the item's row |
+| the item's page (`_url`) answers 404 or 410 | the deletion time into the column `_deleted_at` of its row |
+| a run over a site with `complete=True` misses the item | the deletion time into the column `_deleted_at` |
 
 Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
 history. A new record replaces the old record.
@@ -47,14 +47,14 @@ HISTORY contains the item's former row as a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
-"""The columns of SIGHTINGS, a table that records for each item the last run that saw the item. SIGHTINGS has
-rows only for items of sites that each run visits completely. The primary key of SIGHTINGS is (`_kind`,
-`_key`)."""
+"""The columns of the table SIGHTINGS. For each item, SIGHTINGS records the last run that saw the item.
+SIGHTINGS has rows only for items of sites that each run visits completely. The primary key of SIGHTINGS is
+(`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS, a table that records which columns gossamer created in each table. A user may
-remove a field from an item class after gossamer created a column for the field. When an item is written
+"""The columns of the table COLUMNS. For each table, COLUMNS records the columns that gossamer created. A user
+may remove a field from an item class after gossamer created a column for the field. When an item is written
 again, gossamer sets the columns of its removed fields to null. Gossamer never changes columns that other
 programs created. In MongoDB and in Valkey hashes, each entry of COLUMNS is one string, which consists of the
 table's name, a space and the field's name."""
@@ -78,9 +78,9 @@ class ItemState(NamedTuple):
 
 
 class PastState(NamedTuple):
-    """A former state of an item, which ended at the time `until`. `row` is the item's row in this state. If
-    `row` is None, the store still holds the row. The store must then copy the row to the history before the
-    row is overwritten."""
+    """A former state of an item. `until` is the time at which the state ended. `row` is the item's row in
+    this state, or None if the row is still in the store. In the second case, the store must copy the row to
+    the history before the row is overwritten."""
 
     name: Name
     state: ItemState
@@ -89,16 +89,16 @@ class PastState(NamedTuple):
 
 
 class PendingWrites(NamedTuple):
-    """The rows to write, each with its state, and the past states to add to the history. The past states must
-    be written first."""
+    """The rows to write with the new states of their items, and the past states to add to the history. The
+    past states must be written first."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[PastState]
 
 
 def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
-    """Returns the state of an item after the item was seen with this content hash. Returns `was` itself if
-    nothing needs to be written.
+    """Returns the state of an item after the item was seen with this content hash. Returns the object `was`
+    if nothing needs to be written.
 
     >>> first = state_after_seen(None, "a", "2026-01-01")
     >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at
@@ -114,8 +114,8 @@ def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
 
 
 def state_after_gone(was: ItemState, at: str) -> ItemState:
-    """Returns the state of an item after its page was found to be deleted. Returns `was` itself if nothing
-    needs to be written."""
+    """Returns the state of an item after its page was found to be deleted. Returns the object `was` if
+    nothing needs to be written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 

@@ -2,7 +2,7 @@
 by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
 A file is durable before the row that names it is written. If the process is killed between these two steps, a
-file remains that no row names, which does no harm.
+file without a row remains, which does no harm.
 """
 
 from __future__ import annotations

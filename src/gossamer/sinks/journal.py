@@ -7,8 +7,8 @@ batch counts only once, even if the batch is sent twice. For Kafka, the transact
 the position. For a Valkey list, the script that appends the rows also stores the position. A webhook stores
 no position, but receives the same bytes again under the same ID. An outage of the store does not stop the
 crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above this limit, no more rows are
-accepted. Positions never decrease, even if the frontier lost its last second of writes. After such a loss,
-some rows may be sent twice, but none is lost.
+accepted. Positions never decrease, even if the frontier loses the writes of its last second. After such a
+loss, some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gossamer.sinks.shipper import JournalRow, Shipper
 from gossamer.sinks.sink_url import SinkUrl
 
 MAX_WAITING_BYTES = 64 << 20
-"""The maximum number of bytes in the journal that may wait to be sent."""
+"""The maximum number of bytes of the journal that have not been sent yet."""
 MAX_BATCH_BYTES = 1 << 20
 """The maximum number of bytes in one batch. A row that exceeds the maximum size of a batch is sent in a batch
 of its own."""
@@ -169,8 +169,8 @@ class Journal:
             return max(starts), os.path.getsize(self._name(max(starts)))
 
     def _begin(self, at: int) -> int:
-        """Begins a new journal file at the position `at`. Removes the earlier files, because all their rows
-        were sent. Returns the position."""
+        """Begins a new journal file at the position `at`. Removes the earlier files, because all rows of
+        these files were sent. Returns the position."""
         os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
         self._note(at)
         for name in os.listdir(self._folder):
@@ -183,8 +183,8 @@ class Journal:
         return f"{self._folder}/{start:015d}.jsonl"
 
     def _sent(self) -> tuple[int, int]:
-        """Returns two positions. The rows up to the first position were sent. The second position is the end
-        of a batch whose transfer was interrupted, or 0 if there is no such batch."""
+        """Returns two positions in the journal. The rows before the first position were sent. If the transfer
+        of a batch was interrupted, the second position is the end of this batch, otherwise 0."""
         try:
             sent, end = json.loads(Path(self._folder, "sent").read_bytes())
             return int(sent), int(end)

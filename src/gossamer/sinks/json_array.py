@@ -2,7 +2,7 @@
 
 The committed part of the file is the array without its closing bracket. The bracket is written when a run
 ends, and removed before the next append. Therefore, the file is valid JSON whenever no run is writing it.
-After a kill, it still contains each row exactly once.
+After a kill, the file still contains each row exactly once.
 """
 
 from __future__ import annotations

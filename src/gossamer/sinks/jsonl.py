@@ -24,8 +24,8 @@ _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
 def encode_lines(rows: Sequence[Row]) -> bytes:
-    """Encodes rows as JSON lines. Replaces values that JSON cannot express, so that such a value never blocks
-    a batch. NaN becomes null. An unpaired surrogate becomes U+FFFD."""
+    """Encodes rows as JSON lines. Replaces values that JSON cannot express, because they would otherwise
+    block a batch. NaN becomes null. An unpaired surrogate becomes U+FFFD."""
     return encode([row.data for row in rows])
 
 

@@ -6,9 +6,8 @@ key, so a compacted topic keeps the newest row of each item. `?key=item` uses th
 with several kinds. `?key=FIELD` uses a field of the row, or `_key` if the row lacks that field.
 
 A batch is one transaction of an idempotent producer. The transaction also commits the journal's position, as
-the offset of a separate consumer group (`gossamer-...`). Therefore, either both the messages and the position
-are stored, or neither is stored. Before a new process reads the position, it fences the producer of the old
-process.
+the offset of a separate consumer group (`gossamer-...`). Therefore, the messages and the position are always
+stored together. A new process first fences the producer of the old process, and then reads the position.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ from gossamer.sinks.sink_url import SinkUrl
 CALL_TIMEOUT_S = 20.0
 """The maximum duration of a call in seconds."""
 _MAX_HEAD_BYTES = 1024
-"""The maximum size in bytes of the parts of a Kafka message other than the row, the key and the kind."""
+"""The maximum overhead of a Kafka message in bytes. The overhead is everything except the row, the key and
+the kind."""
 Result = TypeVar("Result")
 
 

@@ -45,8 +45,8 @@ _WIDE = 2**63
 
 
 def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the MongoDB projection with which the stored documents are read. The projection leaves out the
-    fields that all new documents (`whole`) contain, because these fields are overwritten anyway."""
+    """Returns the MongoDB projection for reading the stored documents. Fields that all new documents
+    (`whole`) contain are not read, because they are overwritten anyway."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
@@ -54,9 +54,9 @@ def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
 def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
     """Returns the pymongo operation that writes a document.
 
-    `one` is the new document. `there` is the stored document as read with `extra_projection`, or None if
-    there is none. Stored fields in `ours` that the new document lacks are removed. Other stored fields belong
-    to other programs and stay.
+    `one` is the new document. `there` is the stored document as read with `extra_projection`, or None if no
+    document is stored. Stored fields in `ours` that the new document lacks are removed. Other stored fields
+    belong to other programs and stay.
     """
     import pymongo
 
@@ -134,8 +134,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON according to its declared shape. If a value does not match the shape, the
-    value is converted without a shape. Raises UnrepresentableValue."""
+    """Converts a value to BSON. `shape` is the declared type of the value. If a value does not match the
+    shape, the value is converted without a shape. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -255,8 +255,8 @@ failed validator, or a violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
-"""The maximum number of entries of the collection COLUMNS that are cached in memory for each collection of
-rows. The cache needs a limit because untyped dicts may have any number of different fields."""
+"""The maximum number of entries of COLUMNS that are cached in memory per collection of rows. The cache needs
+a limit because untyped dicts may have any number of different fields."""
 
 
 def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
@@ -277,8 +277,8 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """Maps each collection to the `_id` values of its entries in COLUMNS, as far as this process has read
-        or written these entries."""
+        """Maps each collection to the `_id` values of those entries in COLUMNS that this process has read or
+        written."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
         """Two functions that convert decimals. The first function converts decimals for collections that an
         earlier version of gossamer created, and the second function converts decimals for all other
@@ -490,7 +490,7 @@ class Mongo:
         return self._shapes[kind]
 
     def _time(self, kind: str, at: str) -> Any:
-        """Converts a time (RFC 3339) to the type in which the kind's collection stores times."""
+        """Converts a time (RFC 3339) to the type that the kind's collection uses for times."""
         return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:

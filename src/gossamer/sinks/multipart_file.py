@@ -3,11 +3,11 @@ an `ExactFile`, which contains each row exactly once, even after a kill (`crash_
 
 The name of each part after the first contains the total length of the parts before it. Parts are named
 `pages.warc.gz`, then `pages-000001073741830.warc.gz`. In a folder, the first part is
-`part-000000000000000.warc.gz`. The names and the committed length describe the complete state. Parts that
-begin beyond the committed length are removed. If the committed length lies within a part, this part is cut at
-the committed length. A part that is ready for upload has a marker file `NAME.ready`. A part that was uploaded
-and then removed locally leaves a marker file `NAME.sent`. Nothing is appended to a part that has a marker
-file.
+`part-000000000000000.warc.gz`. The names of the parts and the committed length describe the complete state.
+Parts that begin beyond the committed length are removed. If the committed length lies within a part, this
+part is cut at the committed length. A part that is ready for upload has a marker file `NAME.ready`. A part
+that was uploaded and then removed locally leaves a marker file `NAME.sent`. Nothing is appended to a part
+that has a marker file.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class PartFiles:
                 self._log.moved(self.where(start), self._was(was, start))
 
     def _was(self, was: str, start: int) -> str:
-        """Returns the former path of a part. `was`: the former path of the whole output."""
+        """Returns the former path of a part. `was`: the former path of the output."""
         if self._folder or not start:
             return f"{was}/{self.name(start)}" if self._folder else was
         return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
@@ -142,8 +142,8 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the `ExactFile` of the part that begins at `start`. The `ExactFile` counts its lengths from
-        the beginning of the part."""
+        """Returns the `ExactFile` of the part that begins at `start`. Lengths in the `ExactFile` are counted
+        from the beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log

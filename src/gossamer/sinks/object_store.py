@@ -24,7 +24,7 @@ _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationExcep
 """Names of the HDFS exceptions that report a missing permission of the user."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
-"""Substrings of the error messages that a client reports if the server does not support TLS, or if the
+"""Substrings of TLS error messages. These messages report that the server does not support TLS, or that the
 server's certificate is not trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
 """Timeouts of requests to an object store, in seconds. CHECK_TIMEOUT_S limits the check whether an object
@@ -173,8 +173,8 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
 
 def is_outage(text: str) -> bool:
     """Returns whether an OpenDAL error message indicates an outage. In an outage, the server does not answer,
-    or the server reports an internal error. HDFS reports every failure as "forbidden", so only the exception
-    names in _FORBIDDEN show that a failure is not an outage."""
+    or the server reports an internal error. HDFS reports every failure as "forbidden". A failure is not an
+    outage if the message contains one of the exception names in _FORBIDDEN."""
     if "WebHdfsError" in text:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):

@@ -102,8 +102,8 @@ class ObjectStoreArchive:
             self._sender.ready(self._sink.parts.name(start))
 
     def _files(self, name: str) -> list[tuple[str, str]]:
-        """Returns the files of a part as (local path, name in the store). A file that refers to other files
-        comes after those files."""
+        """Returns the files of a part as (local path, name in the store). If a file refers to other files,
+        the other files come first."""
         path = f"{self.folder}/{name}"
         if isinstance(self._sink, Warc):
             return [(path, name), (cdxj.index_path(path), os.path.basename(cdxj.index_path(path)))]

@@ -169,9 +169,9 @@ def is_stored_row(row: Row) -> bool:
 class FilteredFiles:
     """A file output that writes only the rows for which `wanted` returns true.
 
-    `fills` determines what happens if a later run of a crawl adds this output. True means that the output is
-    first filled with the rows that the crawl kept. False means that the crawl keeps no rows that could fill
-    this output. None means that the user did not name this output.
+    `fills` determines what happens if a later run of a crawl adds this output. If `fills` is true, the output
+    is first filled with the rows that the crawl kept. If `fills` is false, the output cannot be filled,
+    because the crawl does not keep its rows. If `fills` is None, the user did not name this output.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:
@@ -195,7 +195,7 @@ class FilteredTable:
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
         """`offered` counts, for each kind, the rows that were passed to the table, and `refused` counts the
-        rows that the table refused. The code that reads `offered` and `refused` also resets them."""
+        rows that the table refused. The code that reads these two counters also resets them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""
@@ -205,7 +205,7 @@ class FilteredTable:
 
 
 class FilteredHistory(FilteredTable):
-    """A table with history that writes only the rows for which `wanted` returns true."""
+    """A table with history. Only the rows for which `wanted` returns true are written."""
 
     def __init__(self, table: Any, wanted: Wanted, fills: bool | None = None) -> None:
         super().__init__(table, wanted, fills)

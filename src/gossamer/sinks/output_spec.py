@@ -104,7 +104,7 @@ def parse(spec: str) -> OutputSpec:
 
 
 def is_formula_guarded(spec: str) -> bool:
-    """Returns whether the text in a CSV file is escaped so that spreadsheets do not run it as formulas.
+    """Returns whether texts in a CSV output are escaped, so that spreadsheets do not run them as formulas.
     `FILE.csv?guard=no` disables this.
 
     >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no&columns=title")
@@ -185,8 +185,8 @@ class OpenedOutput:
         self.path = path
         self._make, self._choice = make, choice
         self._linked: str | None = None
-        """The kind of the file to which `path` is a symbolic link, or '' if `path` is not a link. `_linked`
-        is None until the first rows are written."""
+        """If `path` is a symbolic link to the file of a kind, this attribute is the kind, otherwise ''.
+        `_linked` is None until the first rows are written."""
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:
@@ -417,8 +417,8 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError for a common mistake. In this mistake, the spec begins with the name of a store or
-    format and a colon, and the rest looks like a path."""
+    """Raises UsageError for a common mistake. The mistake is a spec that begins with the name of a store or
+    format and a colon, followed by a path."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:
@@ -440,7 +440,7 @@ def _slip(spec: str) -> None:
 
 
 def _instead(stem: str, ending: str) -> str:
-    """Returns a suggestion for a file name whose extension is not a format."""
+    """Returns a suggestion for a file name with an unknown extension."""
     inner = stem.rpartition(".")[2].lower()
     if ending.lower() == "warc" or inner == "warc":
         name = stem if inner == "warc" else f"{stem}.warc"

@@ -1,9 +1,8 @@
 """Sinks that the user writes. Such a sink is a class with a method `write(rows)`.
 
 `-o python://MODULE:CLASS` names the class. `-o NAME://...` names a class that an installed package provides
-(entry point group `gossamer.sinks`). A site file puts the class, or an object, into `Site(sinks=[...])`. The
-class is called with the URL of the output. If a site file names the class, the class is called without
-arguments.
+(entry point group `gossamer.sinks`). A class in an `-o` option is called with the URL of the output. A site
+file puts a class or an object into `Site(sinks=[...])`. A class in a site file is called without arguments.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ class SinkContext(NamedTuple):
 
 
 def register(spec: str, sink: Any) -> None:
-    """Registers a sink class or object of a site file. `spec`: the output specification that stands for this
-    sink."""
+    """Registers a sink class or object of a site file. `spec`: the output specification of this sink."""
     _OF_SITES[spec] = sink
 
 

@@ -52,10 +52,11 @@ _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
-"""The minimum number of records in an append that are written as an Arrow batch instead of as lines."""
+"""If an append has at least this many records, the records are written as an Arrow batch, otherwise as
+lines."""
 _LISTING_INTERVAL_S = 10.0
-"""The maximum age in seconds of the listing of a Parquet folder. Whenever a Parquet folder is listed again,
-the old journals of its closed parts are removed."""
+"""The maximum age in seconds of the listing of a Parquet folder. Each time the folder is listed, the old
+journals of closed parts are removed."""
 
 
 class Parquet:
@@ -91,8 +92,8 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """The journal bytes before this position may have been written by an earlier run with other columns,
-        because an earlier run may have had other options or another site file."""
+        """The journal bytes before this position may come from an earlier run. The earlier run may have had
+        other columns, because of other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
         """A tuple of four values that describe the folder after the last append: the committed length in
         bytes, the position at which the current journal starts, the modification time of the folder in
@@ -171,9 +172,8 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Returns the path that this folder had before it was moved. The result is one of the given paths, or
-        None if no given path is the former path. The log's entries about the folder's files show the former
-        path."""
+        """Returns the path that this folder had before it was moved, or None if none of `folders` is the
+        former path. The former path is found through the log entries of the folder's files."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -233,8 +233,8 @@ class Parquet:
             mark_end(folder, self._owner, committed, self._log)
 
     def _as_left(self, folder: int, committed: int) -> int | None:
-        """Returns the position at which the current journal starts, if the folder is unchanged since the last
-        append and was listed recently. Otherwise returns None."""
+        """If the folder is unchanged since the last append and was listed recently, returns the position at
+        which the current journal starts. Otherwise, returns None."""
         length, start, changed, looked = self._left
         if (
             length != committed
@@ -349,8 +349,8 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Adapts the types of columns to the last part. Raises SinkError if a column's type conflicts with the
-    last part."""
+    """Adapts the types of columns to the last part. Raises SinkError if a column has another type in the last
+    part."""
     from gossamer.sinks.arrow import type_conflict, with_part_types
 
     if not parts:
@@ -387,7 +387,7 @@ def _size(path: str) -> int:
 
 
 def _listing(path: str) -> tuple[list[tuple[int, int]], set[int]]:
-    """Returns the parts of a folder as (start, end) in order, and the starts of its journals."""
+    """Returns the parts of a folder as sorted pairs (start, end), and the start positions of its journals."""
     names = os.listdir(path)
     parts = [(int(found[1]), int(found[2])) for name in names if (found := _PART.fullmatch(name))]
     return sorted(parts), {int(found[1]) for name in names if (found := _JOURNAL.fullmatch(name))}

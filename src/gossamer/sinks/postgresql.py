@@ -65,9 +65,9 @@ _EARLIER = {
     "bytes": ("jsonb", "text"),
     "uuid": ("jsonb", "text"),
 }
-"""The column types, other than the current type, that earlier versions of gossamer or other programs may have
-used for a field type. If an existing column has an earlier type, gossamer does not change the type, and
-writes JSON or text to the column."""
+"""Maps each field type to the column types that earlier versions of gossamer or other programs used for it.
+If an existing column has such a type, gossamer does not change the type, and writes JSON or text to the
+column."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -160,7 +160,8 @@ def record_created_columns(
 
 
 def forget_table(base: Any, beside: str, called: str) -> None:
-    """Deletes the entries of a dropped table from the table `beside`, which records created columns."""
+    """Deletes the entries of a dropped table from the table `beside`. The table `beside` records the columns
+    that gossamer created."""
     if base.execute("SELECT to_regclass(%s)", [beside]).fetchone()[0] is not None:
         base.execute(f"DELETE FROM {beside} WHERE _table = %s", [called])
 
@@ -290,7 +291,7 @@ class Postgres:
             )
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upsert_sink.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
+        """See `upsert_sink.Driver`. Uses COPY, and then a single upsert."""
         table, _, copy, insert = self._table(kind)
         with self._base.cursor() as cursor:
             with cursor.copy(copy) as lines:

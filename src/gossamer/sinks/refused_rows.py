@@ -1,5 +1,5 @@
-"""Records rows that a store refuses. Each row is written with the reason to `refused.jsonl` in the crawl's
-folder, one JSON object per line."""
+"""Records the rows that a store has refused. Each row is written with the reason to `refused.jsonl` in the
+crawl's folder, one JSON object per line."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ Fit = Callable[[Any], Any]
 """A function that converts a value to the type of a column. The function returns None if the type of the
 column cannot represent the value."""
 Misfit = tuple[Row, str]
-"""A row with values that the store cannot represent, and a message that contains these values and the
-reasons."""
+"""A row with values that the store cannot represent, and a message about them. The message contains the
+values and the reasons."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
@@ -53,7 +53,7 @@ def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misf
 
 
 def misfit(column: Column, value: Any) -> str:
-    """Returns a message that explains why a value is not in its column."""
+    """Returns a message about a value that does not fit its column."""
     told = said if len(said := text(value)) <= 60 else f"{said[:57]}..."
     kind = column.type
     if column.shape is not None or kind == "decimal":
@@ -115,9 +115,9 @@ def fit_row(
     """Returns a row with one value for each column. If a value does not fit its column, the column is null
     and the value is kept in `_extra`. NaN and infinity become null.
 
-    `strict`: text in a JSON column is also encoded as JSON. `fits`: the conversion functions of a store that
-    has its own types, by column type. Without `fits`, the limits of Parquet and the shapes of the columns
-    apply. `unfit`: a list to which a message is added for each value that does not fit.
+    `strict`: whether text in a JSON column is encoded as JSON. `fits`: the conversion functions of a store
+    that has its own types, by column type. Without `fits`, the limits of Parquet and the shapes of the
+    columns apply. `unfit`: a list to which a message is added for each value that does not fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -231,8 +231,8 @@ def time_in_milliseconds(value: Any) -> str | None:
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Encodes a value for the journal. The column of the value has a shape. A decimal becomes plain text. Any
-    other value becomes JSON text."""
+    """Encodes a value for the journal. `shape` is the shape of the value's column. A decimal becomes plain
+    text. Any other value becomes JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

@@ -1,10 +1,11 @@
 """The file of rows that a crawl keeps in its data folder. The file contains all items and page records,
-independent of the other outputs of the crawl.
+whatever other outputs the crawl has.
 
-Because of this file, `items` and `export` work for every crawl. If a later run adds an output, this file
-fills the output. In a repair, this file shows which pages are done. The file is a sequence of frames, one per
-commit. A frame consists of a version byte, the length of its body in bytes (4 bytes, big-endian), and its
-body. The body is a zlib-compressed MessagePack list of rows (`model.packed_row`).
+Because of this file, `items` and `export` work for every crawl. If a later run adds an output, the output is
+first filled with the rows of this file. A repair reads this file to find out which pages are done. The file
+is a sequence of frames, one per commit. A frame consists of a version byte, the length of its body in bytes
+(4 bytes, big-endian), and its body. The body is a zlib-compressed MessagePack list of rows
+(`model.packed_row`).
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
 
 
 class KeptRows:
-    """The FileSink for the rows that a crawl keeps. `overwrite`: whether the crawl begins again, so that the
-    rows of its earlier runs are dropped. `owner`, `log`: as in `ExactFile`."""
+    """The FileSink for the rows that a crawl keeps. `overwrite`: whether the crawl starts from the beginning
+    and drops the rows of its earlier runs. `owner`, `log`: as in `ExactFile`."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class KeptRows:
         return self._file.append(committed, _frame(rows) if rows else b"")
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
-        """Yields groups of rows, and the offset of the byte after each group. See `read_kept`."""
+        """Yields pairs of a group of rows and the offset of the byte after the group. See `read_kept`."""
         return read_kept(self.path, start, end)
 
 

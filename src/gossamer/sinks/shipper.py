@@ -23,9 +23,9 @@ class Shipper(Protocol):
 
     where: str
     knows: bool
-    """Whether the store itself saves the journal position. If the store does not save the journal position,
-    gossamer repeats a failed batch with the same end position and the same lines until the store accepts the
-    batch."""
+    """Whether the store itself saves the journal position. If the store does not save the position, gossamer
+    repeats a failed batch until the store accepts the batch. The end position and the lines of the batch stay
+    the same."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep

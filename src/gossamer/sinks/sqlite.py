@@ -101,8 +101,9 @@ def untyped_cell(value: Any) -> Any:
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Inserts rows, with many rows in each statement. A statement releases the interpreter lock, and a busy
-    event loop is slow to give the lock back. Fewer statements are therefore faster."""
+    """Inserts rows, with many rows in each statement. Each statement releases the interpreter lock, and a
+    busy event loop is slow to give the lock back. Therefore, a few large statements are faster than many
+    small statements."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
@@ -114,7 +115,7 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
 
 def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
     """Moves decimals from the row to `_extra` if their column cannot hold them exactly. Returns the names of
-    these columns."""
+    the columns whose decimals were moved."""
     lost: dict[str, Any] = {}
     for n in decimals:
         told = row[n]
@@ -126,8 +127,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """Returns the number that SQLite stores if a NUMERIC column receives a decimal as text. Returns None if
-    digits would be lost."""
+    """A NUMERIC column converts the text of a decimal to a number. Returns this number, or None if digits
+    would be lost."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -165,9 +166,9 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Creates the additional tables that a kind needs. Every kind needs COLUMNS. A kind of items (`items` is
-    the name of the kind) also needs HISTORY, SIGHTINGS and indexes. If another program already uses one of
-    these names for its own table, returns that name, otherwise ""."""
+    """Creates the additional tables that a kind needs. Every kind needs COLUMNS. Kinds of items also need
+    HISTORY, SIGHTINGS and indexes. `items`: the name of the kind if it is a kind of items, otherwise "". If
+    another program already uses one of these names for its own table, returns that name, otherwise ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -183,8 +184,8 @@ def note_columns(
 ) -> set[str]:
     """Stores in the table COLUMNS which columns of a table gossamer created. Returns the lower-case names of
     all columns that gossamer created. `names`: the columns to store. `untyped`: the columns without a
-    declared type. If COLUMNS contains no entry for the table yet, the untyped columns are also stored,
-    because older versions of gossamer wrote no entries."""
+    declared type. If COLUMNS has no entry for the table, an older version of gossamer may have created the
+    table. In this case, the untyped columns are also stored."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -193,7 +194,7 @@ def note_columns(
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
     """Copies stored rows to the history before new rows of the same kind replace them. Returns the new rows
-    that must be written, with the columns STORED."""
+    that must be written. The returned rows also contain the columns STORED."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -223,8 +224,8 @@ def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
 
 
 def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int, int]:
-    """Returns two numbers: the stored items of a site that a run did not see, and all stored items of the
-    site that are not deleted."""
+    """Counts the stored items of a site that are not marked as deleted. Returns the number of items that the
+    run did not see, and the number of all items."""
     left = stored = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         unmet, there = base.execute(
@@ -251,8 +252,8 @@ def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[i
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
-    """Marks as deleted the items of a site that a run did not see. Returns the number of items that were
-    marked."""
+    """Marks items of a site as deleted if the run did not see these items. Returns the number of marked
+    items."""
     total = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         total += base.execute(
@@ -354,9 +355,9 @@ class Sqlite:
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """Maps each kind to its decimal and binary columns whose declared type is NUMERIC or BLOB, with the
-        declared type of each column. Gossamer checks each value before it writes the value to a column of the
-        declared type NUMERIC or BLOB."""
+        """Maps each kind to a dict of its decimal and binary columns. The dict maps each column with the
+        declared type NUMERIC or BLOB to this type. Gossamer checks each value before it writes the value to
+        such a column."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:
@@ -414,8 +415,8 @@ class Sqlite:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file. This
-        also works for a WAL that killed processes left behind."""
+        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file. The
+        WAL of killed processes is merged too."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
                 # the file is opened only when it is read
@@ -484,8 +485,8 @@ class Sqlite:
         """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns the
         column names of the table, and the two pieces of SQL that enclose the rows in its upsert statement.
 
-        `loose`: the fields of untyped dicts. If the rows of the kind are untyped dicts, the returned names
-        contain every field that a row of the kind has ever had.
+        `loose`: the fields of untyped dicts. For untyped dicts, the returned names include the fields of all
+        earlier rows of the kind.
         """
         columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
@@ -537,7 +538,7 @@ class Sqlite:
 
 
 def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
-    """Returns the columns of a table. These are the columns of its kind and the columns that gossamer adds.
+    """Returns the columns of a table, which are the columns of its kind and the columns that gossamer adds.
     Raises ConfigError."""
     more = STORED if kind not in RECORDS else ()
     own = (*(declared or OURS), *more)
@@ -600,8 +601,8 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """Returns the SET clause of an upsert. Columns in `there` that are not in `names` become null, because
-    the replaced row may have values in these columns."""
+    """Returns the SET clause of an upsert. Columns that are in `there` but not in `names` become null, so
+    that no value of the replaced row remains."""
     ours = {name.lower() for name in names}
     new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
@@ -619,8 +620,8 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Returns a message about the first column that would change values. Such a column stores text as
-    numbers, so `007` would become `7`. Returns "" if there is no such column. `there` maps the lower-case
+    """Returns a message about the first column that would change texts, or "" if there is no such column. A
+    column with a numeric type stores text as numbers, so `007` would become `7`. `there` maps the lower-case
     name of each column to its declared type."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
@@ -647,8 +648,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Returns whether a column of the given declared type keeps a text unchanged if the text looks like a
-    number. The result follows from SQLite's type affinity rules."""
+    """Returns whether a column with the declared type `kept` stores text unchanged, even if the text looks
+    like a number. The result follows from SQLite's type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

@@ -1,10 +1,9 @@
 """The code that all stores with one row per key share: history, rows that do not fit, and reconnection.
 
 Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
-batch is halved repeatedly until the row that the store cannot hold is found. The refused row is recorded
+batch is halved repeatedly until the row that caused the refusal is found. The refused row is recorded
 (`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
-the value, which goes to `_extra`. A row that is written without a value is also recorded as refused, with the
-reason.
+the value, which goes to `_extra`. Such a row is also recorded as refused, with the reason.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class BatchRefused(Exception):
-    """Raised if a store refuses a batch because of its content. Either the store has written no part of the
-    batch, or it is safe to write the batch again."""
+    """Raised if a store refuses a batch because of its content. After this error, the batch can safely be
+    written again."""
 
 
 Written = tuple[Row, ItemState | None]
-"""A row to write, with the new state of the item, or with None if the row is not an item."""
+"""A row to write, and the new state of its item. The state is None if the row is not an item."""
 
 
 class Driver(Protocol):
@@ -74,20 +73,20 @@ class HistoryDriver(Driver, Protocol):
     """The driver of a store that can find items by their page and by their site."""
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """Stores for each item the last run that saw the item. `runs` contains pairs of an item's key and a
-        run."""
+        """Stores the last run of each item. `runs` contains pairs of an item's key and the run that saw the
+        item."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """Marks the items of deleted pages as deleted. `pages` contains pairs of a page's URL and the time of
         its deletion (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """Returns two numbers: the stored items of a site that a run did not see, and all stored items of the
-        site that are not deleted."""
+        """Counts the stored items of a site that are not marked as deleted. Returns the number of items that
+        the run did not see, and the number of all items."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks as deleted the items of a site that a run did not see. Returns the number of items that were
-        marked."""
+        """Marks items of a site as deleted if the run did not see these items. Returns the number of marked
+        items."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
@@ -208,9 +207,9 @@ class TableColumns:
     """The columns of a kind, and the conversion of rows to values for these columns.
 
     For untyped dicts, or if `whole` is true, the row's own fields become one JSON column `data`. `strict`:
-    whether the store parses its JSON columns. If so, text in these columns must be encoded as JSON, too.
-    `fits`: the converters by column type (see `row_fitting.fit_row`). Rows with values that do not fit are
-    added to `misfits`.
+    whether the store parses its JSON columns. If the store parses its JSON columns, text in these columns
+    must be encoded as JSON. `fits`: the converters by column type (see `row_fitting.fit_row`). Rows with
+    values that do not fit are added to `misfits`.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
 """Writes whole responses as WARC 1.1 (ISO 28500). The output is a file `pages.warc.gz` that continues in
 further parts, or a folder of parts.
 
-The CDXJ index of each part is beside it. Each record is a separate gzip member. A body that is already
-compressed is not compressed again in its member. This saves time. Decompressing the member yields the body as
-it was received, that is, still compressed. If the same body (same bytes, same Content-Encoding) was written
-before, it is not written again. Instead, a revisit record refers to the first record. A 304 response also
-becomes a revisit record.
+The CDXJ index of each part is beside it. Each record is a separate gzip member. To save time, a body that is
+already compressed is not compressed a second time. The decompressed member contains the body as it was
+received, which is still compressed. If the same body (same bytes, same Content-Encoding) was written before,
+it is not written again. Instead, a revisit record refers to the first record. A 304 response also becomes a
+revisit record.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ class RecordEncoder:
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """Forgets the bodies at byte `at` of the output and later, because the output was cut there. The next
-        record is written at `at`."""
+        """Forgets the bodies that were written at byte `at` of the output or later, because the output was
+        cut at this byte. The next record is written at `at`."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
     def pack(self, raw: Raw) -> EncodedResponse:
-        """Encodes the parts of a response's records that do not depend on their position."""
+        """Encodes those parts of a response's records that do not depend on the position of the records."""
         date, answer, sent, body = format_date(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
@@ -109,7 +109,7 @@ class RecordEncoder:
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, IndexLine]:
         """Returns the records of a response and its request, and the index line. `at` is the byte offset in
-        the output, `offset` the byte offset in the file `name`."""
+        the output. `offset` is the byte offset in the file `name`."""
         packed: EncodedResponse = (
             raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
         )
@@ -140,8 +140,8 @@ class RecordEncoder:
         return gzip_member(said.encode("utf-8", "replace"), sent, b"")
 
     def _first(self, key: tuple[bytes, bytes], own: First) -> First | None:
-        """Returns the first record of a body if that body was written before. Otherwise remembers `own` as
-        the first record, and returns None."""
+        """Returns the first record of a body if the body was written before. Otherwise, stores `own` as the
+        first record of the body, and returns None."""
         found = self._bodies.get(key)
         if found is None:
             self._bodies[key] = own
@@ -248,9 +248,9 @@ MAX_INLINE_BYTES = 32 << 10
 response takes 30 us in the event loop, and twice as long in a thread. The encoding of a body of exactly
 MAX_INLINE_BYTES bytes takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""The number of its own latest appends that each process stores in memory. After a crash, the store may lack
-the writes of its last second. A process makes fewer than 1000 appends per second, so the process remembers
-every append that a crashed store can lose."""
+"""Each process stores its latest appends in memory, up to this number of appends. After a crash, the store
+may lack the writes of its last second. A process makes fewer than 1000 appends per second, so the process
+remembers every append that a crashed store can lose."""
 
 
 class AppendedRange(NamedTuple):
@@ -310,8 +310,8 @@ class Warc:
         """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        # This call is also needed without new rows, because other processes may write to the output before
-        # this process does.
+        # This call is needed even if there are no new rows, because other processes may write to the output
+        # before the next append of this process.
         self._recall(committed)
         if not raws:
             if start < committed or not committed:
@@ -334,10 +334,10 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Finds the remembered appends of this process that were cut off, and forgets their bodies. An append
-        is cut off if the store has lost the commit of the append. The check also works if other processes
-        have written to the output in the meantime. If all remembered appends were cut off, forgets all
-        bodies."""
+        """Checks the latest appends of this process. If an append was cut off, forgets the bodies that the
+        append contained. An append is cut off if the store has lost the commit of the append. The check also
+        works if other processes have written to the output in the meantime. If all of these appends were cut
+        off, earlier appends may be lost too, so all bodies are forgotten."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)
@@ -347,7 +347,7 @@ class Warc:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
-        """Returns the records to append after `committed` bytes, and their index lines."""
+        """Returns the records that are appended at byte `committed`, and the index lines of these records."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []
         at += sum(map(len, pieces))

@@ -1,8 +1,8 @@
 """Webhooks: sends batches of rows as signed POST requests, according to Standard Webhooks
 (standardwebhooks.com).
 
-The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` identifies the batch. A batch is always
-repeated with the same rows and the same ID, so a receiver that remembers IDs gets each row once.
+The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` identifies the batch. A repeated batch has
+the same rows and the same ID as before. Therefore, a receiver that remembers IDs gets each row once.
 `webhook-signature` is `v1,` followed by the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx status
 means success. After the status 408, 425, 429 or 5xx, or if there is no response, the batch is retried. After
 400, 413 or 422, the rows are sent one by one, and rows that fail again are recorded as refused. Any other

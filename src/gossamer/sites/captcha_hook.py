@@ -20,7 +20,7 @@ def solver(
     sites: Sequence[LoadedSite], keep: Callable[[Page, Request, str], None], patience: float
 ) -> Callable[[Page, Request], Awaitable[Mapping[str, str]]] | None:
     """Returns the function that runs the hook of a page's site, or None if no site has a hook. The returned
-    function returns the headers for another attempt, or {} if there should be no other attempt.
+    function returns the headers for the next attempt, or {} if no further attempt should be made.
 
     `patience` is the time limit in seconds. `keep(page, request, reason)` is called if the hook fails or
     exceeds the limit.

@@ -32,10 +32,10 @@ class CheckResult(msgspec.Struct):
     ok: bool
     detail: str = ""
     updated: bool = False
-    """Whether the check saved the items found on the page as the new expected items."""
+    """Whether the check saved the found items as the new expected items."""
     can_update: bool = False
-    """Whether the site could read the page, and the items found on the page differ from the expected
-    items."""
+    """Whether the expected items can be updated. This is true if the site could read the page, and the found
+    items differ from the expected items."""
 
 
 class Meta(msgspec.Struct):
@@ -48,18 +48,17 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error message of the site if the site could not read the page and a crawl kept the page for that
-    reason, otherwise ''."""
+    """The error message of the site if a crawl kept the page because of this error, otherwise ''."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:
     """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
     cannot be loaded or there are no saved pages.
 
-    `pages` names other pages to check in place of the saved ones: a folder, or one page. The other pages may
-    be pages that a crawl could not read and therefore kept. These pages have no expected items, so their
-    results contain the items found. `update`: whether to save the found items as the new expected items,
-    except for pages that cannot be read.
+    `pages`: a folder or a page to check instead of the saved pages. For example, `pages` can be a folder of
+    pages that a crawl could not read. These pages have no expected items, so their results contain the items
+    found. `update`: whether to save the found items as the new expected items, except for pages that cannot
+    be read.
     """
     loaded = load(path)
     if pages is not None:

@@ -32,7 +32,7 @@ class HostNeeds(NamedTuple):
     session: str = ""
     """The name of the site whose accounts are logged in on this host."""
     collector: Any = None
-    """The site that fetches the host's pages with a collector of its own, or None."""
+    """The site whose own collector fetches the host's pages, or None."""
     fragments: str = ""
     """How routes in URL fragments are treated (`url.routes.MODES`), or '' if no site sets this rule."""
     types: tuple[str, ...] = ()
@@ -79,7 +79,8 @@ def has_accounts(sites: Sequence[Any]) -> bool:
 
 
 def has_rules(sites: Sequence[LoadedSite]) -> bool:
-    """Returns whether any site sets a rule. If no site sets a rule, hosts need not be looked up."""
+    """Returns whether any site sets a rule. If no site sets a rule, the rules of a host need not be looked
+    up."""
     own = [one.site for one in sites]
     return any(
         s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own

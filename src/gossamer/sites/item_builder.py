@@ -1,6 +1,6 @@
-"""Builds the items that are stored from the values that a page function yields. Each value passes the schema
-of its item class and the site's steps. Finally, the key, the content hash and the referenced files are added
-to the item."""
+"""Builds items for the outputs. The items are built from the values that a page function yields. Each value
+passes the schema of its item class and the site's steps. Finally, the key, the content hash and the
+referenced files are added to the item."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
 MAX_SHOWN_CHARS = 1000
-"""Maximum number of characters of a value that are recorded for a rejected item."""
+"""When an item is rejected, at most this many characters of each value are recorded."""
 
 
 class BuiltItem(msgspec.Struct):
-    """One item and the outcome of its processing. An item with `dropped` (the reason) or `faults` is not
-    stored."""
+    """One item and the outcome of its processing. The item is not stored if `dropped` contains a reason, or
+    if there are `faults`."""
 
     kind: str
     fields: dict[str, Any]
@@ -134,9 +134,9 @@ class ItemBuilder:
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: PageView) -> tuple[list[Named], int]:
-        """Returns the references in the fields that the item's class marks. Also returns the number of
-        references that exceed the limits of their fields. Replaces the URLs of files in `fields` with their
-        absolute canonical forms."""
+        """Returns the references of an item, and the number of references that exceed the limits of their
+        fields. The item's class defines which fields contain references. Replaces the URLs of files in
+        `fields` with their absolute canonical forms."""
         found, beyond = list[Named](), 0
         for field, mark in marked_fields(cls):
             value = fields.get(field)
@@ -161,7 +161,7 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Maps each field of an item class to the places of datetimes in the field
+        """Maps each field that contains datetimes to the positions of the datetimes in the field
         (`item_times.time_fields`)."""
         found = self._timed.get(cls)
         if found is None:

@@ -1,6 +1,5 @@
-"""Writes and reads the file `kept.json`. This file lists the site files of a crawl, the outputs that store
-the crawl's pages, and the outputs that contain the crawl's rows. Later commands use `kept.json` to find the
-pages and rows of the crawl."""
+"""Writes and reads the file `kept.json`. This file lists the site files of a crawl, and the outputs for its
+pages and rows. Later commands use `kept.json` to find the pages and rows of the crawl."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ NAME = "kept.json"
 
 class Manifest(msgspec.Struct):
     """The site files and outputs of a crawl, as absolute paths and URLs. Each field has the value from the
-    last run in which it was set.
+    last run that set the field.
 
     `pages` are the outputs that store whole pages, such as WARC files, in the syntax of the option -o.
     `items` is the JSON Lines file that contains the items, or None.
@@ -39,7 +38,8 @@ class Manifest(msgspec.Struct):
 
     @property
     def archives(self) -> list[str]:
-        """The outputs that together contain every page that the crawl kept."""
+        """The page outputs of this run and of earlier runs. Together, these outputs contain every page that
+        the crawl kept."""
         return [*self.pages[:1], *self.earlier]
 
 
@@ -47,7 +47,7 @@ def write_manifest(
     folder: Path, outputs: Sequence[tuple[str, bool]], sites: Sequence[Path], *, anew: bool
 ) -> None:
     """Writes the manifest of a crawl, if the crawl has outputs. Each pair in `outputs` consists of an output
-    and a bool. The bool states whether the output contains the rows of all sites. The outputs of earlier runs
+    and a bool. The bool is true if the output receives the rows of all sites. The outputs of earlier runs
     stay in the manifest unless `anew` is true."""
     pages, items, whole, partial = [], None, list[str](), list[str]()
     for spec, all_sites in outputs:

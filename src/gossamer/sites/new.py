@@ -115,8 +115,8 @@ def skeleton(
 
 
 def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
-    """Returns the survey that describes the item. The result is the survey of the page or, for a listing, the
-    survey of a detail page."""
+    """Returns the survey of a page that contains an item. The result is the survey of the page itself or, for
+    a listing, the survey of a detail page."""
     if found.details is None:
         return found
     if detail is None or detail.kind in ("listing", "table"):
@@ -166,7 +166,7 @@ def _table_function(number: int, head: list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Returns a text as a Python string literal, which is raw if the text has backslashes."""
+    """Returns a text as a Python string literal. If the text has backslashes, the literal is a raw string."""
     if "\\" in text and '"' not in text and text.isascii() and text.isprintable() and not text.endswith("\\"):
         return f'r"{text}"'
     return repr(text) if '"' in text else json.dumps(text)

@@ -37,8 +37,7 @@ class PageResult(msgspec.Struct):
     item: type | None = None
     """The item class for the dicts that the page function yields."""
     stop: str = ""
-    """The reason for which the page function stops the crawl (`Stop`), or '' if the page function does not
-    stop the crawl."""
+    """The reason why the page function stops the crawl (`Stop`), or '' if the crawl continues."""
     missing: str = ""
     """The first selector in the site's `must_have` that matches nothing on the page."""
 
@@ -78,8 +77,8 @@ def call_function(
     function: Function | None = None,
 ) -> PageResult:
     """Calls a function of a site, and sorts the values that it yields into items and requests. If the
-    function raises an error, the result's `error` is set. `view`: the page against which relative URLs are
-    resolved and from which the requests come."""
+    function raises an error, the result's `error` is set. `view`: the page to which relative URLs and new
+    requests refer."""
     name = call.__name__ if function is None else function.name
     parsed, yielded = PageResult(function=name, item=None if function is None else function.item), None
     try:
@@ -96,8 +95,8 @@ def call_function(
 
 
 def missing_selector(loaded: LoadedSite, view: PageView) -> str:
-    """Returns the first selector in the site's `must_have` that matches nothing, or '' if all match
-    something. Raises ValueError for an invalid selector."""
+    """Returns the first selector in the site's `must_have` that matches nothing, or '' if all selectors
+    match. Raises ValueError for an invalid selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
@@ -156,9 +155,9 @@ def _own(request: Request, view: PageView) -> Request:
 
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
-    """Returns the error message with the file and line in the site's own code. If no frame of the traceback
-    is in the site's own code, the line is the one where the generator stopped, or the first line of the
-    function."""
+    """Returns the error message with the file and line in the site's own code. If the traceback contains no
+    line of the site's own code, the message names the line at which the generator stopped, or the first line
+    of the function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

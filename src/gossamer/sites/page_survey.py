@@ -61,8 +61,8 @@ TITLE: Final = Field("title", "str | None", "page.title")
 
 class DetailLinks(msgspec.Struct, frozen=True):
     """The links from a listing to its detail pages. `pattern`: a regular expression that matches the paths of
-    the detail pages. It is '' if the expression would also match the listing, or more than two other links of
-    the listing."""
+    the detail pages. The pattern is '' if it would also match the listing itself, or more than two other
+    links of the listing."""
 
     selector: str
     urls: list[str]
@@ -131,8 +131,8 @@ def _declared(view: PageView) -> set[str]:
 
 
 def _nodes(view: PageView) -> Iterable[dict[str, Any]]:
-    """Yields the nodes of the page's structured data (JSON-LD and microdata). These are the top-level nodes,
-    and the nodes under their `@graph` and `mainEntity`."""
+    """Yields the nodes of the page's structured data (JSON-LD and microdata). Nodes under `@graph` and
+    `mainEntity` are included."""
     waiting: list[Any] = [view.structured.get("json_ld"), view.structured.get("microdata")]
     while waiting:
         one = waiting.pop()
@@ -149,8 +149,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
-    """Returns whether every price on the page is in the same card as a link to a detail page. If so, the page
-    itself has no price."""
+    """Returns whether the page itself has no price. This is true if each price on the page is in the card of
+    a link to a detail page."""
     cards = {_card(link.node) for link in view.css(details.selector)}
     for element in view.css("p, span, div, b, strong, td, ins, bdi").xpath("self::*[not(*)]")[:2000]:
         text = element.text
@@ -309,8 +309,8 @@ def _targets(view: PageView, nodes: Sequence[Any]) -> list[str]:
 
 
 def _path(node: Any) -> list[str]:
-    """Returns the place of a link on the page, as CSS selectors for the link and up to three elements above
-    it."""
+    """Returns the position of a link on the page, as a list of CSS selectors. The list has one selector for
+    the link, and one selector for each of up to three elements above the link."""
     found: list[str] = []
     while node is not None and len(found) < 4 and getattr(node, "tag", "") not in ("", "body", "html"):
         found.append(_element(node))
@@ -393,8 +393,8 @@ def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
 
 
 def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
-    """Returns the shortest selector that matches the wanted links and at most a tenth as many other links.
-    Returns '' if there is no such selector."""
+    """Returns the shortest selector that matches all wanted links and few other links. The number of other
+    links is at most 10 % of the number of wanted links. Returns '' if there is no such selector."""
     link, *above = path
     candidates = [link] if "." in link else []
     candidates += [f"{one} {link}" for one in above]
@@ -411,7 +411,8 @@ def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
 
 def _pattern(view: PageView, targets: list[str]) -> str:
     """Returns a regular expression that matches the path and query of each URL in `targets`. Returns '' if
-    the expression would also match the page itself, or more than two other links of the page."""
+    the expression would also match the page itself, or if it would match more than two other links of the
+    page."""
     paths = [urlsplit(one).path.split("/") for one in targets]
     same = [
         re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+"

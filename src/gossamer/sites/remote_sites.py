@@ -71,9 +71,9 @@ def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def site_group(names: Collection[str], lacks: Collection[str]) -> str:
-    """Returns the name of a group of workers, or '' if this worker has the files of all sites in `names`. If
-    this worker lacks one of the files, the host must be reserved for the workers of the group. The name has
-    the form `SITE+SITE`. It lists the sites whose files the workers of the group must have.
+    """If this worker has the files of all sites in `names`, returns ''. Otherwise, the host must be reserved
+    for workers that have all these files, and the function returns the name of this group of workers. The
+    name lists the sites in the form `SITE+SITE`.
 
     >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'

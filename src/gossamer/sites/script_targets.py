@@ -1,6 +1,6 @@
 """Crawl targets that a Python program created: `Site` objects and lists of URLs. A job refers to these
-objects by strings (`site:NAME`, `list:HASH`). Only the thread or task that runs the job can look up the
-objects.
+objects by strings (`site:NAME`, `list:HASH`). The objects are available only in the thread or task that runs
+the job.
 
 A crawl of such targets runs in one process, because another process cannot load them.
 """
@@ -23,8 +23,8 @@ SITE, LIST = "site:", "list:"
 
 
 class ScriptTargets(NamedTuple):
-    """Maps the strings `site:NAME` and `list:HASH` to the objects. A list contains lines in the form of a
-    file of URLs."""
+    """The crawl targets of a program. `sites` maps `site:NAME` to a site. `lists` maps `list:HASH` to a list
+    of lines. The lines have the form of a file of URLs."""
 
     sites: Mapping[str, LoadedSite] = MappingProxyType({})
     lists: Mapping[str, list[bytes]] = MappingProxyType({})
@@ -45,8 +45,8 @@ def script_targets(targets: ScriptTargets) -> Iterator[None]:
 
 
 def list_name(lines: list[bytes]) -> str:
-    """Returns the string that identifies a list. Equal lists have the same string, so that a crawl can be
-    resumed.
+    """Returns the string that identifies a list. Equal lists have equal strings, so a crawl of the same list
+    can be resumed.
 
     >>> list_name([b"https://example.com/"])
     'list:b67917ba'
@@ -62,8 +62,8 @@ def site_of(target: str) -> LoadedSite:
 
 
 def lines_of(target: str) -> list[bytes]:
-    """Returns the lines of a target `list:HASH`. Raises UsageError if this program did not create the
-    list."""
+    """Returns the lines of a target `list:HASH`. Raises UsageError if the list was not created by this
+    program."""
     if (found := _current.get().lists.get(target)) is None:
         raise UsageError(f"{target} is a list of a Python script: run that script again")
     return found

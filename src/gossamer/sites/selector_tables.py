@@ -23,9 +23,9 @@ from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
 
 FOLLOW, PAGES = "follow", "pages"
-"""Entries of a host's selector table that do not define a field. The entry `follow` contains the selector for
-the links that the crawl follows. The entry `pages` contains a pattern of the URLs of the pages from which
-fields are read. All entries except `follow` and `pages` define fields."""
+"""The two entries of a host's selector table that define no field. The entry `follow` contains the selector
+for the links that the crawl follows. The entry `pages` contains a URL pattern. Fields are read only from
+pages whose URLs match this pattern. All entries except `follow` and `pages` define fields."""
 URL_ATTRIBUTES = ("::attr(href)", "::attr(src)")
 
 
@@ -108,8 +108,9 @@ def _check(where: str, name: Any, query: Any) -> None:
 
 
 def _reader(name: str, query: Any) -> Callable[[Any], Any]:
-    """Returns a function that reads a field from a page. The returned function reads a price if the field is
-    named like a price, all texts if the selector is in a list, and otherwise the first text."""
+    """Returns a function that reads a field from a page. The returned function reads all texts if the
+    selector is in a list, and a price if the field is named like a price. Otherwise, the function reads the
+    first text."""
     if isinstance(query, list | tuple):
         return lambda page: _texts(page, query[0])
     if _is_price(name, query):

@@ -1,6 +1,6 @@
 """Keeps the attempts of each crawl in a shared store. The attempts are in a table of limited size. Every
-worker writes the table, and every machine can read it. Each entry is a compressed batch of lines. The oldest
-entries are dropped when a crawl's table is full."""
+worker writes to the table, and every machine can read the table. Each entry is a compressed batch of lines.
+The oldest entries are dropped when a crawl's table is full."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ return bytes
 
 
 class TableSize(NamedTuple):
-    """The size of a crawl's table: the number of lines written so far, how many of them were dropped, and the
-    current size in bytes."""
+    """The size of a crawl's table. `lines`: the number of lines written so far. `dropped`: the number of
+    these lines that were dropped again. `bytes`: the current size."""
 
     lines: int
     dropped: int

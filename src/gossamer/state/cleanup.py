@@ -1,8 +1,8 @@
 """Removes data that is no longer needed and that is older than a given age. The cleanup works in small steps
 with pauses, so that the store stays responsive.
 
-A crawl that can still continue keeps all its data. Such a crawl is unfinished, paused, or ended with URLs in
-its queue.
+A crawl that can still continue keeps all its data. A crawl can continue if it is unfinished, paused, or ended
+with URLs in its queue.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Cleaner:
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Returns the keys in `page` that no process has read or written for `age` seconds."""
+        """Returns the keys in `page` that were neither read nor written in the last `age` seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -221,8 +221,8 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
     """Removes the records of workers that have sent no heartbeat for `age` seconds. Also removes the orders
-    to unknown workers, the refusals that unknown workers recorded, and the refusals that concern deleted
-    crawls."""
+    to workers that no longer exist. A refusal records why a worker cannot work on a crawl. Refusals are
+    removed if the worker or the crawl no longer exists."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -242,8 +242,8 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 
 
 async def forget_proxies(broom: Cleaner, age: float) -> Removed:
-    """Removes the health statistics of each proxy about which no worker has reported for `age` seconds. This
-    also ends the quarantine of such a proxy."""
+    """Removes the health statistics of a proxy if no worker has reported about the proxy for `age` seconds.
+    If the proxy is in quarantine, the quarantine ends."""
     statistics, changes = keys.PROXIES
     found = Removed()
     before = round((broom.now - age) * 1000)
@@ -298,8 +298,8 @@ async def _done(broom: Cleaner, record: Record) -> bool:
 
 
 async def _take(broom: Cleaner, record: Record) -> bool:
-    """Marks a crawl as being removed, so that nobody can start the crawl. Returns False if somebody has
-    resumed the crawl in the meantime."""
+    """Marks a crawl as being removed, so that the crawl cannot be started. Returns False if the crawl was
+    resumed in the meantime."""
     if record.state == REMOVING:
         return True
     key = keys.record(record.name)

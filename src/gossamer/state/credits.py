@@ -26,8 +26,8 @@ class CreditLimits(NamedTuple):
 
 class Reserved(NamedTuple):
     """The reply to a reservation. If `why` is '', the call may be made, and `token` identifies the
-    reservation. Otherwise `why` is `busy`, `open` (the breaker is open), `day` or `crawl` (a credit limit is
-    reached), and `wait` is the number of seconds to wait."""
+    reservation. If the call may not be made, `why` is `busy`, `open` (the breaker is open), `day` or `crawl`
+    (a credit limit is reached), and `wait` is the number of seconds to wait."""
 
     token: str
     why: str
@@ -37,7 +37,7 @@ class Reserved(NamedTuple):
 class Spent(NamedTuple):
     """The current use of an unlocker. `day`: the credits that were spent or reserved today. `crawl`: the
     credits that the crawl has spent or reserved. `calls`: the number of calls in progress. `shut`: the number
-    of seconds until the breaker closes."""
+    of seconds until the breaker allows calls again."""
 
     day: int
     crawl: int

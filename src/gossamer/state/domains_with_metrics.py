@@ -27,12 +27,12 @@ class MetricDomains:
     because a counter must not decrease."""
 
     def __init__(self, store: Store, first: Iterable[str] = ()) -> None:
-        """`first`: the domains that the user configured."""
+        """`first`: the configured domains, which are proposed first."""
         self._store, self.known = store, set[str]()
         self._wanted = list(first)
 
     def ask(self, domain: str) -> None:
-        """Proposes a domain. The next `exchange` adds it to the set if the set is not full."""
+        """Proposes a domain. If the set is not full, the next `exchange` adds the domain to the set."""
         self._wanted.append(domain)
 
     async def keep(self) -> None:

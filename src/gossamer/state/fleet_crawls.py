@@ -87,8 +87,8 @@ class FleetCrawl(NamedTuple):
     """The precedence of the crawl. The crawls with the highest precedence get all the capacity that they can
     use."""
     run_from: float = 0.0
-    """The number of seconds that the crawl had already spent when the crawl was last submitted. In a crawl
-    that visits its pages again, the time limit applies to each run separately."""
+    """The working time of the crawl in seconds at the time of its last submission. In a crawl that visits its
+    pages again, the time limit applies to each run separately."""
 
 
 class FleetCrawls:
@@ -179,8 +179,8 @@ class FleetCrawls:
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 
     async def reopen(self, name: str) -> bool:
-        """Resumes a finished crawl that has new URLs. Every worker begins to work on it again within a
-        second. Returns whether the crawl was finished."""
+        """Resumes a finished crawl that has new URLs. Within a second, every worker begins to work on the
+        crawl again. Returns whether the crawl was finished."""
         key, now = keys.record(name), await store_time(self._store)
         found = await self._do(self._store.client.hmget(key, ["revision", "idle", "ended_at"]))
         revision, idle, ended = (float(value or 0) for value in found)
@@ -194,7 +194,8 @@ class FleetCrawls:
         )
 
     async def versions(self, name: str, sites: dict[str, str]) -> None:
-        """Sets which version of each site's file the fleet uses for the crawl from now on."""
+        """Sets the versions of the site files that the fleet uses for the crawl from now on. `sites` maps
+        each site to the version of its file."""
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
 
     async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
@@ -207,16 +208,16 @@ class FleetCrawls:
         return found
 
     async def site_reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """Returns, for each site, the data for workers that lack its file (`sites.remote_sites.SiteReach` as
-        JSON), or None."""
+        """Returns one value per site: the data for workers that lack the site's file, or None. The data is a
+        `sites.remote_sites.SiteReach` as JSON."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
         )
         return found
 
     async def apart(self, name: str, group: str) -> None:
-        """Records that hosts are waiting for workers that have the files of all sites in `group`, which has
-        the form `SITE+SITE`."""
+        """Records that hosts are waiting for workers with certain site files. `group` names the sites in the
+        form `SITE+SITE`."""
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def set_weight(self, name: str, weight: int) -> None:

@@ -2,9 +2,9 @@
 or of the hosts of one registered domain. Before each request, a worker must get a turn of the host's group,
 which is a permit for one request.
 
-The hosts at one address are in many buckets, so a claim cannot see all of them. The turns of a group
-therefore have their own key. A worker requests the turn after the claim, because it learns the address only
-then. Groups by domain work in the same way.
+The hosts at one address are in many buckets, so a claim cannot see all of them. Therefore, the turns of each
+group are stored under a separate key. A worker requests a turn after it has claimed a host, because the
+address is not known earlier. Groups by domain work in the same way.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from gossamer.store.store import Store, script_part
 
 
 class HostGroups:
-    """Lets one worker take and release turns of host groups. `at_once` is the number of turns of a group that
-    may be held at the same time. `hold` is the number of seconds after which the turn of a dead worker
-    expires."""
+    """Takes and releases turns of host groups for one worker. `at_once` is the maximum number of concurrent
+    turns of a group. `hold` is the number of seconds after which the turn of a dead worker expires."""
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
@@ -37,8 +36,8 @@ class HostGroups:
         return token, int(wait) / 1000
 
     async def leave(self, name: str, token: str, since: float, delay: float) -> None:
-        """Gives a turn back. `since` is the number of seconds since the request began. It is negative if no
-        request was sent."""
+        """Gives a turn back. `since` is the number of seconds since the request began. If no request was
+        sent, `since` is negative."""
         await self._do(
             self._leave, name, token, round(since * 1000) if since >= 0 else -1, round(delay * 1000)
         )

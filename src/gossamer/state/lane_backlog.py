@@ -13,8 +13,8 @@ from gossamer.store.store import Store
 
 
 class HeapLine(NamedTuple):
-    """Statistics of the hosts of a crawl that wait for workers of one lane and region. The region '' means
-    any region."""
+    """Statistics of the waiting hosts of a crawl. The hosts wait for workers of one lane and region. The
+    region '' means any region."""
 
     lane: str
     """The name of the lane, followed by the sites whose files a worker needs in order to serve the hosts, in
@@ -31,8 +31,8 @@ class HeapLine(NamedTuple):
     """Number of living workers that serve the hosts of the heap, or None if the crawl's own process serves
     all hosts."""
     lacking: int = 0
-    """Number of living workers of the same lane and region that lack site files, and therefore cannot serve
-    the hosts of the heap."""
+    """Number of living workers of the same lane and region that cannot serve the hosts of the heap, because
+    they lack site files."""
 
     @property
     def stranded(self) -> bool:
@@ -41,8 +41,8 @@ class HeapLine(NamedTuple):
 
     @property
     def sites(self) -> list[str]:
-        """The sites whose files a worker must have to serve these hosts. The list is empty if the hosts do
-        not wait for workers with certain files."""
+        """The sites whose files a worker must have to serve these hosts. The list is empty if no site files
+        are required."""
         return self.lane.split("+")[1:]
 
 

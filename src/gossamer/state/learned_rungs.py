@@ -1,6 +1,6 @@
-"""Stores what the fleet has learned about the rungs of the ladder. For each host, a record states which rungs
-(collectors) can fetch its pages. The record of a host is a JSON text (`politeness.ladder.Ladder`), which is
-cached."""
+"""Stores what the fleet has learned about its collectors, which are the rungs of a ladder. The record of a
+host shows which collectors can fetch the host's pages. The record is the JSON text of a
+`politeness.ladder.Ladder`. Records are cached."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 CACHE_TTL_S = 10.0
-"""The number of seconds for which a worker uses the cached record of a host before the worker reads the
-record from the store again."""
+"""When the cached record of a host is this many seconds old, the worker reads the record from the store
+again."""
 MAX_HOSTS = 10_000
 """Maximum number of hosts whose records are cached."""
 

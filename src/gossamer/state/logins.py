@@ -1,5 +1,5 @@
-"""Manages the log-ins at sites, which all crawls and workers of a store share. The store decides which
-account is used next and which worker logs in, and keeps the cookies."""
+"""Manages the log-ins at sites, which all crawls and workers of a store share. The store contains the
+cookies. The store also decides which account is used next, and which worker logs in."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class LoginTurn(NamedTuple):
 class Session(NamedTuple):
     """The state of an account, for display. `since` is the number of seconds since the log-in, or None if the
     account is not logged in. `used` is the number of seconds since the last use, or None if the account was
-    never used. `wait` is the number of seconds until the state `logging in`, `refused` or `waiting` ends, or
-    0 in the other states."""
+    never used. In the states `logging in`, `refused` and `waiting`, `wait` is the number of seconds until the
+    state ends. In the other states, `wait` is 0."""
 
     site: str
     account: str
@@ -112,8 +112,8 @@ class Logins:
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
         """Records that a log-in failed for a reason other than the credentials. The account must wait before
-        the next log-in. If `waits` is false, another log-in may follow at once. This is for failures that
-        occurred before any request was sent."""
+        the next log-in. `waits` is false if the failure occurred before any request was sent. In this case,
+        another log-in may follow at once."""
         await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -121,9 +121,9 @@ class Logins:
         await self._run("login_result", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
-        """Stores cookies, unless another worker changed the stored ones. Returns whether the cookies were
-        stored, and the current version and revision. If they were not stored, also returns the cookies that
-        the other worker stored."""
+        """Stores cookies, unless another worker has changed the stored cookies. Returns four values: whether
+        the cookies were stored, the current version, the current revision, and the cookies of the other
+        worker (b"" if the new cookies were stored)."""
         done, *found = await self._run(
             "login_cookies", site, one.name, one.version, one.revision, state, TTL_MS
         )
@@ -141,12 +141,12 @@ class Logins:
         )
 
     async def helped(self, site: str, name: str) -> None:
-        """Records that a repeated log-in had an effect. This resets the number of consecutive log-ins that
-        had no effect."""
+        """Records that a repeated log-in had an effect. The count of consecutive log-ins without an effect
+        starts again at 0."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:
-        """Limits a host to one request at a time, over all crawls. Returns False if the host already had that
+        """Limits a host to one request at a time, over all crawls. Returns False if the host already had this
         limit."""
         return await OperatorCommands(self._store).at_once(host, 1)
 

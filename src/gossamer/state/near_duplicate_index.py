@@ -7,8 +7,9 @@ spread over the buckets.
 
 The lookup of a batch takes one round trip. If some texts may be similar, the lookup takes a second round
 trip. A new text takes two more round trips, because its sketch is first stored as provisional and then as
-final. If a process finds a provisional sketch that is similar to its own text, it waits until that sketch is
-final. Therefore, if several processes begin a group at once, exactly one text becomes the first.
+final. If a process finds a provisional sketch that is similar to its own text, the process waits until the
+sketch is final. Therefore, if several processes begin a group at once, exactly one text becomes the first
+text of the group.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
 MAX_PAUSE_S is the maximum number of seconds between two reads of a provisional sketch. If a sketch is still
 provisional after the last read, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
-"""The key of an entry in the index, as a tuple of the name of a map in `near_duplicates.lua`, the bucket, and
-the key within the map."""
+"""The key of an entry in the index. The tuple contains the name of a map in `near_duplicates.lua`, the
+bucket, and the key within the map."""
 Word = tuple[str, Key, bytes]
 """An operation of the script `near_duplicates.lua`, as a tuple of the operation's name, the key and a
 value."""
 
 
 class _One:
-    """A text that must be assigned to a group. `id` identifies the text. The key `same` leads to equal texts,
-    and the keys `bands` lead to similar texts. The sketch of this text is stored under the key `own`."""
+    """A text that must be assigned to a group. `id` identifies the text. Equal texts have the same key
+    `same`. Similar texts have some of the keys `bands` in common. The sketch of this text is stored under the
+    key `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -55,8 +57,8 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """`near` is an older sketch of this text. Returns the band keys of the older sketch, except for the
-        keys that the current sketch also has."""
+        """Returns the band keys that `near` has and the current sketch lacks. `near` is the sketch of an
+        older version of this text."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -64,8 +66,8 @@ class _One:
 
 
 class NearDuplicateIndex:
-    """The index of one crawl. It stores about `most` groups. When it is full, new texts are still compared
-    with the stored groups, but no new group is stored."""
+    """The index of one crawl. The index stores about `most` groups. When the index is full, new texts are
+    still compared with the stored groups, but no new group is stored."""
 
     def __init__(self, store: Store, crawl: str, most: int = DEFAULT_MAX_GROUPS) -> None:
         self._store, self._crawl = store, crawl
@@ -95,7 +97,7 @@ class NearDuplicateIndex:
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
         """Returns three values: the holder of each key, the sketches of the holders, and the number of groups
-        in each bucket. The holder of a key is the ID of the text that owns the key.
+        in each bucket. The holder of a key is the ID of a text. This ID is stored under the key.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -127,8 +129,8 @@ class NearDuplicateIndex:
         return {one: found for one, found in zip(wanted, held, strict=True) if found}
 
     async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
-        """Stores the first texts of new groups. Returns the groups that this process gives up because another
-        process began the same group at the same time."""
+        """Stores the first texts of new groups. If another process began the same group at the same time, one
+        of the processes gives up the group. Returns the groups that this process gives up."""
         written: list[Word] = [("w", one.own, mark_provisional(one.near)) for one in ones if one.near]
         words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
         held, _ = await self._say([*written, *words])
@@ -153,8 +155,8 @@ class NearDuplicateIndex:
         return yielded
 
     async def _say(self, words: Sequence[Word]) -> tuple[list[bytes], dict[int, int]]:
-        """Runs operations in the store. Returns their results in order, and the number of groups in each
-        bucket."""
+        """Runs operations in the store. Returns the results in the order of the operations, and the number of
+        groups in each bucket."""
         places: dict[int, list[int]] = {}
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
@@ -193,8 +195,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Determines the group of a text from the stored keys and sketches. If one of its keys contains its own
-    ID, the text is the first of its group."""
+    """Determines the group of a text from the stored keys and sketches. If the ID of the text is stored under
+    one of its keys, the text is the first of its group."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -211,12 +213,12 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
 def _yields(
     one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
 ) -> bool:
-    """Returns whether this process must give up its group, because another process began a similar group at
-    the same time.
+    """Two processes began similar groups at the same time. Returns whether this process must give up its
+    group.
 
-    Two similar texts share some band keys. If this text holds none of the shared keys, the other process
-    cannot find this text. In this case, this process gives up. If each process can find the text of the other
-    process, the text with the smaller ID stays the first of its group.
+    Two similar texts share some band keys. If the ID of this text is stored under none of the shared keys,
+    the other process cannot find this text. In this case, this process gives up its group. If each process
+    can find the text of the other process, the text with the smaller ID stays the first of its group.
     """
     if one.same in lost:
         return True
@@ -235,8 +237,8 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch, marked as provisional. While a sketch is provisional, the process that stored it
-    may still give up the group of the text."""
+    """Returns the sketch, marked as provisional. The process that stored a provisional sketch may still give
+    up the group of the text."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 

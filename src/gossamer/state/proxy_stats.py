@@ -17,8 +17,8 @@ CHECKER_LEASE_MS = 5_000
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. Normally, each observation counts once. If the store's
-    reply is lost, the observations are sent again, and may count twice."""
+    """One worker's access to the proxy statistics. An observation usually counts once. If the store's reply
+    is lost, the observations are sent again, and may count twice."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -43,8 +43,8 @@ class ProxyStatistics:
                 return int(now), out
 
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
-        """Binds a session to the proxy `wanted` for `length` seconds. If the session is already bound, and
-        its proxy is not `old`, does not change the binding. Returns the proxy to which the session is now
+        """Binds a session to the proxy `wanted` for `length` seconds. If the session is already bound to a
+        proxy other than `old`, the binding does not change. Returns the proxy to which the session is now
         bound."""
         found = await self._do(
             self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000)

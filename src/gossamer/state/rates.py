@@ -1,9 +1,9 @@
 """Manages caps on the total request rate of all crawls. A cap applies to the whole fleet or to the workers of
 a lane. Caps are kept in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. If a cap applies, the worker takes
-permits before it claims URLs, and gives unused permits back. The total rate therefore stays within the cap
-with any number of workers.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap applies to it. A worker with a cap takes permits
+before it claims URLs, and returns unused permits. The total rate therefore stays within the cap with any
+number of workers.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Rates:
         return int(got), int(wait) / 1000
 
     async def known(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Returns the names for which there is a cap. Raises Away without waiting if the store is
-        unreachable."""
+        """Returns the names in `names` (lanes or `fleet`) that have a rate cap. Raises Away without waiting
+        if the store is unreachable."""
         found = await self._store.once("HMGET", KEY, *names)
         return tuple(name for name, rate in zip(names, found, strict=True) if rate is not None)
 
 
 class Caps:
-    """The caps that apply to one worker. These are the cap of the fleet and the caps of the worker's lanes.
-    During an outage, no permits are granted."""
+    """The rate caps of one worker: the cap of the fleet and the caps of the worker's lanes. During an outage,
+    no permits are granted."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)
@@ -66,7 +66,8 @@ class Caps:
         self._look_at = self._wait_until = 0.0
 
     async def take(self, n: int) -> int:
-        """Returns how many of `n` claims may be made now. If there is no cap, returns `n`."""
+        """Returns the number of claims that the worker may make now, at most `n`. Without a cap, the number
+        is `n`."""
         now = time.monotonic()
         try:
             if now >= self._look_at:

@@ -1,5 +1,5 @@
-"""Stores schedules: their definitions, their open and ended runs, and the scheduler that leads. All of this
-data is in bucket 0."""
+"""Stores schedules: their definitions, their open and ended runs, and the scheduler that leads. All schedules
+are stored in bucket 0."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ VERSION = 1
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """The arguments of a schedule's crawl, as the user typed them. They are parsed when a run begins. A task
-    contains no secrets from the environment."""
+    """The arguments of a schedule's crawl, as the user typed them. Each run parses these arguments when the
+    run begins. A task contains no secrets from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
@@ -56,8 +56,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a schedule, or one part of a run that is spread over time. Times are in seconds since the
-    epoch."""
+    """One run of a schedule. If a run is divided into parts, each part is a separate record. Times are in
+    seconds since the epoch."""
 
     version: int = VERSION
     due: float
@@ -80,13 +80,13 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def field(self) -> str:
-        """The key of the run in the hash of its schedule's open runs."""
+        """The key of the run in the hash that contains the schedule's open runs."""
         return f"{round(self.due * 1000)}:{self.part}"
 
 
 class Lead(NamedTuple):
-    """The reply to a scheduler that requests the lead. `token` is 0 if another scheduler leads. `now` is the
-    store's time in seconds since the epoch."""
+    """The reply to a scheduler that tries to become the leader. `token` is 0 if another scheduler leads.
+    `now` is the store's time in seconds since the epoch."""
 
     token: int
     leader: str
@@ -212,9 +212,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Stores that the due times up to `mark` are handled. Also stores the runs that begin (`runs`), and
-        the skipped and missed runs (`ended`). Returns 1 on success, 0 if another scheduler was faster, and -1
-        if this scheduler has lost the lead."""
+        """Records in the store that all due times up to `mark` have been handled. `runs`: the runs that
+        begin. `ended`: the skipped and missed runs. Returns 1 on success, 0 if another scheduler was faster,
+        and -1 if this scheduler is no longer the leader."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]

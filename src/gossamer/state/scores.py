@@ -1,6 +1,6 @@
 """Stores the score records of workers. A record (`politeness.scores.WorkerScore`) contains how often and how
-fast a worker's recent visits succeeded. The records decide which workers visit hard hosts. All records are in
-one hash. Every few seconds, each worker writes its own record and reads those of all workers."""
+fast a worker's recent visits succeeded. The scores determine which workers visit hard hosts. All records are
+in one hash. Every few seconds, each worker writes its own record and reads those of all workers."""
 
 from __future__ import annotations
 

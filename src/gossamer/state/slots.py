@@ -1,10 +1,11 @@
 """Slots limit how many slices of work a fleet runs at once. A lane has as many slots as its living workers
 have processes.
 
-A slot is free, queued (a message for it is on its way) or taken. The key of a slot expires, so the slot of a
-dead worker becomes free. The holder of a slot has a fencing token. If the slot contains another token, the
-process has lost the slot and stops. For a task that only one process may do at a time, a process must hold
-the task's lead, which also expires.
+A slot is free, queued or taken. A queued slot waits for a worker to receive the slot's message. The key of a
+slot expires, so the slot of a dead worker becomes free. The holder of a slot has a fencing token. If the slot
+contains another token, the process has lost the slot and stops. Some tasks may run in only one process at a
+time. A process must hold the lead of such a task. Like a slot, a lead expires if the process does not renew
+it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from gossamer.store.store import Store
 LEASE_MS = 6_000
 """The number of milliseconds after which a taken slot becomes free, unless its holder renews the slot."""
 QUEUED_MS = 6_000
-"""The number of milliseconds for which a slot stays queued. If no worker receives the message for a queued
-slot within this time, the slot becomes free and gossamer sends another message for the slot."""
+"""The number of milliseconds for which a slot stays queued. If no worker receives the slot's message within
+this time, the slot becomes free, and gossamer sends another message."""
 LEAD_MS = 6_000
 RENEW_INTERVAL_S = 2.0
 """The interval in seconds at which a process renews a slot or a lead that it holds."""

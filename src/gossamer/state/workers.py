@@ -1,5 +1,5 @@
-"""Stores data about the workers of a fleet: the record of each worker, the pending order for it, and the
-crawls for which it refuses to work."""
+"""Stores data about the workers of a fleet: the record of each worker, the pending orders for workers, and
+the crawls for which a worker refuses to work."""
 
 from __future__ import annotations
 
@@ -129,8 +129,7 @@ class WorkerRecords:
     async def at_work(self) -> list[WorkerRecord]:
         """Returns the living workers that accept new work. Leaves out workers that are draining or stopping,
         and workers that have an order to drain or stop."""
-        # an order takes effect here at once, although the worker's own record shows the order up to two
-        # seconds later
+        # the orders are read too, because a worker's own record may show an order up to two seconds late
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
@@ -153,8 +152,7 @@ class WorkerRecords:
 
 
 class Refusals:
-    """Records the crawls, or individual sites of crawls, for which a worker refuses to work, with the
-    reason."""
+    """Records why a worker refuses to work for a crawl, or for one site of a crawl."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -169,8 +167,8 @@ class Refusals:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
     async def refused(self) -> dict[tuple[str, str, str], str]:
-        """Returns the reasons that living workers recorded, by (worker, crawl, site). The site is '' if the
-        reason applies to the whole crawl."""
+        """Maps each tuple (worker, crawl, site) to the reason that the worker recorded. Dead workers are left
+        out. The site is '' if the reason applies to the whole crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await WorkerRecords(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
@@ -213,8 +211,8 @@ async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[s
     """Reserves a name that no other living worker has. Returns the name, and the token that renews the
     reservation.
 
-    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true and the
-    name is taken, raises ConfigError instead.
+    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. If `fixed` is true, a
+    taken name raises ConfigError.
     """
     token = secrets.token_hex(8)
     stem, at, host = wanted.partition("@")

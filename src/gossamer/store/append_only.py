@@ -3,7 +3,8 @@ them, and a torn end is removed. `gossamer doctor --repair` repairs other damage
 
 Valkey keeps a base file (RDB) and incremental files (the commands as they were sent), and lists these files
 in a manifest. The check prevents silent loss of data. A server that finds no manifest starts with an empty
-store. It also treats everything after a damaged length field as a torn end, and drops it.
+store. If a length field in a file is damaged, the server drops all data after the field, as if the file had a
+torn end.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def find_faults(store: Path) -> list[str]:
 
 def mend_files(store: Path) -> None:
     """Truncates each incremental file after its last complete command or transaction, and writes the manifest
-    if it is missing. Drops all files after the first broken file."""
+    if it is missing. The new manifest does not list the incremental files after the first broken file."""
     folder = store / FOLDER
     kept, broken = [], False
     for path in _increments(folder):
@@ -74,8 +75,8 @@ def whole_commands(path: Path) -> int:
 
 
 def _words(file: object, line: bytes) -> list[bytes]:
-    """Reads one command, and returns a list that contains only its name. Returns an empty list if the command
-    is broken."""
+    """Reads one command, and returns the name of the command as a list of one element. The list is empty if
+    the command is broken."""
     read, seek, readline = file.read, file.seek, file.readline  # type: ignore[attr-defined]
     if not re.fullmatch(rb"\*[1-9]\d{0,8}\r\n", line):
         return []
@@ -128,8 +129,8 @@ _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
 def check_files(store: Path, *, served: bool) -> None:
-    """Raises StoreDamaged if a server would silently lose keys when it loads these files. `served`: whether a
-    server has run in this folder before."""
+    """Raises StoreDamaged if a server would silently lose keys when it loads the append-only files. `served`:
+    whether a server has run in this folder before."""
     folder = store / FOLDER
     try:
         sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".manifest"}
@@ -151,7 +152,7 @@ def check_files(store: Path, *, served: bool) -> None:
 
 def set_aside(store: Path) -> Path | None:
     """Moves the append-only files to a new folder in the store's folder. Returns the path of the new folder,
-    or None if there were no files."""
+    or None if there were no append-only files."""
     to = store / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     try:
         (store / FOLDER).rename(to)
@@ -254,7 +255,7 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
     """Returns whether complete commands follow a broken command. If complete commands follow, the file has no
-    torn end. Instead, the broken command has a wrong length field."""
+    torn end, but a wrong length field in the broken command."""
     at = start + 1
     while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):
@@ -267,7 +268,7 @@ def _holds_commands(fd: int, start: int, size: int) -> bool:
 
 
 def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
-    """Reads commands from offset `start` until the first incomplete one."""
+    """Reads commands from offset `start` until the first incomplete command."""
     with open(os.dup(fd), "rb") as file:
         file.seek(start)
         at = end = start

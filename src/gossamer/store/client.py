@@ -1,8 +1,9 @@
-"""The client of a store. It sends each command to the server that holds the key. If the client waits for the
-end of outages, it repeats a command after an outage.
+"""The client of a store. The client sends each command to the server that holds the command's key. A client
+that waits for the end of outages repeats a command after an outage.
 
-If a reply is lost, the command is sent again. The methods for commands may therefore be used only for
-commands that can safely run twice. Other commands must be sent with `Client.send`, which tries once.
+If a reply is lost, the command is sent again. The methods of the client are therefore only for commands that
+can safely run twice. Use `Client.send` for all other commands, because `Client.send` sends each command only
+once.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
 
 
 class Client(Commands):
-    """Sends each command to the right server. The attribute `patience` is the OutageWaiter of the client."""
+    """Sends each command to the right server. The attribute `patience` contains the client's OutageWaiter."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
         self.servers = servers
@@ -97,7 +98,7 @@ class Client(Commands):
         its reply is the error.
 
         If `confirm` is true, a reply is wrapped in `UnconfirmedReply` unless a replica has received the
-        writes. Servers without replicas need no confirmation.
+        writes. A reply of a server without replicas is not wrapped.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -147,8 +148,8 @@ class Client(Commands):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """If a reply indicates an outage, makes the next call search for the current master. Only clients
-        that do not wait for the end of outages need this. For clients that wait, a background probe finds the
+        """If a reply indicates an outage, the next call looks for the current master. The method does nothing
+        for a client that waits for the end of outages, because that client's background probe finds the
         current master."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
@@ -193,8 +194,8 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
-    """Returns two commands: a write, and a WAIT that waits at most `most` milliseconds until one replica has
-    received this write. Such a replica also has all earlier writes."""
+    """Returns two commands: a write and a WAIT. The WAIT ends when one replica has received the write, or
+    after `most` milliseconds. A replica that has received the write has also received all earlier writes."""
     return [(("SET", f"{scripts[0][0][3]}w", "", "PX", REPLICA_TIMEOUT_MS), {}), (("WAIT", 1, most), {})]
 
 
@@ -204,10 +205,10 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Returns whether the writes are safe. Writes are safe if a replica has received them, or if there is no
+    """Returns whether the writes would survive a failover: a replica has received them, or there is no
     replica that could take over.
 
-    `who` is a new reply to INFO, because a replica may have connected since the last check.
+    `who`: a recent reply of the server to INFO. A replica may have connected since the previous reply.
     """
     server.told(who)
     if not server.replicas and not server.filling:

@@ -1,9 +1,9 @@
 """Offers the Valkey commands as methods. A pipeline collects commands, and a client sends each command
 immediately.
 
-A method has the name of its command, and its arguments are the words of the command. For example, `hget(key,
-field)` sends `HGET key field`, and `config_set(name, value)` sends `CONFIG SET name value`. A method is
-defined here only if the words of its command differ from its arguments.
+The name of a method is the name of a command, and the method's arguments are the arguments of the command.
+For example, `hget(key, field)` sends `HGET key field`, and `config_set(name, value)` sends `CONFIG SET name
+value`. A method is defined here only if its arguments differ from those of the command.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import Any
 
 Command = tuple[tuple[Any, ...], dict[str, Any]]
-"""The words of a command, and the options that determine how its reply is converted (`replies.convert`)."""
+"""A command with its arguments, and the options for converting the reply (`replies.convert`)."""
 
 
 class Commands:
-    """All Valkey commands. Each method passes its command to `execute_command`. A client implements this
-    method by sending the command, and a pipeline by collecting it."""
+    """All Valkey commands. Each method passes its command to `execute_command`. In a client,
+    `execute_command` sends the command. In a pipeline, `execute_command` collects the command."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Handles one command. `args[0]` is the command's name, which may have two words."""

@@ -1,8 +1,8 @@
 """Opens asyncio connections to one Valkey server, and keeps them in a pool. hiredis packs the commands and
 reads the replies.
 
-A connection handles one call at a time. If a call is cancelled or fails, its connection is closed. Otherwise
-the replies that are still on the way would be mistaken for those of the next call.
+A connection handles one call at a time. If a call is cancelled or fails, its connection is closed, because
+the next call would receive the outstanding replies of the failed call.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Dialling(NamedTuple):
         return str(self.place) if self.place.port else self.place.host
 
     def greeting(self) -> list[tuple[Any, ...]]:
-        """Returns the commands that a new connection sends first. These commands log in and select the
-        database."""
+        """Returns the first commands of a new connection, which log in and select the database."""
         address = self.address
         user, password = (
             (address.sentinel_user, address.sentinel_password)
@@ -145,7 +144,10 @@ class Connection(asyncio.Protocol):
         self._heard = loop.time()
         self._timer = loop.call_later(self._dialling.timeout, self._check_silence)
         try:
-            self._transport.write(packed[0] if len(packed) == 1 else b"".join(packed))
+            try:
+                self._transport.write(packed[0] if len(packed) == 1 else b"".join(packed))
+            except RuntimeError as error:  # uvloop has closed the socket, but does not say so yet
+                raise Lost("Connection closed by server.") from error
             return await self._waiter
         except BaseException:
             self.close()

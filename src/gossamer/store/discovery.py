@@ -24,8 +24,7 @@ SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, HostPort]
 Look = Callable[[HostPort], Awaitable[Server]]
-"""A function that connects to the server at a host and port, reads the server's INFO, and returns the
-server."""
+"""A function that connects to a host and port, reads the INFO of the server there, and returns the server."""
 
 
 async def by_itself(address: Address, look: Look) -> list[Range]:
@@ -56,8 +55,8 @@ class Sentinels:
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the slot range of the master that a Sentinel names, after checking that this server really
-        is a master."""
+        """Returns the slot range of the master that a Sentinel names. The method first checks that the named
+        server is a master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0
@@ -90,8 +89,7 @@ class Sentinels:
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
     async def _named(self, place: HostPort, address: Address) -> Any:
-        """Requests the address of the master from a Sentinel. Sentinels have their own users and
-        passwords."""
+        """Gets the address of the master from a Sentinel. Sentinels have their own users and passwords."""
         try:
             return await send_command(
                 self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service

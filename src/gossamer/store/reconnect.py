@@ -1,8 +1,9 @@
 """Waits while a store is unreachable. One background probe with backoff checks the store, and all callers
 wait for its result.
 
-A slice of a fleet's worker waits at most `fleet.slice_process.MAX_OUTAGE_S` seconds. A command of the command
-line does not wait. One line is logged when an outage begins, and another line when the outage ends.
+A slice of a fleet's worker waits at most `fleet.slice_process.MAX_OUTAGE_S` seconds. A command that a user
+runs in a terminal does not wait for the end of an outage. One line is logged when an outage begins, and
+another line when the outage ends.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _log = logging.getLogger("gossamer.store")
 
 class OutageWaiter:
     """Waits for the end of each outage of one client, for at most `seconds`. `probe` raises an error while
-    the store does not work. `where` is the store's URL with masked passwords."""
+    the store is unavailable. `where` is the store's URL with masked passwords."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds

@@ -19,8 +19,8 @@ def convert(name: str, options: dict[str, Any], reply: Any) -> Any:
 
 
 def read_info(text: bytes) -> dict[str, Any]:
-    """Returns the fields of INFO. A value is a number, a text, or a dict if the field has the form
-    `a=1,b=2`."""
+    """Returns the fields of INFO. A value is a number or a text. A value of the form `a=1,b=2` becomes a
+    dict."""
     found: dict[str, Any] = {}
     for line in text.decode("utf-8", "replace").splitlines():
         name, colon, value = line.partition(":")

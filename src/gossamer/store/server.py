@@ -1,7 +1,8 @@
 """A Valkey server with its connections, and with its replicas according to INFO.
 
-A connection stores the run ID of the server process to which it is connected. Each claim sends this run ID.
-If the ID has changed since the last claim, the script delays the hosts of the bucket (`failover.lua`).
+A connection stores the run ID of the server process to which it is connected. Each call of the script `claim`
+contains the run ID. If the run ID differs from that of the previous claim, the script delays the hosts of the
+bucket (`failover.lua`).
 """
 
 from __future__ import annotations

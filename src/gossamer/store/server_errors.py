@@ -1,7 +1,8 @@
 """The errors of a Valkey server and of the connection to the server. The store converts these errors to
 gossamer errors (`store_errors`).
 
-A server's error begins with a code. Known codes have a class here and are removed from the message.
+The error message of a server begins with a code. For each known code, this module defines an exception class
+and removes the code from the message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The set of servers that currently hold the store: a single server, the master that Sentinels name, or the
 masters of a Cluster.
 
-Each discovery rebuilds the set, so after an outage it contains the servers that took over.
+Each discovery builds the set again. After a failover, the set therefore contains the new masters.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def cluster_slot(key: str | bytes) -> int:
 
 
 class Servers:
-    """The servers that hold the store at an address. `embedded`: whether the store is the server of a data
-    folder, so that no discovery is needed."""
+    """The servers of the store at an address. `embedded`: whether the store is the server of a data folder,
+    so that no discovery is needed."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
@@ -74,7 +74,7 @@ class Servers:
         return found
 
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
-        """Groups keys by server. The result maps each server to the positions of its keys in `keys`."""
+        """Groups keys by server. The result maps each server to the indexes of its keys in `keys`."""
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
             server = (
@@ -101,8 +101,8 @@ class Servers:
         )
 
     def stale(self, *, forget: bool = False) -> None:
-        """Marks the last discovery as outdated. If `forget` is true, the next caller must repeat the
-        discovery before it sends anything."""
+        """Marks the result of the last discovery as outdated. If `forget` is true, the next caller must
+        repeat the discovery before it sends anything."""
         if forget and (self._sentinels is not None or self._by_slot):
             self._only, self._by_slot, self._ranges = None, [], []
         self._looked = min(self._looked, time.monotonic() - DISCOVERY_TTL_S - 1) if self._looked else 0.0
@@ -114,7 +114,7 @@ class Servers:
             self._ranges, self.turn = [], self.turn + 1
 
     async def fresh(self) -> None:
-        """Repeats the discovery if the last one is old."""
+        """Repeats the discovery if the last discovery is older than DISCOVERY_TTL_S."""
         if time.monotonic() - self._looked > DISCOVERY_TTL_S and not self.embedded:
             await self.look()
 

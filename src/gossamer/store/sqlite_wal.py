@@ -1,5 +1,5 @@
-"""Opens SQLite files in WAL mode, so that several processes can write them. A commit is on disk when it
-returns."""
+"""Opens SQLite files in WAL mode, so that several processes can write them. When a commit returns, its data
+are on disk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import time
 
 
 def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Opens or creates a SQLite file. Several threads may use the connection, but only one thread at a time.
+    """Opens or creates a SQLite file. Several threads may share the connection if only one thread uses the
+    connection at a time.
 
-    `wait` is the number of seconds to wait for a transaction of another process. If `by_hand` is true,
-    transactions do not begin automatically. Raises sqlite3.Error.
+    `wait` is the number of seconds to wait for a transaction of another process. If `by_hand` is true, the
+    caller must begin each transaction explicitly. Raises sqlite3.Error.
     """
     base = sqlite3.connect(
         path, timeout=wait, isolation_level=None if by_hand else "DEFERRED", check_same_thread=False
@@ -26,8 +27,8 @@ def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Con
 
 
 def _switch(base: sqlite3.Connection, until: float) -> None:
-    """Switches to WAL mode. SQLite's own timeout does not apply to this statement. If two processes run it at
-    once, one of them fails immediately. For this reason, this function retries."""
+    """Switches to WAL mode. SQLite's own timeout does not apply to this statement. If two processes run the
+    statement at the same time, one of the processes fails immediately, so this function retries."""
     while True:
         try:
             base.execute("PRAGMA journal_mode=WAL")

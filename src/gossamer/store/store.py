@@ -39,9 +39,9 @@ _TAKING = (
     "links",
 )
 _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
-"""The names of scripts that do not change hosts. A script that does not change hosts needs only one of the
-shared Lua parts, the prelude. Gossamer sends the other shared parts only with scripts that need them, because
-the server compiles the whole text of a script."""
+"""The names of scripts that do not change hosts. A script that does not change hosts needs only the prelude,
+which is one of the shared Lua parts. Gossamer leaves out the parts that a script does not need, because the
+server compiles the whole text of a script."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -105,7 +105,8 @@ class Store:
 
     async def open(self, buckets: int, psl: str) -> None:
         """Checks that the server can hold a frontier, and that the store's version, number of buckets and
-        Public Suffix List equal those of this process. Writes these values if the store is empty.
+        Public Suffix List equal those of this process. If the store is empty, writes the values of this
+        process to the store.
 
         Raises StoreError, StoreFull or ConfigError.
         """
@@ -132,8 +133,8 @@ class Store:
         self.identity = found.get("id", "")
 
     def same(self, seed: bytes | None) -> None:
-        """Raises StoreChanged if the store's current `seed` differs from the seed it had when it was
-        opened."""
+        """Raises StoreChanged if the current `seed` of the store differs from the seed at the time when the
+        store was opened."""
         if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
             what = "was emptied" if seed is None else "was emptied or replaced"
             where = self.client.servers.address.shown
@@ -142,7 +143,8 @@ class Store:
             )
 
     async def check_same(self) -> None:
-        """Reads the store's current seed and passes it to `same`."""
+        """Reads the current seed of the store, and raises StoreChanged if the seed has changed (see
+        `same`)."""
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
@@ -207,8 +209,8 @@ class Store:
         return self._groups[1]
 
     def note(self, error: GossamerError) -> None:
-        """Handles a failed call of `run_all`. Raises the error unless it is an outage that the client waits
-        for."""
+        """Handles a failed call of `run_all`. Raises the error unless the error is an outage and the client
+        still waits for the outage to end."""
         self.client.patience.note(error)
 
     async def wait(self, error: GossamerError) -> None:
@@ -217,8 +219,9 @@ class Store:
         await self.guard(self.client.patience.wait(error))
 
     def _call(self, verb: str) -> tuple[str, str]:
-        """Returns the first two words of a call. The first call of a script on an embedded store sends the
-        script's text, because a server that has just started does not have the script yet."""
+        """Returns the command with which a script is called (EVALSHA or EVAL), and the command's first
+        argument. The first call of a script on an embedded store sends the script's text, because a server
+        that has just started does not have the script yet."""
         if verb in self._digests or not self.client.servers.embedded:
             return "EVALSHA", self.digest(verb)
         self.digest(verb)
@@ -239,7 +242,7 @@ class Store:
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
-        """Awaits a call to the store. Raises the errors of the call as gossamer errors, except
+        """Awaits a call to the store. Converts all errors of the call to gossamer errors, except
         NoScriptError."""
         try:
             answer = await call
@@ -252,7 +255,7 @@ class Store:
         return answer
 
     async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
-        """Yields the keys of all servers that match a pattern, in batches. Never blocks the servers.
+        """Yields the keys that match a pattern, in batches, from all servers. A scan never blocks a server.
 
         A key may appear twice if the store grows during the scan.
         """
@@ -292,8 +295,9 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:
-    """Raises CancelledError if the task was cancelled. The client sometimes swallows a cancellation, or
-    reports it as a lost connection. If this were not checked, a retry loop might never end."""
+    """Raises CancelledError if the task was cancelled. This function is needed because the client sometimes
+    swallows a cancellation, or reports a cancellation as a lost connection. A retry loop could then run
+    forever."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError from cause
 

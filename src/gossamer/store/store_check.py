@@ -21,7 +21,7 @@ from gossamer.store.store_errors import to_gossamer_error
 
 
 class CheckedStore(Protocol):
-    """The part of a store that the checks use. `store.Store` implements it."""
+    """The interface of a store that the checks need. `store.Store` implements this interface."""
 
     client: Client
 
@@ -136,10 +136,11 @@ async def check_store(store: CheckedStore) -> None:
 
 
 async def write_durably(store: CheckedStore, *command: Any) -> None:
-    """Sends a write command. If the store has an append-only file, waits until this write and all earlier
-    writes are on disk. Also waits for a replica, if there is one.
+    """Sends a write command. If the store has an append-only file, the function waits until the new data and
+    all earlier data are on disk. If the server has a replica, the function waits for the replica, too.
 
-    On a store that syncs every second, this takes at most two seconds. An embedded store syncs at once.
+    A store that syncs its append-only file every second needs at most two seconds. An embedded store syncs
+    the file after each write.
     """
     while True:
         try:

@@ -1,5 +1,5 @@
-"""Classifies the errors of a store. An error is either an outage, which may pass, or a fault that a person
-must fix."""
+"""Classifies the errors of a store. An error is either a temporary outage, or a fault that a person must
+fix."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
 def is_passing(error: BaseException) -> bool:
-    """Returns whether the error may pass. An error may pass if no server answers, if the server is loading
-    its data, or if a failover is in progress."""
+    """Returns whether the error may be temporary. For example, an error may be temporary if no server
+    answers, if the server is loading its data, or if a failover is in progress."""
     if is_login_refused(error):
         return False
     if isinstance(error, Lost | LostInTime | OSError | Away):
@@ -116,7 +116,7 @@ def _whose(address: Address) -> str:
 
 
 def _speech(text: str, address: Address) -> str:
-    """Returns a hint that the error message includes, for example that perhaps only one side uses TLS."""
+    """Returns a hint for the error message, for example that only one side may use TLS."""
     if address.kind == "unix":
         return "; run the same command again"
     if address.tls and "within" in text:

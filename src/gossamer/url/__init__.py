@@ -3,12 +3,14 @@ parsed only once, when it enters the crawler. All other code works with the seri
 
 A URL has three forms:
 
-- The *fetch form* is the WHATWG serialization without fragment. `HrefResolver` returns URLs in this form, and
-  the crawler requests this form. A fragment is kept only if it is a route of a single-page application
-  (`url.routes`).
-- The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
-  credentials, tracking parameters and session ids. Its query parameters are sorted by name.
-- The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.
+- The *fetch form* is the WHATWG serialization without fragment. `HrefResolver` returns the fetch form, and
+  the crawler requests URLs in fetch form. A fragment is kept only if it is a route of a single-page
+  application (`url.routes`).
+- The *canonical form* identifies a URL for deduplication (`canonical`, `key`). The canonical form is the
+  fetch form without credentials, tracking parameters and session ids. The query parameters are sorted by
+  name.
+- The *host* is the authority `host[:port]` (`host`). The function `registered_domain` returns the registered
+  domain of a host.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def canonical(
     """Returns the canonical form of `text`, or None if it is not a valid URL. Idempotent.
 
     The canonical form has no fragment, no credentials, no tracking parameters and no session ids (`drop`).
-    Its query is sorted by name. Parameters with equal names keep their order.
+    The query parameters are sorted by name. Parameters with equal names keep their order.
 
     The canonical form is used only for deduplication. The crawler requests the URL in the form in which it
     was found, because sorting breaks signed URLs.
@@ -117,8 +119,8 @@ class HrefResolver:
     __slots__ = ("_base",)
 
     def __init__(self, base: str) -> None:
-        """`base` is the page's URL, or its resolved `<base href>`. If it is not a valid URL, only absolute
-        hrefs can be resolved."""
+        """`base` is the page's URL, or its resolved `<base href>`. If `base` is not a valid URL, only
+        absolute hrefs can be resolved."""
         self._base = _of(base, None)
 
     def resolve(self, href: str) -> str | None:
@@ -215,8 +217,8 @@ def _scalar(text: str) -> str:
 
 
 def _cut(href: str) -> str:
-    """Returns an href without its fragment. If white space precedes the `#`, only the text after the `#` is
-    removed. Without the `#`, the parser would strip the white space."""
+    """Returns an href without its fragment. If white space precedes the `#`, the `#` is kept, because the URL
+    parser would strip white space at the end of the href."""
     at = href.index("#")
     return href[:at] if at == 0 or href[at - 1] > " " else href[: at + 1]
 

@@ -1,12 +1,12 @@
 """Matches regular expressions against text from the web in bounded time. Users and sites provide the
 expressions.
 
-The syntax and the semantics are those of Python's `re`, whose parser reads each pattern. The matcher of `re`
-backtracks, so a hostile text can keep it busy for years (`(a+)+$`). Each pattern is therefore matched by one
-of three engines:
+The syntax and the semantics are those of Python's `re`, whose parser reads each pattern. However, `re`
+matches by backtracking. On a hostile text, a pattern such as `(a+)+$` may run for years. Patterns are
+therefore matched by three engines:
 
-- `re`, for patterns that provably take linear time. `re` also matches short texts if the number of its steps
-  has a known bound.
+- `re`, for patterns that provably take linear time, and for texts so short that `re` provably takes few
+  steps.
 - `re2`, for all other patterns that RE2 can express. RE2 takes linear time on every text.
 - `regex`, for patterns with look-around or back-references, and for texts on which RE2 and `re` would give
   different results. The run time of `regex` is limited to `TIMEOUT_S`.
@@ -28,8 +28,8 @@ TIMEOUT_S: Final = 0.05
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""The number of seconds by which the time limit of a pattern grows per second after a timeout. Each timeout
-of a pattern reduces the pattern's time limit. The time limit of a pattern never exceeds `TIMEOUT_S`."""
+"""Each timeout of a pattern reduces the pattern's time limit. After a timeout, the time limit grows again by
+this number of seconds per second, up to `TIMEOUT_S`."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
@@ -52,18 +52,20 @@ class PatternTimeout(ValueError):
 
 
 class Searcher(Protocol):
-    """The members of a pattern that filters use. `re.Pattern` also implements this interface."""
+    """The interface of a compiled pattern that the filters need. `re.Pattern` also implements this
+    interface."""
 
     @property
     def pattern(self) -> str:
         """The pattern as it was written."""
 
     def search(self, string: str, /) -> Any:
-        """Returns a true value if the pattern is found. Raises PatternTimeout (a `re.Pattern` never does)."""
+        """Returns a true value if the pattern is found. May raise PatternTimeout, except if the pattern is a
+        `re.Pattern`."""
 
 
 class Pattern:
-    """A pattern for which `re` might need more than linear time."""
+    """A compiled pattern that may take `re` more than linear time."""
 
     __slots__ = ("_debt", "_engines", "_since", "_tree", "on_timeout", "pattern", "plain", "short")
 
@@ -90,7 +92,7 @@ class Pattern:
 
     @property
     def is_timed(self) -> bool:
-        """Whether RE2 cannot express the pattern, so that it runs with a time limit."""
+        """Whether the pattern runs with a time limit, because RE2 cannot express the pattern."""
         return self._made().search is None
 
     def search(self, text: str) -> bool:
@@ -103,8 +105,8 @@ class Pattern:
         return bool(self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text))
 
     def matches(self, text: str) -> list[list[str]]:
-        """Returns the groups of each match, or the whole match if the pattern has no groups. Raises
-        PatternTimeout."""
+        """Returns a list of texts for each match: the groups of the match, or the whole match if the pattern
+        has no groups. Raises PatternTimeout."""
         if len(text) <= self.short:
             return list(map(_groups, self.plain.finditer(text)))
         made = self._made()
@@ -201,7 +203,7 @@ class _Engines:
         return True
 
     def timed(self) -> Any:
-        """Returns the pattern compiled by `regex`."""
+        """Compiles the pattern with the library `regex`, and returns the result."""
         if self._regex is None:
             import regex
 
@@ -277,9 +279,9 @@ class _Complex(Exception):
 
 
 class _Piece(NamedTuple):
-    """A part of a pattern. It matches between `least` and `most` characters. `first` is the set of characters
-    with which a match may begin. If `run` is true, the part may repeat these characters more than `_LONG_RUN`
-    times. If `is_end` is true, the part is an anchor for the end of the text."""
+    """A part of a pattern that matches between `least` and `most` characters. `first`: the set of characters
+    with which a match may begin. `run`: whether the part may match more than `_LONG_RUN` characters of the
+    set. `is_end`: whether the part is an anchor for the end of the text."""
 
     first: int
     least: int
@@ -330,8 +332,8 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which the
-    pieces that are not runs can match. Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. `ways`: a list of one number, which is multiplied by the
+    number of ways in which the pieces (except long runs) can match. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)
@@ -568,7 +570,7 @@ class _Writer:
         return self._category(str(value), flags)
 
     def _all_but(self, kind: str, flags: int) -> str:
-        """Returns the set members that match every character outside a category."""
+        """Returns the content of a character set that matches all characters except those of a category."""
         if flags & re.ASCII:
             members = {"DIGIT": r"\x00-/:-\x{10ffff}", "SPACE": r"\x00-\x08\x0e-\x1f!-\x{10ffff}"}
             return members.get(kind) or r"\x00-/:-@\[-\^`{-\x{10ffff}"

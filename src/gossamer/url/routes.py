@@ -16,13 +16,13 @@ from gossamer.url import HrefResolver, parse
 
 MODES: Final = ("auto", "routes", "drop")
 """The possible settings for routes of single-page applications. With the setting `auto`, a crawl follows the
-routes of a site if a rendered page shows that the site uses routes. With the setting `routes`, a crawl always
-follows routes. With the setting `drop`, a crawl never follows routes."""
+routes of a site only after a rendered page has shown that the site uses routes. With the setting `routes`, a
+crawl always follows routes. With the setting `drop`, a crawl never follows routes."""
 _WHOLE: Final = re.compile(r"!?/+[^/]")
 
 
 def may_have_routes(hrefs: Iterable[str]) -> bool:
-    """Whether any href may have a route. For 54 hrefs this takes 1.5 us."""
+    """Whether any href may have a route. A call with 54 hrefs takes 1.5 us."""
     text = "\n".join(hrefs)
     return "#/" in text or "#!/" in text
 

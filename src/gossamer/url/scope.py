@@ -90,8 +90,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
         URL is accepted.
 
-        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. `beside` is used
-        only if the scope is open.
+        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. If the scope is
+        not open, `beside` is ignored.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
@@ -104,7 +104,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     def lone(self, url: str, host: str) -> str | None:
         """Returns the reason for refusing a file that an item refers to, or None. The file may be on any
-        host. Only the credentials, port and length of its URL and the `exclude` patterns are checked."""
+        host. The method checks only the credentials, the port and the length of the file's URL, and the
+        `exclude` patterns."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.allows_port(host) or self._excluding(url):
@@ -112,8 +113,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def unfit(self, url: str, host: str) -> str | None:
-        """Returns the reason for refusing a sitemap that a site refers to, or None. The sitemap may be on any
-        host.
+        """Returns the reason for refusing a sitemap that a site refers to, or None. The host is not checked,
+        because a sitemap may be on any host.
 
         >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
         'filter'
@@ -136,9 +137,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self._filtered(url, host, depth) is None
 
     def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
-        """Applies all filters except the scope. Returns the reason for refusing a URL, or None. `dialled`
-        means that the host's port is allowed because the URL is a seed or is on the host of the linking
-        page."""
+        """Applies all filters except the scope. Returns the reason for refusing a URL, or None. `dialled`:
+        whether every port is allowed, because the URL is a seed, or because its host and port are those of
+        the linking page."""
         if ":" in host and not dialled and not self.allows_port(host):
             return "filter"
         if url in self.seeds:
@@ -159,8 +160,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
         """Returns (filter, verdict, rule) for each filter, in the order in which they apply.
 
-        The verdict is `pass` or the reason for skipping the URL. `refuse` returns the first such reason. The
-        rule names the pattern, limit or word that was decisive.
+        The verdict is `pass` or the reason for skipping the URL. `refuse` returns the first reason of this
+        list. The rule names the pattern, limit or word that was decisive.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')
@@ -175,8 +176,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def re_anchored(self, from_url: str, to_url: str) -> Scope:
-        """Returns the scope after a redirect of a seed. The host of `to_url` is accepted as if `to_url` were
-        a seed.
+        """Returns the scope after a redirect of a seed. The new scope treats `to_url` as an additional seed.
 
         The caller ensures that `from_url` is a seed or the target of a seed's redirect. Several redirects may
         be applied in any order.
@@ -291,7 +291,7 @@ def _folder(url: str) -> str:
 
 
 def _some(words: Iterable[str]) -> str:
-    """Formats a list for a message: the first three words, and how many more there are."""
+    """Formats a list for a message: the first three words, and the number of the remaining words."""
     listed = sorted(words)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 

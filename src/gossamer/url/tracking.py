@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from gossamer.model.lazy_pattern import lazy_pattern
 
-# The names come from the global rules of ClearURLs and from the documentation of the services below. If a
-# site uses one of these names for something else, pages are lost. Names in general use (`ref`, `source`,
-# `mc`, `s`) are therefore not in the list.
+# The names come from the global rules of ClearURLs and from the documentation of the services that the
+# comments name. If a site uses a tracking name for something else, the crawl loses pages. Names in general
+# use (`ref`, `source`, `mc`, `s`) are therefore not in the list.
 TRACKING = (
     # Google
     "utm",
@@ -212,8 +212,8 @@ class DroppedParameters:
         return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """Removes the parameters in this set from a query, and sorts the other parameters by name. `query`
-        does not contain the `?`. Parameters with equal names keep their order."""
+        """Removes the dropped parameters from a query, and sorts the other parameters by name. `query` does
+        not contain the `?`. Parameters with equal names keep their order."""
         known = self._known
         kept = []
         for pair in query.split("&"):
@@ -237,7 +237,7 @@ class DroppedParameters:
             fate = DROP
         else:
             fate = BY_VALUE if plain in self._valued else KEEP
-        # names come from the web, so neither their number nor their length may use unbounded memory
+        # names come from the web, so their number and their length are limited
         if len(name) <= 64:
             if len(self._known) >= 4096:
                 self._known.clear()
@@ -249,9 +249,9 @@ def made_by_machine(value: str) -> bool:
     """Returns whether a parameter's value looks like a session id rather than a number or a name that a
     person chose.
 
-    A session id is a hexadecimal text with at least 16 characters, or with at least 8 characters if it has
-    both letters and digits. A text of at least 22 letters and digits,
-    at least 3 of them digits, is also a session id.
+    A session id is a hexadecimal text of at least 16 characters. If a hexadecimal text contains both letters
+    and digits, 8 characters are enough. A text of at least 22 letters and digits that contains at least 3
+    digits is also a session id.
 
     >>> made_by_machine("9f86d081884c7d65"), made_by_machine("42"), made_by_machine("react-conf-2024-keynote")
     (True, False, False)

@@ -2,8 +2,8 @@
 microsecond for an ordinary URL.
 
 A wrong rule loses real pages, but a missing rule costs only a few requests. Each rule therefore requires
-strong evidence, so that the paths of documentation, shops, source trees and dated archives pass. Traps that
-URLs alone do not reveal are limited by budgets and by depth.
+strong evidence, so that no rule refuses the paths of documentation, shops, source trees and dated archives.
+Traps that URLs alone do not reveal are limited by budgets and by depth.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ RULES = {
         "than two years ahead"
     ),
 }
-"""Maps the name of each rule against crawler traps to a description of the URLs that the rule refuses.
-`Scope.explain` returns the description of the rule that refuses a URL."""
+"""Maps the name of each rule against crawler traps to a description of the URLs that the rule refuses. If a
+rule refuses a URL, `Scope.explain` returns the rule's description."""
 
 _SESSION = lazy_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
@@ -61,8 +61,8 @@ _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"d
 
 
 def trap(url: str, today: date | None = None) -> str | None:
-    """Returns the name of the rule (a key of `RULES`) according to which a serialized URL leads into a trap,
-    or None. `today` defaults to the current date.
+    """Returns the name of the rule that detects a trap in a serialized URL (a key of `RULES`), or None.
+    `today` defaults to the current date.
 
     >>> trap("https://example.com/a/b/a/b/a/b/")
     'repeated-path'
@@ -89,10 +89,11 @@ def trap(url: str, today: date | None = None) -> str | None:
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
     """Returns those relative hrefs on a page that lead into an endlessly growing path.
 
-    Some sites return a page for every path, and use links without a leading slash. Such links nest without
-    end: the page `/a/b/` links to `a/` and `b/` again. A page may link to subfolders with the names of two
-    segments of its own path. In that case, no link from the page to a subfolder leads to a new page. One such
-    name is not enough, because the real folder `/apache/src/main/org/` may contain a folder `apache/`.
+    Some sites return a page for every path, and use links without a leading slash. The paths of such a site
+    grow forever: the page `/a/b/` links to `a/` and `b/` again. If the relative links of a page begin with at
+    least two different segments of the page's own path, the function returns all links to subfolders. A
+    single repeated segment is not enough, because the real folder `/apache/src/main/org/` may contain a
+    folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
     ['a/', 'b/', 'c/']
@@ -131,7 +132,7 @@ def _path(head: str) -> str | None:
 
 
 def _cycles(segments: list[str], period: int) -> bool:
-    """Returns whether a sequence of `period` segments is repeated too often."""
+    """Returns whether the path repeats a sequence of `period` segments too often."""
     run = 0
     for i in range(period, len(segments)):
         run = run + 1 if segments[i] == segments[i - period] else 0
@@ -200,10 +201,10 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Returns whether a calendar view is far from today. The view of a day is near if the day lies between
-    yesterday and two weeks ahead. The view of a month is near if the month lies between last month and three
-    months ahead. The view of a year is near if the year is this year or next year. With these limits, an
-    endless calendar costs about twenty requests.
+    """Returns whether the date of a calendar view is far from today. The view of a day is near if the day
+    lies between yesterday and two weeks ahead. The view of a month is near if the month lies between last
+    month and three months ahead. The view of a year is near if the year is this year or next year. A crawl
+    therefore requests only about twenty pages of an endless calendar.
 
     In an `archive` of events, the view of any year from 1970 to two years ahead is near, because there are
     few such years.

@@ -1,2 +1,2 @@
-"""Ready-made applications of the crawler: search, prices, ranks, keywords and site audit. Each uses only the
-public API."""
+"""Ready-made applications of the crawler: search, prices, ranks, keywords and site audit. The applications
+use only the public API."""

@@ -1,6 +1,6 @@
 """Delivers the alerts in a history's outbox: each alert once to each receiver.
 
-The outbox is the table `KIND_deliveries` of a history. This table has one row for each pair of an alert and a
+The outbox is the table `KIND_deliveries` of a history. The outbox has one row for each pair of an alert and a
 receiver. After a crash between sending a notification and marking its rows as sent, the notification is sent
 again. Each alert in the repeated notification has the same label `id` as before.
 """
@@ -62,7 +62,7 @@ class ReportedChanges(NamedTuple):
 
 
 def alert_id(*causes: str) -> str:
-    """Returns the id of an alert, which is a hash of its causes."""
+    """Returns the id of an alert. The id is a hash of the causes of the alert."""
     return hashlib.blake2b("\0".join(causes).encode(), digest_size=10).hexdigest()
 
 
@@ -107,8 +107,8 @@ def _deliver_to(
         failure = receivers.send(receiver, [_BODY.decode(body) for _, body in part], len(before))
         if failure:
             return done, 0, failure
-        # each notification gets a different time, because the number of distinct times is the number of
-        # notifications of a day
+        # each notification of a day gets a different time, because the notifications are counted by their
+        # times
         _mark(database, now + number / 1e3, [(alert, receiver) for alert, _ in part])
         _mark(database, _COUNTED, [(alert, receiver) for (alert,) in before])
         done += len(part)

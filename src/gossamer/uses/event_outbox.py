@@ -21,9 +21,10 @@ def send_events(
     event's id as the key. Returns the number of sent events.
 
     `outputs`: the outputs in the form of the option `-o`. `folder`: the folder for rows that are not sent
-    yet. `columns`: the columns of a row in addition to the id. A column belongs to the events, such as
-    `e.time`, or to the table that the SQL text `join` adds. Raises UsageError, ConfigError, SinkError,
-    SinkAway and DiskFull. The next call sends the events that could not be sent.
+    yet. `columns`: the columns of a row in addition to the id. The name of a column begins with its table:
+    `e.` for the table of events, as in `e.time`, or the alias of the table that the SQL text `join` adds.
+    Raises UsageError, ConfigError, SinkError, SinkAway and DiskFull. The next call sends the events that
+    could not be sent.
     """
     if not outputs:
         return 0

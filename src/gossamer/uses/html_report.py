@@ -1,6 +1,6 @@
 """Builds the HTML reports of all uses: the document, its style, tables, links and charts. A report is one
-file for a browser or a mail client. It has no script and loads nothing. A parameter contains HTML unless its
-description calls it a text. The functions escape texts.
+file for a browser or a mail client. A report has no script, and loads no other files. A parameter that is
+described as a text is escaped. All other parameters contain HTML.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Cell = tuple[str, str]
 
 def head(title: str, period: str, note: str, style: str = "") -> str:
     """Returns the beginning of a document, including its heading. All parameters except `style` are texts.
-    `style`: the CSS of this report in addition to STYLE."""
+    `style`: CSS that the report needs in addition to STYLE."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -52,8 +52,8 @@ def facts(found: Iterable[tuple[str, str]]) -> str:
 def section(
     title: str, heads: Sequence[str], rows: Sequence[Iterable[Cell]], empty: str, note: str = ""
 ) -> str:
-    """Returns a heading and a table. `heads`: the column headings, as texts. A heading that ends in `:n`
-    belongs to a column of numbers. `empty`: the message that replaces the table if there are no rows."""
+    """Returns a heading and a table. `heads`: the column headings, as texts. The heading of a column of
+    numbers ends in `:n`. `empty`: the message that replaces the table if there are no rows."""
     if not rows:
         return f'<h2>{title}</h2><p class="note">{empty}</p>'
     about = f'<p class="note">{note}</p>' if note else ""

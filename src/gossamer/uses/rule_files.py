@@ -58,7 +58,8 @@ class BadRule(ValueError):
 
 
 class RuleTable(NamedTuple):
-    """A TOML table `[rules.NAME]`. The keys that price rules and rank rules share are already validated."""
+    """A TOML table `[rules.NAME]`. The keys that exist in both price rules and rank rules have already been
+    validated."""
 
     name: str
     when: str

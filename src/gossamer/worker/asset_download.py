@@ -2,7 +2,7 @@
 file and one row per reference.
 
 The URL of a file is queued and requested like any other URL. The response is not passed to a page function.
-Instead, the response is checked against the file rule and stored. File rows are upserted like items, so
+Instead, the response is checked against the file rule and stored. Like items, file rows are upserted, so
 databases can compare a file row with its previous version.
 """
 
@@ -133,11 +133,11 @@ def request_named_files(
     stay: Iterable[Row],
     taken: TakenLinks,
 ) -> list[Row]:
-    """Adds the files to which the items in `stay` refer to the frontier. Returns the rows of all references
-    of these items.
+    """Adds files to the frontier, namely the files to which the items in `stay` refer. Returns the rows of
+    all references of these items.
 
-    `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: the item
-    rows of the page, each with its references and the number of references beyond the limit. `fetch`: whether
+    `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: for each
+    item of the page, its row, its references, and the number of references beyond the limit. `fetch`: whether
     the crawl downloads files.
     """
     page, at = seen
@@ -212,8 +212,8 @@ class AssetDownloads:
         text: Callable[[bytes], str],
         thumbnails: MakeThumbnails,
     ) -> None:
-        """`most`: the maximum size of a file in bytes, which applies if the file's rule sets no limit.
-        `text`: a function that extracts the text of a PDF from its bytes."""
+        """`most`: the maximum size in bytes of a file whose file rule sets no limit. `text`: a function that
+        extracts the text of a PDF from its bytes."""
         self.rows, self._place, self._waiting, self._most = rows, place, waiting, most
         self._text, self._thumbnails = text, thumbnails
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")

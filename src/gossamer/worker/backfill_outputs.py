@@ -1,10 +1,10 @@
 """Fills outputs with the rows of earlier runs. The *kept rows* are the rows that the crawl keeps in a file in
-its data folder (`sinks.rows_in_data_folder`). Kept rows are copied to an output that a later run adds to the
-crawl, and to an output that some earlier runs of the crawl did not write.
+its data folder (`sinks.rows_in_data_folder`). Kept rows are copied to two kinds of outputs: outputs that a
+later run adds to the crawl, and outputs that some earlier runs of the crawl did not write.
 
-For each output that is being filled, the store records the offset in the file of kept rows up to which rows
-have been copied, and the length of the output. A later run can therefore continue after a killed run. The
-caller must hold the lock of the outputs.
+While an output is being filled, the store records the output's length. The store also records an offset in
+the file of kept rows. The rows before this offset have been copied. A later run can therefore continue after
+a killed run. The caller must hold the lock of the outputs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store records the offset in the file of kept rows at which the current pass
-(`--refresh`) begins."""
+"""The name of an entry in the store. The entry contains an offset in the file of kept rows. The current pass
+(`--refresh`) begins at this offset."""
 LOST = -1
 """A value that is stored instead of an offset in the file of kept rows, if an output lacks rows that the
 crawl did not keep."""
@@ -29,8 +29,8 @@ Through = Callable[..., Awaitable[Any]]
 """A function that runs a call in the thread of the outputs, and repeats the call while the sink is
 unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
-"""A function that prepares an output file that is new to the crawl. The arguments of the function are the
-sink, the path of the file, and the offset of the first kept row that is missing in the file."""
+"""A function that prepares an output file that is new to the crawl. Its arguments are the sink, the path of
+the file, and an offset in the file of kept rows. The new file lacks the kept rows from this offset on."""
 
 
 class OutputBackfill:
@@ -47,24 +47,24 @@ class OutputBackfill:
         self.added: list[str] = []
         """The paths of the outputs into which this run wrote rows of earlier runs."""
         self.unfilled: list[str] = []
-        """The paths of the outputs that lack rows of earlier runs because the crawl did not keep these
-        rows."""
+        """The paths of outputs that lack rows of earlier runs. These outputs cannot be filled, because the
+        crawl did not keep these rows."""
         self.changes: list[str] = []
         """The paths of new outputs that contain only rows of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns a dict from the path of each output that the user named to whether the crawl keeps rows
-        that can fill the output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
+        """Maps the path of each output that the user named to a bool. The bool is True if the crawl keeps
+        rows that can fill the output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
-        """Returns a dict from the path of each output to the offset of the first kept row with which the
-        output must be filled if it is new. Outputs for which the store already contains an offset are left
-        out."""
+        """Maps the path of each output to an offset in the file of kept rows. A new output must be filled
+        with the kept rows from this offset on. Outputs for which the store already contains an offset are
+        left out."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
         marked = await self._frontier.filling()
@@ -86,8 +86,8 @@ class OutputBackfill:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs. Also stores an offset for each output of the crawl that this run does not write,
-        so that a later run can fill the output from this offset."""
+        """Fills the outputs. This run may not write all outputs of the crawl. For each of the other outputs,
+        stores an offset, so that a later run can fill the output from this offset."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}
@@ -108,9 +108,9 @@ class OutputBackfill:
     async def _fill_files(
         self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
     ) -> None:
-        """Appends the kept rows to the files of an output. `filled`: maps the path of each file to the offset
-        up to which the file is filled. Rows are copied in groups, which begin at the same offsets in every
-        run."""
+        """Appends the kept rows to the files of an output. `filled`: maps the path of each file to an offset
+        in the file of kept rows. The output file already contains the kept rows before this offset. Rows are
+        copied in groups, which begin at the same offsets in every run."""
         assert self._kept is not None
         at = min(filled.values())
         groups = self._kept.read(at, lengths[TARGET])
@@ -118,7 +118,7 @@ class OutputBackfill:
             rows, after = group
             for sink, part in output.route(rows):
                 path = sink.target()
-                if path not in lengths:  # this row is the first of its kind and creates a new file
+                if path not in lengths:  # the first rows of a kind create a new file
                     await add(sink, path, at)
                     filled[path] = (await self._frontier.filling()).get(path, after)
                 if filled.get(path, after) <= at:

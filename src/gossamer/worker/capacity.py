@@ -12,10 +12,10 @@ from gossamer.config.resources import memory_roomy, thread_busy_seconds
 from gossamer.errors import OWN_LIMITS
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
-"""Intervals in seconds for changes of the limit on running visits. CUT_S is the minimum number of seconds
-between two reductions of the limit. GROW_S is the number of seconds without a shortage before the limit
-rises. HOLD_S is the number of seconds after a shortage for which the limit stays below the number of visits
-at which the shortage occurred."""
+"""Times in seconds that control changes of the limit on running visits. CUT_S is the minimum number of
+seconds between two reductions of the limit. GROW_S is the number of seconds without a shortage before the
+limit rises. For HOLD_S seconds after a shortage, the limit stays below its value at the time of the
+shortage."""
 TUNE_S, STALE_S = 0.15, 1.0
 """TUNE_S is the minimum number of seconds between two changes of `Limiter.level`. STALE_S is the age in
 seconds above which a measurement of the CPU load is ignored."""
@@ -24,7 +24,7 @@ FREE_SHARE, FULL_SHARE = 0.75, 0.95
 than FREE_SHARE of the time, the limit on running visits may rise. If the thread is busy for more than
 FULL_SHARE of the time, the limit on running visits is reduced."""
 GIVE_UP_S = 15.0
-"""Seconds after which the worker exits if a shortage prevents even a single visit at a time."""
+"""If a shortage prevents even a single visit at a time, the worker exits after this number of seconds."""
 REPEAT_S = 600.0
 """Minimum number of seconds between two log messages about the same shortage."""
 RESOURCES = {
@@ -35,17 +35,18 @@ RESOURCES = {
     OWN_LIMITS[errno.EAGAIN]: "threads",
     OWN_LIMITS[errno.EADDRNOTAVAIL]: "ports",
 }
-"""Maps the name of a scarce resource in error messages to the name of the resource in the worker's record."""
+"""Error messages and the worker's record use different names for resources. Maps the name in error messages
+to the name in the worker's record."""
 
 
 class Limiter:
     """Limits the number of running visits of a process, so that the process does not run short of CPU time,
     memory, file descriptors, threads or ports.
 
-    `level` is the limit that applies while there is no shortage. `level` begins at `least`, and `need_more`
-    raises or lowers `level` between `least` and `most`. If `least` is not given, `level` is always `most`.
-    `visits` is the current limit. A shortage halves `visits` immediately. After a shortage, `visits` rises by
-    an eighth every two seconds, up to `level`.
+    `level` is the limit that applies while there is no shortage. At the start, `level` equals `least`. Later,
+    `need_more` raises or lowers `level` between `least` and `most`. If `least` is not given, `level` is
+    always `most`. `visits` is the limit that applies now. A shortage halves `visits` immediately. After a
+    shortage, `visits` rises by an eighth every two seconds, up to `level`.
 
     `log(line)` is called for each kind of shortage, at most once per ten minutes. `begins` is the message
     that `begin` logs. `most_by` names the limit that determines `most`: `fixed`, `descriptors` or `maximum`.
@@ -73,9 +74,8 @@ class Limiter:
         """The resource that was too scarce even for a single visit at a time, or ''. The worker exits when
         `over` is set."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
-        """A function that returns two values. The first value is the share of the visits that the load of the
-        process allows, and the second value is the name of the scarce resource, or '' if no resource is
-        scarce."""
+        """A function that returns a share and the name of a scarce resource. The share is the part of the
+        visits that the load of the process allows. If no resource is scarce, the name is ''."""
         self._log, self._clock, self._begins = log, clock, begins
         self._most_by, self._scarce = most_by, ""
         self._held_by = most_by if self._least == most else "latency"
@@ -84,8 +84,8 @@ class Limiter:
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Logs the message `begins` once. This message explains why the process starts with fewer visits than
-        configured."""
+        """Logs the message `begins` at the first call. This message explains why the process starts with
+        fewer visits than configured."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""
@@ -103,7 +103,7 @@ class Limiter:
 
     def need_more(self) -> None:
         """Records that hosts are due and all visits are in use. Raises the level if the process has CPU time
-        and memory for more visits. Lowers it towards `least` if the process has no CPU time left."""
+        and memory for more visits. Lowers the level towards `least` if the process has no CPU time left."""
         if self._least == self.most or not self.is_calm:
             return
         now = self._clock()

@@ -28,8 +28,8 @@ POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 """POLL_ALL_INTERVAL_S is the number of seconds between two polls of all buckets. QUIET_S is the number of
 seconds until the next poll of all buckets if no host is due soon."""
 POLL_RANKS_INTERVAL_S = 0.1
-"""The number of seconds between two polls of all buckets while the ranks of the buckets differ. The poller
-must notice quickly when an urgent host becomes due and raises the rank of its bucket."""
+"""The number of seconds between two polls of all buckets while the ranks of the buckets differ. When an
+urgent host becomes due, the rank of the host's bucket rises. The poller must notice this quickly."""
 TICK_S = 0.2
 """Maximum number of seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
@@ -38,7 +38,7 @@ claims."""
 
 MIN_CLAIMS_PER_BUCKET = 4
 """The minimum number of claims that the poller requests from each bucket if it requests claims from several
-buckets. A request for a single claim costs as much as a request for several claims."""
+buckets. A call that requests one claim costs as much as a call that requests several claims."""
 MAX_RANKS_PER_ROUND = 4
 """Maximum number of claim calls in a round. Each call requests claims only from buckets of one rank, except
 the last call, which requests claims from buckets of all remaining ranks."""
@@ -208,11 +208,12 @@ class ClaimPoller:
         """Plans one call. Returns the buckets to call with the number of claims to request from each, the
         order in which each bucket chooses its hosts, and the rank of the hosts.
 
-        `landed`: buckets that are called in any case, because visits to their hosts must free slots. `upto`:
-        due buckets of a higher rank are left out. Among the other due buckets, the buckets of the highest
-        rank are called. `asked`: buckets that were already called for rank `upto` and are left out. `last`:
-        whether the due buckets of all ranks are called, in descending order of rank. `first`: whether every
-        8th claim goes to the bucket whose host has been due for longest.
+        `landed`: buckets in which visits must free slots. These buckets are always called. `upto`: the
+        highest rank that may be called. Due buckets of a higher rank are not called. `asked`: buckets of rank
+        `upto` that the previous calls of this round have already called. These buckets are not called again.
+        `last`: whether to call the due buckets of all allowed ranks, the highest rank first. Otherwise, only
+        the due buckets of the highest allowed rank are called. `first`: whether every 8th claim goes to the
+        bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class LendsIdentity(Protocol):
     """The interface of an identity, which supplies the headers and cookies of requests. `lend` returns the
     headers and the browser profile for a request. The headers contain the user's headers, a seed's
-    credentials and the cookies. `took` saves the cookies that a response sets. `forget` deletes the session
-    of a domain."""
+    credentials and the cookies. `took` stores the cookies of a response. `forget` deletes the session of a
+    domain."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -120,7 +120,7 @@ class Rung(NamedTuple):
 
 class CrawlRungs(Protocol):
     """The rungs of a crawl (`collector_setup`). `given` returns the headers that the user has configured for
-    a request. `held` maps the name of each site with a log-in to the rungs that use the site's accounts.
+    the request. `held` maps the name of each site with a log-in to the rungs that use the site's accounts.
     `disguised`: whether browsers run with a disguised profile. `pages` returns the rung of a request."""
 
     @property
@@ -213,9 +213,10 @@ class Climb:
         """Whether the host must not get further requests for some time (`ladder.rest_seconds`). If the host
         must not get further requests, the visit does not continue on a higher rung."""
         self.late: str | None = None
-        """The name of the higher rung that the visit needs and that can no longer start in time, or None."""
+        """If the visit needs a higher rung, and this rung can no longer start in time, `late` is the name of
+        the rung. Otherwise, `late` is None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
-        """The result and the verdict that the visit got on the next lower rung, or None."""
+        """The result and the verdict of the visit's request on the next lower rung, or None."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
         self._until, self._rest = time.monotonic() + patience, 0.0
 
@@ -223,7 +224,7 @@ class Climb:
         """Returns whether the visit continues on the next higher rung after this response. `pause`: the
         number of seconds until the higher rung can start. `waits`: the number of seconds that the server
         asked the crawler to wait. A visit does not climb after a failure. If the server asked the crawler to
-        wait, a visit climbs only if it is a probe of a lower rung."""
+        wait, a visit climbs only if the visit is a probe of a lower rung."""
         self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -291,8 +292,8 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Updates the record of a host's rungs with the result of a visit. A failure does not change the
-        record."""
+        """Updates the record of a host's rungs with the result of a visit. If the request failed, the record
+        does not change."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began
@@ -315,8 +316,8 @@ class Climbing:
 
 
 def block_kind(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
-    """Returns the kind of block in a response, or '' if the response is not a block that a higher rung can
-    avoid. The kind `rendering` means that the page is empty until a browser has run its scripts
+    """Returns the kind of a block. Returns '' if the response is not a block, or if a higher rung cannot
+    avoid the block. The kind `rendering` means that the page is empty until a browser has run its scripts
     (`Page.unrendered`)."""
     if isinstance(result, Failure):
         return ""

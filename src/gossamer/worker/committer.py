@@ -51,8 +51,8 @@ class GatherLimits(NamedTuple):
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
 """The committer uses the limits MANY if the crawl's hosts together allow at least ROOMY times as many
-concurrent requests as the worker makes. If the hosts allow fewer concurrent requests, long waits for commits
-could leave the worker without free slots, so the committer uses the limits FEW."""
+concurrent requests as the worker makes. Otherwise, the committer uses the limits FEW, because long waits for
+commits could leave the worker without free slots."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
@@ -78,9 +78,9 @@ class Committer:
         on_put: Sequence[Callable[[Visit], None]] = (),
         on_lost: Callable[[Sequence[Claim]], None] = lambda _: None,
     ) -> None:
-        """`totals`: counts the requests of visits for the metrics. `on_put`: functions that are called with
-        each visit that is passed to `put`. `on_lost`: a function that is called with lost claims, which are
-        claims that this worker no longer held when their visit was to be settled."""
+        """`totals`: counts the requests of visits for the metrics. `on_put`: functions that `put` calls with
+        each visit. `on_lost`: a function that is called with lost claims. A claim is lost if the worker no
+        longer holds the claim when the visit is settled."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """The visits in the commit that is in flight."""

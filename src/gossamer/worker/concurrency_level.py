@@ -29,8 +29,8 @@ class ConcurrencyLevel(NamedTuple):
 
 
 def current_level(limiter: Limiter, poller: ClaimPoller) -> ConcurrencyLevel:
-    """Returns the number of visits that the process may run at once, and the limit that applies to the crawl
-    for which `poller` claims URLs."""
+    """Returns the number of visits that the process may run at once, and the limit that applies. `poller` is
+    the poller of the crawl."""
     share, scarce = limiter.load()
     visits = round(limiter.visits * share)
     if scarce or limiter.visits < limiter.level:
@@ -50,7 +50,7 @@ class LevelLog:
         self._logged: ConcurrencyLevel | None = None
 
     def __call__(self) -> ConcurrencyLevel:
-        """Returns the current level, and logs it if it has changed."""
+        """Returns the current level. If the level has changed, also logs the level."""
         now = self._read()
         if now != self._logged:
             self._logged = now

@@ -57,8 +57,9 @@ class CrashMarker:
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """Returns the (bucket, token) of each claim whose page a dead process of the crawl was reading, and
-    deletes the marker files. May be called only while no other process works on the crawl."""
+    """Finds the pages that were being read when processes of the crawl died. Returns the claims of these
+    pages, as (bucket, token), and deletes the marker files. May be called only while no other process works
+    on the crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

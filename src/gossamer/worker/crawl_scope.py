@@ -55,8 +55,8 @@ class CrawlScope:
       accepted links to the frontier. - `seeds`: decides whether a host is a seed host.
     - `bucket`: maps a host to its bucket. - `admits`: whether a redirect of a seed adds the previously
       refused links to the target host.
-    - `is_open`: whether the scope of a link depends on the page that contains the link. An open scope ignores
-      redirects of seeds.
+    - `is_open`: whether the scope of a link depends on the page that contains the link. If the scope is open,
+      redirects of seeds do not change the scope.
     """
 
     def __init__(

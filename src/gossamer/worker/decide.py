@@ -28,7 +28,7 @@ def decide(
     `target`: the redirect target in fetch form, or None if Location is not an http(s) URL. `same`: whether
     the target has the same canonical form as the request. A redirect to the same canonical form is a bounce
     that sets cookies or tracks visitors. `block`: the block that was detected in the response. If the status
-    is the only sign of a block, the verdict depends only on the status. An empty page is accepted as a page.
+    is the only sign of a block, or if the block is an empty page, the verdict depends only on the status.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -106,8 +106,8 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns the change to the number of seeds that have no response yet, which is -1 for a seed and no
-    change for any other request."""
+    """Returns the change of the count `seeds`, which is the number of seeds without a response. If the
+    request is a seed, the change is -1. Otherwise, the count does not change."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 

@@ -38,8 +38,8 @@ class Fetched(NamedTuple):
 
     `result`: the last response or failure. `verdict`: the verdict for `result`. `began`: the monotonic time
     at which the last request was sent. The other fields describe all requests before the last one.
-    `attempts`: their attempts-log entries. `wire`: the number of body bytes received. `passed`: the pages
-    received.
+    `attempts`: the attempts-log entries of these requests. `wire`: the number of body bytes received for
+    these requests. `passed`: the pages received for these requests.
     """
 
     result: Page | Failure

@@ -22,11 +22,11 @@ RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 number of seconds between two sweeps. The lease keeper checks every TICK_S seconds whether a renewal or a
 sweep is due."""
 LATE, MORE = 0.5, 0.1
-"""LATE and MORE determine when a separate call frees the slot of a visit that waits for its commit. A visit's
-slot is freed when the visit has waited at least LATE seconds for its commit. In addition, the visit must have
-waited at least MORE seconds longer than the committer gathers visits."""
+"""LATE and MORE determine when a separate call frees the slot of a visit that waits for its commit. The visit
+must have waited longer than LATE seconds for its commit. The visit must also have waited longer than
+`GatherLimits.seconds` + MORE seconds."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
-"""The number of seconds after an outage of the store in which this worker does not sweep."""
+"""After an outage of the store, this worker does not sweep for this number of seconds."""
 
 
 class LeaseKeeper:

@@ -53,8 +53,8 @@ class Filter(Protocol):
 
 
 class TakenLinks(msgspec.Struct):
-    """The result of taking links. `adds`: the URLs to add to the frontier, by group. `skips`: the number of
-    refused links per reason. `distinct`: the number of distinct links."""
+    """The links of a page after filtering. `adds`: the URLs to add to the frontier, by group. `skips`: the
+    number of refused links per reason. `distinct`: the number of distinct links."""
 
     adds: Adds = {}
     skips: dict[str, int] = {}
@@ -64,13 +64,13 @@ class TakenLinks(msgspec.Struct):
     unless `LinkIntake.keeps_links` is true."""
 
     def skip(self, reason: str, by: int = 1) -> None:
-        """Counts `by` refused links with this reason."""
+        """Adds `by` to the number of links that were refused for this reason."""
         self.skips[reason] = self.skips.get(reason, 0) + by
 
     @property
     def found(self) -> int:
         """The number of refused links, which is added to the crawl's count of found links. The frontier
-        itself counts only the links that are sent to the frontier, so refused links are counted here."""
+        cannot count refused links, because they are not sent to the frontier."""
         return sum(self.skips.values())
 
 
@@ -88,14 +88,14 @@ class ReadResult(msgspec.Struct):
     infrastructure: bool = False
     """Whether the URL is a sitemap or a feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
-    """The function that becomes `Visit.later`, or None."""
+    """The value for `Visit.later`."""
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The references of each item if another process read the page, otherwise empty. Each entry of `names` is
-    a tuple of the files and items to which one item refers, and the number of references beyond the limit.
-    The entries of `names` are in the same order as the items in `rows`. The items come first in `rows`,
-    before all other rows."""
+    """The references of the items, if another process read the page. Otherwise, `names` is empty. `names`
+    contains one entry per item: the files and items to which the item refers, and the number of references
+    beyond the limit. The entries are in the same order as the items in `rows`. The items come first in
+    `rows`, before all other rows."""
 
 
 class HrefCache:
@@ -170,10 +170,11 @@ class LinkIntake:
         met: set[int] | None = None,
         routes: str = "",
     ) -> TakenLinks:
-        """Takes the plain links of a page. Each link inherits the page's priority and gets the page's depth +
-        1. If the links of a page are taken in several calls, `taken` and `met` are the result and the set of
-        fingerprints of the previous calls. `routes`: the way in which fragments distinguish URLs, or '' if
-        fragments are ignored (`parsing.base_url.Base.routes`)."""
+        """Resolves, filters and groups the plain links of a page. Each link inherits the page's priority. The
+        depth of a link is the page's depth plus 1. If the links of a page are passed in several calls, each
+        later call gets the result of the previous calls as `taken`, and the fingerprints of the previous
+        calls as `met`. `routes`: the way in which fragments distinguish URLs, or '' if fragments are ignored
+        (`parsing.base_url.Base.routes`)."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -313,8 +314,8 @@ class LinkIntake:
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
-        """Returns whether a refused link is kept because a seed may still be redirected to the link's
-        host."""
+        """Returns whether a refused link must be kept. A link is kept if a seed may still be redirected to
+        the link's host."""
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
     def mark(self, request: Request, edition: str = "") -> int:

@@ -148,7 +148,7 @@ class PacedRequests:
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
         """Waits until the next request may start, then makes the request. The `lag` of the result is measured
-        from the creation of this object."""
+        from the creation of this `PacedRequests`, not from the start of this request."""
         await asyncio.sleep(max(0.0, self._next - time.monotonic()))
         began, self.posted = time.monotonic(), self.posted or request.body is not None
         result = await rung.collect(request, self.apart)
@@ -208,8 +208,8 @@ class FormFillingIdentity:
         return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Stores the cookies of the response. Also marks the form as sent, unless the response was a redirect
-        before the form was filled in."""
+        """Stores the cookies of the response. Also records that the form was filled in and sent, unless the
+        response is a redirect that came before the form."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
@@ -235,8 +235,8 @@ class LoginRunner:
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
     ) -> LoginResult | Failure:
-        """Logs in to an account. Returns a failure only if a later log-in may succeed. Raises ConfigError if
-        the log-in definition is invalid."""
+        """Logs in to an account. Returns a failure if the log-in failed and a later log-in may succeed.
+        Raises ConfigError if the log-in definition is invalid."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -422,7 +422,8 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the single request of a log-in whose form the browser fills in."""
+    """Yields the request for the log-in page. This is the only request of the log-in, because the browser
+    fills in and sends the form."""
     yield Request(url)
 
 

@@ -34,9 +34,9 @@ from gossamer.worker.login_flow import (
 RENEW_INTERVAL_S = 8.0
 """The number of seconds between two renewals of the right to log in during a log-in."""
 OFTEN, TURNED = 2, 8
-"""Limits for repeating a request because another visit has changed the cookies of the account. After OFTEN
-repeats of a request, the host of the request gets only one request at a time. TURNED is the maximum number of
-repeats of a request."""
+"""Limits for repeated requests. A request is repeated if another visit has changed the cookies of the
+account. After OFTEN repeats of a request, the host of the request gets only one request at a time. TURNED is
+the maximum number of repeats of a request."""
 
 
 class Seat(NamedTuple):
@@ -53,7 +53,7 @@ class Seat(NamedTuple):
 
 class AccountPool(Protocol):
     """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
-    failure if all accounts are busy. `on` returns a seat with the same account and another rung."""
+    failure if all accounts are busy. `on` returns the same lent account with another rung."""
 
     @property
     def site(self) -> str: ...
@@ -94,8 +94,8 @@ class LoggedInFetcher:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """Fetches a page. The attempts-log entries of all requests except the last are appended to `tell`.
-        Raises ConfigError if the site refuses every account."""
+        """Fetches a page. Appends the attempts-log entries of all requests to `tell`, except the entry of the
+        last request. Raises ConfigError if the site refuses every account."""
         club, walk = self._clubs(claim.host), PacedRequests(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -204,8 +204,8 @@ async def _goes_on(club: AccountPool, seat: Seat) -> None:
 
 
 def _apart(failure: Failure, walk: PacedRequests) -> Failure:
-    """Returns the failure. If the failure postpones the visit, the returned failure postpones it by at least
-    the host's delay."""
+    """Returns the failure. If the failure postpones the visit, increases the wait to at least the host's
+    delay."""
     return (
         failure
         if failure.later is None
@@ -214,8 +214,8 @@ def _apart(failure: Failure, walk: PacedRequests) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
-    """Returns the failure for a page that the account cannot fetch because it is still logged out after a
-    repeated log-in."""
+    """Returns the failure for a page that shows that the account is logged out. The visit fails, because
+    another log-in would not help or is not allowed."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

@@ -37,19 +37,19 @@ MAX_IDLE_SLEEP_S = 0.5
 """Maximum number of seconds for which the worker's loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
 """Maximum number of seconds for which a graceful stop waits for running requests. If the worker is configured
-to wait for the end of outages, a graceful stop also limits its wait for the commit of finished visits to
-about this time."""
+to wait for the end of outages, a graceful stop waits for the commit of finished visits, but at most for about
+this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
 """Maximum number of seconds for which a stop waits for the answers to claim calls. If a stop did not wait for
 claim calls, the URLs that a call has just claimed would be blocked until their leases expire."""
 SHORT_MS = 1000
-"""The number of milliseconds until URLs of a host may be claimed again after a visit to the host failed
-because this process ran short of a resource."""
+"""If a visit to a host fails because this process ran short of a resource, URLs of the host may be claimed
+again after this number of milliseconds."""
 MAX_MEMORY_FAILURES = 3
 """Maximum number of retries of a URL whose visit ran out of memory. If the visit of the URL runs out of
 memory again, the page is probably too large, and the worker stops."""
 ALONE_AFTER_DEATHS = 3
-"""The number of workers that died during visits of a URL after which the URL is visited only while no other
+"""If at least this number of workers have died during visits of a URL, the URL is visited only while no other
 visit is running."""
 ENDS = {
     "stopping": "stopped",
@@ -63,7 +63,8 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""Maps each state of a crawl in which workers claim no more URLs to the outcome of the worker's run."""
+"""The states of a crawl in which workers claim no more URLs. Maps each of these states to the outcome of the
+worker's run."""
 
 Result = TypeVar("Result")
 
@@ -240,8 +241,9 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queues new claims. All gate claims of a host form one batch. If `sure` is false, the claims are
-        requeued without a visit, because a failover of the store could lose the claims."""
+        """Queues new claims. All gate claims of a host form one batch. If `sure` is false, the claims may be
+        missing on the replicas of the store, and a failover could lose the claims. Therefore these claims are
+        requeued without a visit."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -409,7 +411,7 @@ class Worker:
 
     def _return_all(self) -> None:
         """Requeues all claims whose visits have not begun, except robots.txt claims. A worker that only
-        excluded itself because of its score keeps its robots.txt claims and still visits them. If the run
+        excluded itself because of its score keeps its robots.txt claims and still visits them. When the run
         ends, robots.txt claims are dropped and their leases expire."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:

@@ -1,5 +1,5 @@
-"""Writes the outputs of a crawl from one process. The outputs are plain files, which are written under the
-crawl's lock, tables, and the logs of attempts and of known pages.
+"""Writes the outputs of a crawl from one process. The outputs are plain files, tables, the log of attempts
+and the log of known pages. Plain files are written under the crawl's lock.
 
 All access to files runs in one thread. The store records each file's committed length, and bytes beyond this
 length are removed. If a sink is unavailable, the process reports the outage once, and retries until the crawl
@@ -52,8 +52,8 @@ WAITING = ": waiting for it"
 """The last part of the message that reports an outage."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""A function that reports the beginning or the end of an outage. The arguments of the function are a message,
-and a bool that is true if the outage continues."""
+"""A function that reports the beginning or the end of an outage. The first argument is a message. The second
+argument is True at the beginning, and False at the end."""
 Result = TypeVar("Result")
 
 
@@ -97,8 +97,8 @@ class SinkRetry:
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
-        """Records that a sink is unavailable, and reports the outage once. Raises the error if retries are
-        disabled (`say` is None)."""
+        """Records that a sink is unavailable, and reports the outage once. If retries are disabled (`say` is
+        None), raises the error."""
         if self._say is None:
             raise error
         now = time.monotonic()
@@ -115,7 +115,8 @@ class SinkRetry:
         self._told = reported
 
     async def back(self) -> None:
-        """Records that the sink is available again. If the outage was reported, reports its end."""
+        """Records that the sink is available again. If the outage was reported, also reports the end of the
+        outage."""
         if self._told and self._say is not None:
             after = f" after {time.monotonic() - self._since:.0f} s" if self._since else ""
             await self._say(f"the output answers again{after}", False)
@@ -123,11 +124,12 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""The files that an append has extended, as tuples of the path, the committed length before the append, and
-the length after the append, in bytes."""
+"""The files to which an append has written. Each tuple contains the path, the committed length before the
+append, and the length after the append. Both lengths are in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""A function that holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
+"""A function that keeps rows without the usual values until the end of the run. At the end,
+`model.absence.judge` decides which of these rows are stored."""
 
 
 class Outputs:
@@ -136,15 +138,16 @@ class Outputs:
     - `lock`: path of the lock file of the crawl's outputs. - `files`, `tables`: the outputs. `log`: the log
       of attempts. `known`: the log of known pages. - `alone`: whether this process is the only writer of the
       files. A sole writer keeps the lock between commits.
-    - `ours`: a function that raises an error if another process has closed the files because this process
-      sent no heartbeat. - `say`: a function that is called when an outage of a sink begins or ends. An outage
-      raises an error if `say` is None, `stop` is set or the `deadline` has passed.
-    - `attempts`: the table of attempts in a shared store. `outcomes`: the list in the store to which the
-      workers of a fleet report visits in a recrawl. - `hold`: a function that stores rows without the usual
-      values until the end of the run. If `hold` is None, these rows are written immediately. - `kept`: the
-      rows that the crawl has kept so far, or None if the crawl has not kept all of its rows. A new output is
-      first filled with the kept rows. `only_pass`: whether a new output is filled only with the rows of the
-      current pass (`--refresh`).
+    - `ours`: a function that checks whether this process may still write. If this process sent no heartbeat
+      and another process has closed the files, the function raises an error. - `say`: a function that is
+      called when an outage of a sink begins or ends. An outage raises an error if `say` is None, `stop` is
+      set or the `deadline` has passed.
+    - `attempts`: the table of attempts in a shared store. `outcomes`: a list in the store. In a recrawl, the
+      workers of a fleet add their visits to this list. - `hold`: a function that stores rows without the
+      usual values until the end of the run. If `hold` is None, these rows are written immediately. - `kept`:
+      the rows that the crawl has kept so far, or None if the crawl has not kept all of its rows. A new output
+      is first filled with the kept rows. `only_pass`: whether a new output is filled only with the rows of
+      the current pass (`--refresh`).
     """
 
     def __init__(
@@ -189,7 +192,8 @@ class Outputs:
 
     def take_over_outage(self, reason: str) -> None:
         """Continues an outage that an earlier process reported, so that this process reports the end of the
-        outage. `reason`: the text that the store keeps with the crawl's state, which contains the report."""
+        outage. `reason`: the reason for the crawl's state, as the store contains it. If an outage was
+        reported, `reason` is the report."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
             (self._shipping if ships else self._waiting).take_over(reason)
@@ -245,9 +249,9 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """A context manager that locks the files to which the given rows go. Yields a function `append`, or
-        None if there are no rows or no files. A repeated call of `append` replaces the rows that the previous
-        call wrote."""
+        """A context manager that locks the files to which the given rows are written. Yields a function
+        `append`, or None if there are no rows or no files. A repeated call of `append` replaces the rows that
+        the previous call wrote."""
         if not rows or not self._files:
             yield None
             return
@@ -284,7 +288,7 @@ class Outputs:
                     await self._shipping.away(error)
 
     def moved(self, moves: Moves) -> None:
-        """Records the new file lengths in `moves` as committed."""
+        """Records that the new lengths in `moves` are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def conclude(self, work: Callable[[HistorySink], None]) -> None:
@@ -353,8 +357,8 @@ class Outputs:
 
         An output without a committed length is new or was moved to another path. A new output is prepared,
         and its initial length is committed before any row is written. Returns the paths of the new outputs.
-        `fill_from`: maps the path of an output to the offset of the first kept row with which the output is
-        filled if it is new.
+        `fill_from`: maps the path of an output to an offset in the file of kept rows. A new output is filled
+        with the kept rows from this offset on.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
@@ -375,9 +379,9 @@ class Outputs:
         return added
 
     async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
-        """Prepares a new output of the crawl, and commits its initial length. `fill_from`: the offset of the
-        first kept row with which the output must be filled. If a killed run has already added the output,
-        only the output's length is read."""
+        """Prepares a new output of the crawl, and commits its initial length. `fill_from`: an offset in the
+        file of kept rows. The output must be filled with the kept rows from this offset on. If a killed run
+        has already added the output, the method only reads the output's length."""
         (length,) = await self._frontier.lengths([path])
         if length is None:
             if fill_from is not None:

@@ -1,5 +1,5 @@
-"""The page process reads costly pages for a worker. Its memory and its time per page are limited, and the
-worker can kill this process.
+"""The page process reads costly pages for a worker. The memory of the page process and its time per page are
+limited. The worker can kill the page process.
 
 The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
 the parser. The worker cannot fork, because it has an event loop, threads and connections. When the first

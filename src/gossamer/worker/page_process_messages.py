@@ -87,9 +87,9 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A call to `LinkIntake` that the page process records and the worker makes. The call takes either one
-    `request` or the plain links `hrefs` of a page. `vouched`: whether a voucher was passed with the
-    request."""
+    """A call to `LinkIntake`. The page process records the call, and the worker makes the call. The call
+    takes either one `request` or the plain links `hrefs` of a page. `vouched`: whether a voucher was passed
+    with the request."""
 
     request: Request | None = None
     vouched: bool = False

@@ -2,10 +2,10 @@
 or memory.
 
 A page process is started for the first costly page and then reads many pages. While a page process reads, the
-worker's event loop serves other hosts. The only work on a costly page that remains for the event loop is to
-add its links to the frontier, at most CHUNK_REQUESTS at a time. A page process exits when its worker exits,
-because the worker's end of the pipe is closed. On Linux, the kernel also kills a page process when the thread
-that started the process ends.
+worker's event loop serves other hosts. For a costly page, the event loop only adds the links of the page to
+the frontier, at most CHUNK_REQUESTS at a time. A page process exits when its worker exits, because the
+worker's end of the pipe is closed. On Linux, the kernel also kills a page process when the thread that
+started the process ends.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class PageReader:
 
     async def lacks(self, claim: Claim, page: Page) -> str:
         """Returns the selector of required content that is missing from a page, or '' if nothing is missing.
-        Also returns '' if the page is too costly, because `read` reports this error later."""
+        Also returns '' if the page takes too much time or memory, or kills the page processes, because `read`
+        reports these errors later."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -210,8 +211,8 @@ class ReaderProcess:
 
     async def end(self, *, exits: bool = False) -> int:
         """Stops the process. Returns the process's exit code, or the negative number of the signal that
-        killed the process. `exits`: whether to give the process time to close the steps of the sites and
-        exit, which is possible only if the process is idle."""
+        killed the process. `exits`: whether to give the process time to close the steps of the sites and to
+        exit. Only an idle process can do this."""
         if exits and self._in is not None:
             self._in.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -238,8 +239,8 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> ReadResult:
-    """Stores a page that could not be read for replay, with the reason `why`. Returns a result whose page
-    record contains the error."""
+    """Called if a page could not be read. Stores the page for replay, with the reason `why`. Returns a result
+    whose page record contains the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
         return ReadResult([], TakenLinks(), infrastructure=True, error=error)

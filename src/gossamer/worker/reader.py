@@ -51,7 +51,7 @@ MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 characters. The field `links` of a page record contains the number of all links, including links that are
 missing in the list."""
 MAX_PARSED = 16
-"""Maximum number of parsed pages that are cached until the pages are read."""
+"""Maximum number of cached pages that have been parsed and have not been read yet."""
 
 
 class ReadsApart(Protocol):
@@ -76,8 +76,8 @@ class ReadSettings(msgspec.Struct, frozen=True):
     duplicates: str = "off"
     """The value of the setting `duplicates`, which determines the duplicates that are marked."""
     run: str = ""
-    """The name of the run. The rows of items contain the name of the run if each run visits the item's site
-    completely."""
+    """The name of the run. If each run visits a site completely, the rows of the site's items contain the
+    name of the run."""
     beside: str = ""
     """The value `*` if the scope accepts entries of sitemaps as if the entries were seeds, otherwise ''."""
     watched: frozenset[str] = frozenset()
@@ -90,7 +90,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Does nothing. Used as `keep` if failed pages are not stored."""
+    """Does nothing. This function is used as `keep` if failed pages are not stored."""
 
 
 class Reader:
@@ -142,10 +142,11 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether the page is attached to each of its rows, for a receiver of rows in this process."""
+        """Whether each row contains the page from which the row was extracted. Receivers of rows in this
+        process may need the page."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
-        """The pages that the methods `lacks`, `shows` or `unrendered` have parsed and that have not been read
-        yet, with their trees. The key of a parsed page is the page's `id()`."""
+        """The pages that have been parsed and have not been read yet, with their parse trees. The methods
+        `lacks`, `shows` and `unrendered` parse pages. The key of a parsed page is the page's `id()`."""
         self._unrendered = UnrenderedPages()
         self._routes = RouteFollower(settings.fragments, tell)
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
@@ -167,7 +168,7 @@ class Reader:
         self._reading.close()
 
     def forget(self) -> None:
-        """Discards all pages that are kept parsed."""
+        """Discards the parse trees and the estimated cost of all cached pages."""
         self._parsed.clear()
         self._costs = None, Cost(False)
 
@@ -388,8 +389,8 @@ class Reader:
         return read
 
     def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Adds the files to which the items of a page refer to the frontier, and inserts the rows of all
-        references after the item rows."""
+        """Adds files to the frontier, namely the files to which the items of a page refer. Inserts the rows
+        of all references after the item rows."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
@@ -627,7 +628,7 @@ def _too_deep(claim: Claim, page: Page) -> bool:
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
     """Returns the hrefs to resolve, and the number of hrefs that are left out. If the base URL is too long,
-    hrefs that are relative to its path are left out."""
+    hrefs that are relative to the path of the base URL are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]

@@ -28,8 +28,8 @@ from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
-"""The number of seconds after which gossamer requests a robots.txt again if a log-in needs the robots.txt and
-the robots.txt was unreachable."""
+"""If a log-in needs a robots.txt that was unreachable, gossamer requests this robots.txt again after this
+number of seconds."""
 MAX_CACHED_FILES = 10_000
 """Maximum number of parsed robots.txt files that are cached."""
 
@@ -113,8 +113,8 @@ class RobotsGate:
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Checks an additional URL that a visit must request for a log-in. Returns the reason why this
-        request is refused, or None if the request is allowed.
+        """Checks an additional URL before a visit requests the URL during a log-in. Returns the reason why
+        this request is refused, or None if the request is allowed.
 
         If the additional URL has a different origin than the claim's URL, the robots.txt of this origin is
         fetched and cached. `note` is called with the result of fetching this robots.txt, and with its URL.

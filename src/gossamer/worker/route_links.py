@@ -14,7 +14,7 @@ MIN_ROUTES = 2
 """The minimum number of different routes to which a page must link before gossamer assumes that the site uses
 routes in fragments."""
 MAX_TOLD_HOSTS = 1000
-"""Maximum number of hosts for which a process remembers that it has reported the routes of the host."""
+"""Maximum size of the set of hosts whose routes this process has already reported."""
 
 
 class RouteFollower:
@@ -62,9 +62,10 @@ class RouteFollower:
 
 
 def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
-    """Returns whether a page shows that its site uses routes. This is true if a browser rendered the page and
-    either docsify builds the page, or the page has a router, links to at least MIN_ROUTES routes, and has no
-    more other links within the site than routes."""
+    """Returns whether a page shows that its site uses routes. A browser must have rendered the page, and the
+    page must link to routes. In addition, docsify must have built the page, or the page must have a router
+    and link to enough routes. Enough means at least MIN_ROUTES routes, and at least as many routes as other
+    links within the site."""
     if page.rung != "browser" or not routes:
         return False
     if docsify:

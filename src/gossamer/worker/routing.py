@@ -49,7 +49,7 @@ def lanes_of(
     """Returns the `LaneRouter` of a crawl. `lane` and `ladder` are the defaults for sites that do not set a
     lane or ladder.
 
-    Returns None if a site whose ladder contains a browser sets its own lane, because then the user must make
+    Returns None if a site sets its own lane and has a browser in its ladder. In this case, the user must make
     sure that the workers of this lane have a browser.
     """
     for one in sites:
@@ -97,7 +97,8 @@ class SiteRouter:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Announces again the groups that the store no longer contains."""
+        """If the store no longer contains an announced group, announces the group again. `known`: the groups
+        that the store contains."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

@@ -1,6 +1,6 @@
-"""Limits the requests to hosts that share an address or registered domain (`--polite-by`). All these hosts
-share one budget. Before each request, a worker acquires a turn, which is a permit for one request from the
-budget. After the request, the worker releases the turn."""
+"""Limits the requests to hosts that share an address or registered domain (`--polite-by`). The hosts with the
+same address or registered domain share one budget. Before each request, a worker acquires a turn, which is a
+permit for one request from the budget. After the request, the worker releases the turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from gossamer.politeness.robots_access import Access
 
 class ThrottleGroups(Protocol):
     """The interface to the shared budgets (`state.host_groups`). `enter` requests a turn, and returns the
-    turn's token and the seconds to wait, which are 0 if the turn was granted. `leave` releases a turn."""
+    turn's token and the seconds to wait. If the turn was granted, the seconds to wait are 0. `leave` releases
+    a turn."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
@@ -36,8 +37,8 @@ class SharedThrottle:
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Acquires a turn for a claim. Returns 0 if the turn was granted or not needed, otherwise the number
-        of seconds to wait before the next try."""
+        """Acquires a turn (a permit for one request) for a claim. Returns 0 if the turn was granted or not
+        needed, otherwise the number of seconds to wait before the next try."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0
@@ -69,7 +70,7 @@ class SharedThrottle:
     async def robots(
         self, claim: Claim, fetch: Callable[[Claim], Awaitable[tuple[Page | Failure, float, Access]]]
     ) -> tuple[Page | Failure, float, Access]:
-        """Fetches robots.txt, then releases the claim's turn."""
+        """Fetches robots.txt for a claim, then releases the turn that the claim has acquired."""
         began, delay = time.monotonic(), claim.delay
         try:
             result, began, found = await fetch(claim)
@@ -82,9 +83,9 @@ class SharedThrottle:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """Releases the turn of a claim. `began`: the monotonic time at which the claim's request began, or 0
-        if no request was made. `delay`: the minimum number of seconds between the starts of the claim's
-        request and the next request."""
+        """Releases the turn that a claim has acquired. `began`: the monotonic time at which the claim's
+        request began, or 0 if no request was made. `delay`: the minimum number of seconds between the starts
+        of the claim's request and the next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -10,9 +10,9 @@ FAULTS = (HostHealth.FAULT, HostHealth.REPEATED_FAULT)
 
 
 class StallHint:
-    """A callable that is called with every visit and records failures until the first page arrives. The
-    attribute `of` is a tuple of the host that failed last and the error, or None if no host has failed or a
-    page has arrived."""
+    """Records failures until the first page arrives. The worker calls this object with every visit. The
+    attribute `of` contains the host that failed last, and its error. `of` is None before the first failure,
+    and after the first page has arrived."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

@@ -62,8 +62,9 @@ class UncommittedVisits:
         return self._due[0][0] if self._due else float("inf")
 
     def take(self, most: int) -> dict[int, list[Settle]]:
-        """Returns the settle records of the visits whose slots must be freed now, keyed by bucket, for at
-        most `most` buckets. The returned visits are removed, so no visit is returned twice."""
+        """Finds the visits whose slots must be freed now. Returns the settle records of these visits, keyed
+        by bucket. The result contains at most `most` buckets. The returned visits are removed, so no visit is
+        returned twice."""
         now, found = time.monotonic(), dict[int, list[Visit]]()
         while self.next_at <= now and (len(found) < most or self._due[0][1][0] in found):
             _, name = heapq.heappop(self._due)

@@ -39,10 +39,11 @@ class UnrenderedPages:
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
     ) -> ReadResult:
-        """Adds two counts to the result of reading a page, and returns the result. The first count is 1 if
-        the page needs a browser. The second count is the number of routes on the page that are not followed.
-        A page that was judged before it was read is not counted as needing a browser, because the ladder
-        contains a browser rung. `routes`: the distinct routes to which the page links."""
+        """Adds up to two counts to the result of reading a page, and returns the result. The count
+        `unrendered` is 1 if the page needs a browser. The count `routes` is the number of routes on the page
+        that are not followed. If `page.unrendered` was already set before the page was read, the ladder
+        contains a browser rung, and the page is not counted as `unrendered`. `routes`: the distinct routes to
+        which the page links."""
         counts: dict[str, int] = {}
         if page.unrendered is None and may_be_empty(claim, page):
             page.unrendered = self.judge(claim, page, document)
@@ -63,8 +64,8 @@ class UnrenderedPages:
 
 
 def may_be_empty(claim: Claim, page: Page) -> bool:
-    """Returns whether a page may need a browser, which is possible if the page is HTML with a 2xx status and
-    was fetched without a browser."""
+    """Returns whether a page may need a browser. Only an HTML page with a 2xx status that was fetched without
+    a browser may need a browser."""
     kind = page.content_type
     return (
         200 <= page.status < 300

@@ -1,8 +1,8 @@
 """Counts the requests of settled visits for the metrics of all crawls (`observability.totals`).
 
 The counts are written to the store in the same call that settles the claims. A killed worker therefore
-neither loses nor repeats the counts of a settled visit. The name of a count is `WHAT|LABEL|LABEL`. Most
-labels come from fixed lists. The labels for domains, collectors, item kinds and proxy providers are
+neither loses nor repeats the counts of a settled visit. The name of a count has the form `WHAT|LABEL|LABEL`.
+Most labels come from fixed lists. The labels for domains, collectors, item kinds and proxy providers are
 open-ended, so this module limits how many distinct labels of each kind are used.
 """
 
@@ -140,9 +140,9 @@ class TotalsOfVisits:
 
 
 def result_of(attempt: Attempt) -> str:
-    """Returns the outcome of one request for the metrics. The outcome is the error if there is one, `blocked`
-    if the visit climbed to a higher rung after the request, `ok` after a success or redirect, otherwise the
-    outcome in the attempts log."""
+    """Returns the outcome of one request for the metrics. If the request has an error, the outcome is the
+    error. If the visit climbed to a higher rung after the request, the outcome is `blocked`. After a success
+    or a redirect, the outcome is `ok`. In all other cases, the result is the outcome in the attempts log."""
     if attempt.error:
         return attempt.error
     if attempt.outcome == CLIMBED:

@@ -48,7 +48,7 @@ MAX_SITEMAPS = 5000
 """Maximum number of sitemaps of one robots.txt that the crawl visits. Sitemaps beyond this number are counted
 as skipped with the reason `trap`."""
 MAX_FIXED_HOSTS = 100_000
-"""Maximum number of hosts for which a process remembers that it has stored the fixed delay of the host."""
+"""Maximum size of the set of hosts whose fixed delay this process has already stored."""
 
 
 class ReadsPages(Protocol):
@@ -83,7 +83,7 @@ class VisitSettings(NamedTuple):
     """A digest of the site files, which is stored with the data about each visited URL for a later recrawl.
     If the digest is None, the crawl stores no data about visited URLs."""
     revisits: bool = False
-    """Whether the crawl visits known pages repeatedly, without a check of the seen set."""
+    """Whether the crawl visits known pages repeatedly. The seen set does not prevent these visits."""
 
 
 class Visitor:
@@ -121,8 +121,9 @@ class Visitor:
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visits one claim of a batch. In a batch of gate claims, the first claim that the gate allows is
         chosen. If a shared budget requires a wait, the chosen claim is requeued instead of visited. The
-        claims before the chosen claim are refused, and the claims after the chosen claim are requeued. Calls
-        `put` once for each claim in the batch, except for a robots.txt claim that is requeued."""
+        claims that come before the chosen claim in the batch are refused, and the claims that come after the
+        chosen claim are requeued. Calls `put` once for each claim in the batch, except for a robots.txt claim
+        that is requeued."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -321,7 +322,7 @@ class Visitor:
             temporary = True
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops, temporary=temporary)
         if split(verdict.target)[:2] != split(request.url)[:2]:
-            # the headers were meant only for the original origin
+            # the headers may be sent only to the original origin
             child = msgspec.structs.replace(child, headers=None)
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
@@ -373,7 +374,7 @@ class Visitor:
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
-        # a claim that is skipped after a request was sent was not refused by the gate
+        # if a request was sent, the gate did not refuse the claim
         end = ClaimEnd.DONE if sent and verdict.end == ClaimEnd.REFUSED else verdict.end
         visit = Visit(
             claim,

@@ -28,7 +28,7 @@ from gossamer.politeness.scores import (
 EXCHANGE_INTERVAL_S = 2.0
 """The number of seconds between two exchanges of scores with the other workers."""
 SCORE_TTL_S = 60.0
-"""The number of seconds after a worker's death at which the score of the worker is removed."""
+"""If a worker has not updated its score for this number of seconds, the score is removed."""
 
 
 class ScoreStore(Protocol):

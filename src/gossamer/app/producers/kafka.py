@@ -2,8 +2,8 @@
 Needs the extra `kafka`.
 
 Offsets are committed after the URLs were added. After a kill or a rebalance, a message may arrive twice. The
-seen set then rejects its URL. Malformed messages are rejected with their offset. A topic has no end, so the
-crawl runs until it is stopped.
+seen set rejects the URL of the repeated message. Malformed messages are rejected with their offset. A topic
+has no end, so the crawl runs until it is stopped.
 """
 
 from __future__ import annotations

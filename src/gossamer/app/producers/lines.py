@@ -21,14 +21,14 @@ from gossamer.model.request import Request
 CHUNK_BYTES = 1 << 18
 """The number of bytes that are read in one step."""
 STDIN_WAIT_S = 2.0
-"""Seconds for which the start of a crawl waits for the end of standard input. If standard input is still open
-after this wait, the crawl begins with the lines that were already received."""
+"""The maximum number of seconds for which a crawl waits at its start until standard input ends. If standard
+input is still open after this wait, the crawl begins with the lines that were already received."""
 
 
 class ListFile:
     """A file of lines. The position contains the number of decompressed bytes read, the number of lines read,
-    and the size of the file at that time. If the last line has no line end, it is read but not counted in the
-    position, because another program may still be writing it."""
+    and the size of the file at that time. A last line without a line end is read but not counted in the
+    position, because another program may still be writing the line."""
 
     beside = "*"
 
@@ -39,7 +39,7 @@ class ListFile:
         """The compressed file from which the decompressor reads, or None if the file is not compressed."""
 
     async def open(self, collector: Collector) -> None:
-        """Opens the file and reads one byte. An unreadable file therefore raises its error at once."""
+        """Opens the file and reads one byte, so that an unreadable file raises an error immediately."""
         try:
             self._file = await asyncio.to_thread(self._opened)
         except (OSError, EOFError) as error:
@@ -107,8 +107,8 @@ class ListFile:
 
 
 def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
-    """Parses lines. Returns the requests and the rejected lines. `number`: the number of lines in the file
-    before these lines."""
+    """Parses lines. Returns the requests and the rejected lines. `number`: the number of lines that precede
+    `lines` in the file."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
         found = parse_line(raw, source, number)
@@ -124,8 +124,8 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class StdinUrls:
-    """Reads URLs from standard input. A thread reads the input. When the thread is a few chunks ahead, it
-    waits until a chunk is taken. Standard input has no position, so an interrupted read cannot be resumed."""
+    """Reads URLs from standard input. A thread reads the input. The thread reads at most a few chunks ahead
+    of the consumer. Standard input has no position, so an interrupted read cannot be resumed."""
 
     name, beside = "stdin", "*"
 
@@ -136,8 +136,8 @@ class StdinUrls:
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     def short(self) -> list[bytes] | None:
-        """Waits up to STDIN_WAIT_S seconds for the end of the input. Returns all lines if they are few and
-        the input ends in this time. Otherwise returns None, and `batches` yields the lines."""
+        """Waits up to STDIN_WAIT_S seconds for the end of the input. Returns all lines if the input is short
+        and ends within this time. Otherwise returns None, and `batches` yields the lines."""
         deadline = time.monotonic() + STDIN_WAIT_S
         while not self._ended and sum(map(len, self._head)) < SHORT_LIST_BYTES:
             try:
@@ -175,7 +175,7 @@ class StdinUrls:
         """Does nothing."""
 
     async def close(self) -> None:
-        """Does nothing. The reading thread ends with the process."""
+        """Does nothing. The thread that reads standard input ends with the process."""
 
     async def _all(self) -> AsyncIterator[bytes]:
         for part in self._head:

@@ -21,7 +21,7 @@ def is_producer_target(target: Target) -> bool:
 
 def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
     """Returns the producer of a target. `watch`: the number of seconds after which the target is read again.
-    Targets that cannot be read again ignore `watch`."""
+    `watch` has no effect on targets that cannot be read again."""
     if target.kind == "api":
         from gossamer.app.producers.http_api import ApiUrls
 

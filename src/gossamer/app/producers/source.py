@@ -17,15 +17,16 @@ SHORT_LIST_BYTES = 4 << 20
 
 class UrlBatch(NamedTuple):
     """A batch of URLs and rejected lines. `position` is the position after the batch. The position is stored
-    once the batch has been added. `share`: the fraction of the input that has been read, from 0 to 1."""
+    after the batch has been added. `share`: the fraction of the input that has been read, from 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """The edition of each request, for example the lastmod of a changed page. The seen set accepts a known
-    URL again if the URL has a new edition. The seen set rejects a known URL whose edition is ''."""
+    """One text per request that identifies the version of the page, for example its lastmod. The seen set
+    accepts a known URL again if the URL has a new edition. If the edition is '', the seen set rejects a known
+    URL."""
     trouble: str = ""
     """A message that explains why the source cannot be read at the moment, or '' if the source can be
     read."""
@@ -38,7 +39,7 @@ class UrlProducer(Protocol):
     """The name under which the producer's position is stored."""
     beside: str
     """Decides which URLs of the producer are in the scope of an open crawl (`Setup.open`). `*` accepts every
-    URL. A host name accepts each URL to which a page of that host could link."""
+    URL. A host name means that each URL is treated like a link on a page of that host."""
 
     async def open(self, collector: Collector) -> None:
         """Checks whether the producer can be read. Raises UsageError, ConfigError or StoreError if the check
@@ -49,7 +50,8 @@ class UrlProducer(Protocol):
         end yields batches forever."""
 
     async def added(self, batch: UrlBatch) -> None:
-        """Called after a batch was added to the frontier and its position was stored."""
+        """The runner calls this method after it has added the batch to the frontier and stored the
+        position."""
 
     async def close(self) -> None:
         """Closes files and connections."""

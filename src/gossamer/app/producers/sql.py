@@ -1,5 +1,5 @@
 """Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Streams the rows, so
-that they are never all in memory at the same time.
+the rows are never all in memory at the same time.
 
 The query returns a column `url`. Each other column may be named after a field of a JSON lines seed
 (docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read continues
@@ -59,8 +59,7 @@ class SqlUrls:
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Yields all rows, or only the rows after the stored position. Rows with the same `after` value may
-        span two batches. Therefore, the position advances to a value only after a row with a later value was
-        read, or when the query has no more rows."""
+        span two batches. The position advances to a value only after all rows with this value were read."""
         done = last = _value(position["after"]) if position and self._after else 0
         is_checked = False
         async with contextlib.aclosing(self.rows(last)) as found:

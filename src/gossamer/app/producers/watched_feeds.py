@@ -29,7 +29,7 @@ MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
 """Number of entries that are remembered for a sitemap, including entries that the sitemap no longer contains.
-If the sitemap alone contains this many entries or more, all of its entries and one removed entry are
+If a sitemap has more entries than this number, all of its entries and the last removed entry are
 remembered."""
 
 
@@ -111,7 +111,7 @@ class WatchedFeed:
         else:
             due = [
                 one for one, at in known.inner.items() if at <= 0
-            ]  # sitemaps without lastmod may have changed
+            ]  # the lastmod is missing, or the sitemap was not read completely
         for one in due if depth < MAX_INDEX_DEPTH else ():
             await asyncio.sleep(REQUEST_INTERVAL_S)
             async for some in self._read(one, depth + 1):
@@ -122,8 +122,8 @@ class WatchedFeed:
         self._known[url] = known
 
     async def _asked(self, url: str, known: WatchedSitemap) -> Page | None:
-        """Requests a sitemap and follows redirects. Returns None if there was no response. The next round
-        then requests the sitemap again."""
+        """Requests a sitemap and follows redirects. Returns None if there was no response, so that the next
+        round requests the sitemap again."""
         assert self.collector is not None
         headers = {"If-None-Match": known.etag} if known.etag else {}
         if known.modified:
@@ -149,8 +149,8 @@ def _moment(entry: SitemapEntry) -> float:
 
 
 def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
-    """Returns the entries to remember after a sitemap was read. The result has the most recently removed
-    entries first, and then the current entries."""
+    """Returns the entries that are remembered for a sitemap after the sitemap was read. The result begins
+    with the most recently removed entries, followed by the current entries."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
     return dict(gone[-max(1, MAX_REMEMBERED_ENTRIES - len(now)) :]) | now
@@ -158,7 +158,7 @@ def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, floa
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
     """Returns the edition of an entry, or '' if the sitemap did not contain the entry before. The seen set
-    accepts a URL again if its edition is new. This makes the crawl visit a changed entry again."""
+    accepts a URL again if its edition is new, so the crawl visits a changed entry again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 
 

@@ -59,8 +59,8 @@ def parse_where(text: str) -> Test:
 
 def why_senseless(text: str, rows: Iterable[Row]) -> str:
     """Returns the reason why a comparison can never match, for example a numeric field that is compared with
-    a text. Returns "" if a row may match. A text that looks like a number is also compared as a text, so it
-    may match. Stops at the first row whose value can be compared."""
+    a text. Returns "" if the comparison may match a row. A text that looks like a number is also compared as
+    a text, so it may match. Stops at the first row whose value can be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""
@@ -157,7 +157,8 @@ def _flag(value: Any) -> int | None:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Parses a time. A time without a zone is UTC. A day or a month means its beginning."""
+    """Parses a time. A time without a zone is UTC. A date without a time means the start of the day, and a
+    month means the start of the month."""
     text = value.isoformat() if isinstance(value, date) else value
     found = _TIME.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -173,7 +174,8 @@ _KINDS: dict[str, Callable[[Any], Any]] = {"numbers": _number, "true or false": 
 
 
 def _meant(wanted: str) -> dict[str, Any]:
-    """Returns the values that a filter's text can mean, by type."""
+    """Tries to parse a filter's text as a number, a boolean and a time. Maps the name of each suitable type
+    to the parsed value."""
     found = {kind: read(wanted) for kind, read in _KINDS.items()}
     return {kind: value for kind, value in found.items() if value is not None}
 
@@ -190,7 +192,7 @@ def _host(row: Row) -> str:
 
 
 def _since(text: str) -> str:
-    """Returns the start time that `--since` names, in the format of stored times."""
+    """Converts the value of `--since` to the format of stored times."""
     try:
         at = time.time() - seconds(text)
     except ValueError:

@@ -83,19 +83,20 @@ class SharedCrawl:
     @property
     def archives(self) -> list[str]:
         """The output parts in which the workers stored whole pages. Each part is a path or URL. A part in the
-        format `objects` has the prefix `objects:`. The list also contains parts in folders that do not exist
-        on this machine."""
+        format `objects` has the prefix `objects:`. The list includes parts whose folders do not exist on this
+        machine."""
         return self._archives
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether the crawl was submitted to a fleet, so that any worker may have written its rows."""
+        """Whether the crawl was submitted to a fleet. Any worker of the fleet may have written rows of the
+        crawl."""
         return self._setup is not None
 
     @property
     def outputs(self) -> list[str]:
-        """The outputs that this machine can read, each in the form of `-o`. A database is one output. In a
-        folder, each part is one output."""
+        """The outputs that this machine can read, each in the form of `-o`. A database counts as one output.
+        In a folder, the file of each worker process counts as one output."""
         return self._outputs
 
     def rows(self, sign: str, *, natural: bool = False) -> Iterator[Row]:
@@ -114,8 +115,8 @@ class SharedCrawl:
             yield from (row for row in read if sign in row)
 
     def attempts(self) -> Iterator[Row]:
-        """Yields the attempts: from the crawl's `--attempts` output if it has one, otherwise from the
-        store."""
+        """Yields the attempts from the crawl's `--attempts` output. If the crawl has no such output, yields
+        the attempts from the store."""
         specs = [one for one in self._attempts if _is_here(one)]
         if self._attempts and not specs:
             raise ConfigError(
@@ -151,8 +152,8 @@ async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
 
 
 def _readable(spec: str, segments: list[str]) -> list[str]:
-    """Returns the outputs that a reader must open for a shared output. For a database, the result is the
-    database. For a folder, the result is each part in the folder."""
+    """Returns the outputs that a reader must open to read the shared output `spec`. If `spec` is a database,
+    returns only the database. If `spec` is a folder, returns one file per worker process."""
     if kind_of(spec):
         return [spec]
     folder, form = job_payload.folder_of(spec)
@@ -162,8 +163,7 @@ def _readable(spec: str, segments: list[str]) -> list[str]:
 
 
 def _stored_pages(spec: str, segments: list[str]) -> list[str]:
-    """Returns the parts of an output that stores whole pages. Returns [] if the output stores rows
-    instead."""
+    """Returns the parts of an output that stores whole pages. Returns [] if the output stores rows."""
     if kind_of(spec) or job_payload.folder_of(spec)[1] not in WHOLE:
         return []
     parts = [job_payload.part_of_output(spec, segment) for segment in segments]
@@ -171,8 +171,8 @@ def _stored_pages(spec: str, segments: list[str]) -> list[str]:
 
 
 def _is_unwritten(part: Path) -> bool:
-    """Returns whether the part's folder exists but the part is missing. The worker of this part wrote no
-    pages."""
+    """Returns True if the folder of `part` exists but `part` itself is missing, which means that the worker
+    stored no pages."""
     return part.parent.is_dir() and not part.exists()
 
 

@@ -31,8 +31,8 @@ Row = dict[str, Any]
 
 
 def rows_of(spec: str) -> Iterator[Row]:
-    """Yields the rows of an output, given in the form of `-o`, with values as JSON lines represent them.
-    Raises ConfigError if the output cannot be read."""
+    """Yields the rows of the output `spec`, with the values that a JSON lines output would contain. `spec` is
+    in the form of `-o`. Raises ConfigError if the output cannot be read."""
     if parse(spec).format in ("jsonl", "json"):
         yield from natural_rows_of(spec)
         return
@@ -71,8 +71,8 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
 
 
 def kept_rows(folder: Path) -> Iterator[Row]:
-    """Yields the items and page records that a crawl keeps in its folder, with their natural values. Raises
-    ConfigError."""
+    """Yields the items and page records that a crawl keeps in its folder. The values keep their types, for
+    example dates and decimals. Raises ConfigError."""
     try:
         for rows, _ in read_kept(folder / NAME):
             for row in rows:
@@ -98,7 +98,7 @@ def _with_extra(row: Row) -> Row:
 
 
 def _loose(extra: Any) -> Row:
-    """Returns the fields that the table has no column for."""
+    """Returns the fields for which the table has no column."""
     try:
         found = decode(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
@@ -117,7 +117,7 @@ def _lines(path: Path) -> Iterator[Row]:
 
 
 def _array(path: Path) -> Iterator[Row]:
-    """Yields the rows of a JSON array, which may lack its end while a run writes it."""
+    """Yields the rows of a JSON array. While a run writes the array, its end may be missing."""
     with path.open("rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.DecodeError):

@@ -1,5 +1,5 @@
-"""Reads the rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The connections and
-the conversion of errors come from the sinks."""
+"""Reads the rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks provide the
+connections and convert the errors."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether an output with `table=PATTERN` can have created the table `called`."""
+    """Returns whether the table `called` may belong to an output with `table=PATTERN`."""
     if called in TAKEN:
         return False
     if not pattern:

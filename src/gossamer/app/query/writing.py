@@ -29,8 +29,8 @@ def write(
     """Writes rows to a new file.
 
     Returns the number of rows and the files written. CSV and Parquet have one file per kind. `taken`: outputs
-    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder that
-    receives the rows with values that the output's columns cannot store. Raises UsageError, SinkError,
+    that must not be overwritten. `items`: the columns of items (`infer_columns`). If a value does not fit
+    into the output's columns, its row is written to a file in `folder`. Raises UsageError, SinkError,
     DiskFull.
     """
     import os

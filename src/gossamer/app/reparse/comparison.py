@@ -21,7 +21,8 @@ _SEEN = b',"_url":'
 
 
 class Sighting(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields that gossamer appends to each item's line. They contain when and where the item was seen."""
+    """The fields that gossamer appends to each item's line. The fields contain when and where the item was
+    seen."""
 
     _url: str
     _site: str
@@ -55,9 +56,9 @@ class Difference(msgspec.Struct):
 
 
 def compare(old: Path, new: Path, details: Path) -> Difference:
-    """Compares two files of items (JSON lines). If several items have the same key, the last one counts.
-    Writes one line per difference to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`,
-    `_url`, and `fields`, which maps each name to [old, new]. Raises OSError."""
+    """Compares two files of items (JSON lines). If several items in a file have the same key, only the last
+    item is compared. Writes one line per difference to `details`: `change` (added, changed, removed),
+    `_site`, `_kind`, `_key`, `_url`, and `fields`, which maps each name to [old, new]. Raises OSError."""
     counts, fields = Counter[str](), dict[str, Counter[str]]()
     with old.open("rb") as before, new.open("rb") as after, open(details, "wb", opener=open_file) as out:
         places, fresh = _places(before), _places(after)
@@ -162,8 +163,8 @@ def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
 
 
 def _named(line: bytes) -> tuple[Name | None, int]:
-    """Returns the site, kind and key of the item in a line. Also returns the length in bytes of the item's
-    own fields, or -1 if the length is not certain."""
+    """Returns the site, kind and key of the item in a line. The second value is the length in bytes of the
+    item's own fields, or -1 if the length is not certain."""
     own = line.rfind(_SEEN)
     if own > 0:
         try:
@@ -183,7 +184,8 @@ def _named(line: bytes) -> tuple[Name | None, int]:
 
 
 def _same(before: BinaryIO, was: ItemPosition, after: BinaryIO, place: ItemPosition) -> bool:
-    """Returns whether the site's own fields of two lines are byte-for-byte equal."""
+    """Compares two item lines without the fields that gossamer appends. Returns whether the remaining bytes
+    are equal."""
     if was.own != place.own or place.own < 0:
         return False
     before.seek(was.at)

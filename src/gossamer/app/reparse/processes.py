@@ -2,8 +2,8 @@
 through a pipe, in order.
 
 Shared memory holds the number of the page that each process is reading. A page may kill the process that
-reads it, through a fault in a parser written in C or in a site file. Another process then continues after the
-last result. A page that has killed two processes is not read again.
+reads it, through a fault in a parser written in C or in a site file. If a process dies, another process
+continues with the first batch that has no result. A page that has killed two processes is not read again.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class NoLinks:
 
 
 class BatchPosition:
-    """Records which page of its batch a process is reading, so that the page is known if the process dies.
-    Costs 0.2 us per page."""
+    """Records which page of its batch a process is reading. If the process dies, this record identifies the
+    page. The record costs 0.2 us per page."""
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, _NUMBER.size)
         self.deaths: Counter[str] = Counter()
-        """The number of processes that each page has killed, by the page's key."""
+        """Maps a page's key to the number of processes that the page has killed."""
         self.slow: set[str] = set()
         """Pages that used more CPU time than allowed."""
 
@@ -86,7 +86,8 @@ class BatchPosition:
         return key in self.slow
 
     def begins(self, number: int) -> None:
-        """Records that the page with this number is being read. -1 means that no page is."""
+        """Records the number of the page that the process is reading. -1 means that the process is reading no
+        page."""
         _NUMBER.pack_into(self._map, 0, number)
 
     @property
@@ -142,8 +143,8 @@ def read(
 
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
-    """Returns the items of a page. The memory and CPU time for a costly page are limited. If the reading runs
-    out of memory, the page's error is `too-complex`. If the reading runs out of CPU time, this process is
+    """Returns the items of a page. The memory and CPU time for a costly page are limited. If a page needs too
+    much memory, the page's error is `too-complex`. If a page needs too much CPU time, this process is
     killed."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
@@ -176,8 +177,8 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Returns the reason why a page is not read again after it has killed `deaths` processes. Returns '' if
-    the page may be read again."""
+    """Returns the reason why a page must not be read again. `deaths`: the number of processes that the page
+    has killed. Returns '' if the page may be read again."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= MAX_DEATHS_PER_PAGE:
@@ -190,7 +191,8 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
 
 
 def _infrastructure(url: str, asked: RequestContext) -> bool:
-    """Returns whether a response is not a page of the site: robots.txt, a sitemap, a file."""
+    """Returns whether a response is a robots.txt, a sitemap or a downloaded file, and not a page of the
+    site."""
     return (asked.use or "").startswith("@") or (
         url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt"
     )
@@ -237,9 +239,8 @@ class ReparseProcess:
             return msgspec.msgpack.decode(data, type=ParsedBatch)
 
     def _again(self) -> None:
-        """Starts another process in place of a dead one. The dead process had delivered all batches that were
-        taken so far. It therefore died in the next batch. If the dead process was reading a page, this page
-        is blamed for the death."""
+        """Replaces the dead process with another process. The dead process was working on the first batch
+        that has no result. If the dead process was reading a page, the page is blamed for the death."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]

@@ -3,8 +3,8 @@ stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
 written to the outputs. `state.json` holds the progress of the run. `state.json` is always written after the
-lines of `items.jsonl` that it counts. When the run resumes, lines that were written after the last
-`state.json` are cut off.
+lines of `items.jsonl` that it counts. When the run resumes, the lines that were written after the last
+`state.json` are removed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ lost."""
 
 class ReparseState(msgspec.Struct):
     """The progress of a run. `given`: the inputs of the run as JSON. A run can only be resumed with the same
-    inputs. `owner`: identifies the run to its outputs, also after the run was resumed."""
+    inputs. `owner`: identifies the run in its output files. A resumed run keeps its `owner`."""
 
     given: str
     owner: str = ""
@@ -75,8 +75,8 @@ class ProgressListener(Protocol):
 
 class ReparseResult(msgspec.Struct):
     """The result of a run. `read`: the number of stored responses that were read. `pages`: the number of
-    responses that a site function read. `unread`: the number of damaged places in the files plus the number
-    of responses that no longer exist. `broken`: the first few damaged places, each with the reason."""
+    responses that a site function read. `unread`: a count of damaged places in the files and of responses
+    that no longer exist. `broken`: the first few damaged places, each with the reason."""
 
     read: int
     pages: int
@@ -92,14 +92,14 @@ class ReparseResult(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """The folder that contains the pages that could not be read, with the reasons. `kept` is None if all
-    pages could be read."""
+    """The folder that contains the unreadable pages, each with the reason. `kept` is None if all pages could
+    be read."""
 
 
 class ReparseRun:
     """A run over stored pages. `folder`: the run's own folder. `stored`: the files and folders that contain
-    the pages. `outputs`: pairs of an output's spec and whether that output is overwritten. `shown`: receives
-    the progress."""
+    the pages. `outputs`: pairs of an output's spec and whether that output is overwritten. `shown`: an object
+    that displays the progress."""
 
     def __init__(
         self,
@@ -275,8 +275,8 @@ class ReparseRun:
 def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Iterator[Callable[[Sequence[str]], working.ParsedBatch]]:
-    """Yields a function that reads one batch in this process (see `processes.Make`). `folder`: the folder in
-    which unreadable pages are stored."""
+    """Yields a function that reads one batch in this process, as `processes.Make` requires. `folder`: the
+    folder in which unreadable pages are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
@@ -295,8 +295,8 @@ def make_reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """Returns the size of the stored pages in bytes. A run cannot be resumed after the size has changed.
-    Added pages may be newer responses for URLs of the run."""
+    """Returns the size of the stored pages in bytes. A run cannot be resumed after the size has changed,
+    because added pages may contain newer responses for URLs of the run."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 

@@ -1,4 +1,4 @@
-"""A stored response, and the index of the positions of an archive's responses."""
+"""Defines a stored response, and the index of the responses in an archive."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ At = TypeVar("At")
 
 
 class StoredAnswer(msgspec.Struct):
-    """A stored response. The body still has its content coding. If `size` is larger than len(body), the body
-    was too large to be read."""
+    """A stored response. `body` is not yet decoded from its content coding, for example gzip. If `size` is
+    larger than len(body), the body was too large to be read."""
 
     status: int = 200
     headers: Headers = []
@@ -45,8 +45,8 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block page. If the crawl's only reason for the block was an empty page
-    or missing required content, returns False, because the crawl has read such a response as a page."""
+    """Returns whether a response was a block page. If the only reason for the block was an empty page or
+    missing required content, returns False, because the crawl has parsed the response as a page."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
@@ -59,8 +59,8 @@ def is_telling(kept: StoredAnswer) -> bool:
 
 
 class AnswerPositions(dict[str, At]):
-    """Maps each response key, such as a URL, to the position of the last response. Also stores the positions
-    of earlier responses with the same key."""
+    """Maps each response key, such as a URL, to the position of the last response. The class also stores the
+    positions of earlier responses with the same key."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,8 +2,8 @@
 fake for the HTTP collector.
 
 For a URL without a stored response, the collector returns a page with status 404, so that a crawl of an
-archive ends like a crawl of the web. The collector resolves no host names and opens no connections, so no
-host counts as private. The size limits are the same as in a crawl of the web.
+archive ends like a crawl of the web. No host counts as private, because the collector resolves no host names
+and opens no connections. The size limits are the same as in a crawl of the web.
 """
 
 from __future__ import annotations

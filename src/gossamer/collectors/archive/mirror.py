@@ -1,5 +1,5 @@
-"""Replays the files of a mirrored site. Each URL is mapped to possible file names inside the mirror's folder.
-Symbolic links are not followed."""
+"""Replays the files of a mirrored site. A URL corresponds to one of several possible file names in the
+mirror's folder. Symbolic links are not followed."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Mirror:
 
     def _names(self, url: str) -> Iterator[list[bytes]]:
         """Yields the possible file paths of a URL, each as a list of names. Without `base`, a file path
-        begins with the host's name in one of several spellings. The other names are yielded as in the URL and
-        percent-decoded."""
+        begins with the host's name in one of several spellings. The other names in a path occur in two forms:
+        as in the URL, and percent-decoded."""
         path = url.partition("?")[0]
         if self._base is not None:
             if not path.startswith(self._base):

@@ -1,5 +1,5 @@
 """Reads WARC files (ISO 28500), plain or compressed, and finds their records by URL. When a file is opened,
-an index of the record offsets is built. A record is read when the record is requested.
+the offsets of its records are indexed. A record is read when the record is requested.
 
 A file with one gzip member per record is fast to read. If a member contains several records, the member is
 decompressed from its start to the requested record. Broken records are skipped and listed in `skipped`, and
@@ -30,8 +30,8 @@ from gossamer.model.visit import RequestContext
 CHUNK_BYTES = 64 << 10
 MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
-"""Digits in the form YYYYMMDDHHMMSS. A date that lacks its last digits, such as `2026`, gets the missing
-digits from this string."""
+"""Digits in the form YYYYMMDDHHMMSS. A date may lack its last digits, for example `2026`. This string
+supplies the missing digits."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
@@ -84,8 +84,8 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Skips all line ends after a record. Two line ends are normal, and some files contain more or fewer.
-        Sets `record` to the offset of the next record."""
+        """Skips all line ends after a record. Normally, two line ends follow a record, but some files contain
+        more or fewer. Sets `record` to the offset of the next record."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0
@@ -243,7 +243,7 @@ class WarcArchive:
         self.skipped: list[str] = []
         """One line per skipped record with file, offset and reason, at most 1,000 lines."""
         self.broken: list[str] = []
-        """One line per truncated or damaged file, about its first damage."""
+        """One line per truncated or damaged file. The line describes the first damage in the file."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -272,9 +272,9 @@ class WarcArchive:
             file.close()
 
     def _index(self, path: Path, number: int) -> bool:
-        """Reads the positions from the index next to a file. Returns False if the file itself must be read,
-        because the index is missing, incomplete, older than the file, invalid, or lists requests other than
-        GET and HEAD."""
+        """Reads the positions from the index next to a file. Returns False if the index cannot be used, so
+        that the file itself must be read. An index cannot be used if it is missing, incomplete, invalid or
+        older than the file, or if it lists requests other than GET and HEAD."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
         ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
@@ -314,7 +314,7 @@ class WarcArchive:
     def _enter(self, place: RecordPosition, found: RecordHeader) -> None:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
-            return None  # not a response, or the page was unchanged and its earlier response stays valid
+            return None  # not a response, or an unchanged page, for which the earlier response stays valid
         if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
             return None  # a record of another tool, which contains no page
         if url is None or not url.startswith(("http://", "https://")):
@@ -412,7 +412,7 @@ class WarcArchive:
             if (found := next_record(stream)) is None:
                 return None
             block = stream.take(size := min(found[1].length, most + 4 * MAX_HEAD_BYTES))
-            return (found[1], block) if len(block) == size else None  # the block may be incomplete
+            return (found[1], block) if len(block) == size else None  # a shorter block is incomplete
         except (ValueError, BROKEN):
             return None
 

@@ -28,8 +28,8 @@ BARE = ("chromium-headless-shell", "chrome-headless-shell")
 """The names of the headless-only build of Chromium. The headless-only build needs half the CPU time of the
 full build, but sites that check the browser can recognize the headless-only build as unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
-"""The maximum number of unused contexts that are kept, and the maximum number of these contexts that keep an
-open tab."""
+"""MAX_IDLE_CONTEXTS is the maximum number of unused contexts that are kept. MAX_IDLE_TABS is the maximum
+number of unused contexts that keep an open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
 """Seconds within which a browser must start, and within which a context or the browser must close."""
 OFF = (
@@ -182,8 +182,7 @@ class Chromium:
     process dies."""
 
     parts: Any = None
-    """The parts with which a document is loaded (see `document.Parts`). None selects the parts that load a
-    document in Chromium."""
+    """The classes that load a document (see `document.Parts`). None selects the classes for Chromium."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent. None means the user agent that the browser sends when it runs with a

@@ -42,9 +42,9 @@ from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
-"""A shell script that starts the browser and then waits for the end of its input, which comes from this
-process. When this process ends for any reason, the input of the script ends. The script then kills the
-browser and removes the browser's profile."""
+"""A shell script that starts the browser and then reads from a pipe. This process holds the other end of the
+pipe. When this process ends for any reason, the kernel closes the pipe. The script then kills the browser and
+removes the browser's profile."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -285,9 +285,9 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document. gossamer itself causes the first request.
-        Reloads of the same URL are allowed, up to a limit. All other requests are aborted. If the page
-        requests another URL by GET, this URL is returned as a redirect."""
+        """Handles a request of the main frame for a document. The first such request is the navigation that
+        gossamer starts. Reloads of the same URL are allowed, up to a limit. All other requests are aborted.
+        If the page requests another URL by GET, this URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -365,7 +365,8 @@ class GeckoRendering(Rendering):
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the requested URL, because the fragment of a page in Firefox is not tracked."""
+        """Returns the requested URL. In Firefox, gossamer does not track how a page changes the fragment of
+        its URL."""
         return asked
 
     async def load(self, url: str, render: Render, ends: float) -> None:
@@ -424,8 +425,8 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the events of the page's requests have arrived. The events may arrive after the load
-        event."""
+        """Waits until the events of the page's requests have arrived. Some of these events may arrive later
+        than the load event."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):

@@ -1,12 +1,12 @@
 """Controls a tab of a Chromium context. Loads a page in the tab, waits, scrolls and reads the page. The tab
 loads one page after another. The scripts of a finished page are stopped, and the tab is navigated to
-about:blank if no other page needs the tab. A redirect or a script's navigation to another page is not
-followed, except during the page's steps. Instead, the URL of the other page is returned. Content other than
-HTML is read as received. Images, fonts and media are loaded only if the settings require them. The content of
-each frame is inserted into the document at the frame's place. A frame of the same origin is read together
-with the page. A frame of another origin is read in its own process. Frames that hang, fail, are too large,
-are blocked or would break the document are left out. If the settings require them, responses to scripts,
-console lines and a screenshot are captured, all within limits.
+about:blank if no other page needs the tab. If a page redirects, or if its script opens another page, the URL
+of the other page is returned. Only during the page's steps, the browser opens the other page. Content other
+than HTML is read as received. Images, fonts and media are loaded only if the settings require them. The
+content of each frame is inserted into the document at the frame's place. A frame of the same origin is read
+together with the page. A frame of another origin is read in its own process. Frames that hang, fail, are too
+large, are blocked or would break the document are left out. If the settings require them, responses to
+scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _CAPTCHAS = re.compile(
 text, and block detection uses only the text of the page itself."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""_MERGED matches the start tags that an HTML parser merges into the page's own tags. MERGES is the maximum
-number of start tags of this sort in a frame, because merging takes time."""
+"""_MERGED matches the start tags `body` and `html`, which an HTML parser merges into the page's own tags. A
+frame with more than MERGES of these tags is left out, because merging takes time."""
 
 
 class FrameContent(NamedTuple):
@@ -77,8 +77,8 @@ class Frames:
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
         """Reads the document with the reading script. Returns the document and the protocol, such as `h2`. If
         the document has more than `most` characters, returns the document's length instead of the document.
-        Frames that cannot be read within `seconds`, at most FRAMES_TIMEOUT_S, are left out. Raises
-        Playwright's Error if there is no document."""
+        Frames are left out if they have not been read within `seconds` or FRAMES_TIMEOUT_S, whichever is
+        shorter. Raises Playwright's Error if there is no document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -91,8 +91,9 @@ class Frames:
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
     ) -> tuple[str | int, str, int, int]:
-        """Runs the reading script in a frame. Returns the frame's text (or the text's length if the text is
-        too long), the page's protocol or the inner frame's URL, the number of inner frames, and the id of the
+        """Runs the reading script in a frame. Returns four values. The first value is the frame's text, or
+        the text's length if the text is too long. The second value is the protocol of the page, or the URL of
+        an inner frame. The third value is the number of inner frames. The fourth value is the id of the
         isolated world in which the script ran."""
         world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
@@ -113,8 +114,8 @@ class Frames:
                 self._sessions[told["targetInfo"]["targetId"]] = session
 
     async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
-        """Returns the contents of a document's frames, by number. The reading script must have run in the
-        document before."""
+        """Returns the contents of a document's frames, by number. The caller must first run the reading
+        script in the document."""
         count = min(count, self._left)
         self._left -= count
         try:
@@ -160,8 +161,8 @@ class Frames:
 
 
 def is_complete_anywhere(text: str) -> bool:
-    """Returns whether the HTML of an element stays one complete element at any place in a page. Returns False
-    if the HTML contains elements that affect the whole page, such as `base` or `meta`.
+    """Returns whether `text` is the HTML of one element, and stays one complete element at any place in a
+    page. Returns False if the HTML contains elements that affect the whole page, such as `base` or `meta`.
 
     >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
     (True, False)
@@ -280,8 +281,8 @@ class Watch:
     """Handles the requests of one page. `fresh`: whether the page's browser context has no cache yet. `main`:
     the status and headers of the main document. `raw`: the body of content other than HTML. `target`: the URL
     that the page's scripts open instead of the page, or None. `away`: an event that is set when the document
-    has loaded or `target` is set. `refused`: the main document's content type if the type was refused,
-    otherwise ''."""
+    has loaded, or when `target` gets a value. `refused`: the main document's content type if the type was
+    refused, otherwise ''."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -380,9 +381,9 @@ class Watch:
         self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response. HTML is loaded by the browser. A redirect is returned to the
-        caller, except during the page's steps. The body of other accepted content is read as received. All
-        other responses are refused."""
+        """Handles the main document's response. HTML is loaded by the browser. A redirect is followed during
+        the page's steps, and otherwise returned to the caller. The body of other accepted content is read as
+        received. All other responses are refused."""
         # the host has received the request by now, so the delay before the next request begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
@@ -443,7 +444,7 @@ class Rendering:
         `ends`. Raises Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # wait at most half of the time for a request that hangs
+        with contextlib.suppress(TimeoutError):  # if a request hangs, wait for half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
@@ -516,7 +517,7 @@ class Rendering:
 
     def _loaded(self, _: Any) -> None:
         self._loading, self._changed = False, time.monotonic()
-        if self._there:  # otherwise the previous page's document has loaded
+        if self._there:  # otherwise, the event belongs to the previous page's document
             self._watch.away.set()
 
     def _begun(self, request: Any) -> None:
@@ -629,9 +630,9 @@ class Tab:
             self._patterns = patterns
 
     async def rest(self) -> bool:
-        """Ends the use of the tab by a page. Stops the page's scripts, and navigates the tab to about:blank
-        after a few seconds. Returns whether other pages can use the tab. Raises TimeoutError if the tab
-        cannot be closed."""
+        """Frees the tab after a page has used it. Stops the page's scripts, and navigates the tab to
+        about:blank after a few seconds. Returns whether other pages can use the tab. Raises TimeoutError if
+        the tab cannot be closed."""
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
@@ -652,8 +653,8 @@ class Tab:
             await self.page.goto("about:blank", timeout=BLANK_TIMEOUT_S * 1000)
 
     async def ready(self) -> bool:
-        """Prepares the tab for another page, and returns whether the page can use the tab. Cancels a planned
-        navigation to about:blank."""
+        """Prepares the tab for the next page, and cancels a planned navigation to about:blank. Returns
+        whether the next page can use the tab."""
         if self._blank is not None:
             if self._blanking:
                 await asyncio.wait([self._blank])

@@ -3,9 +3,9 @@ proxy resolves each name with the egress guard, connects only to the checked add
 crawl, and counts the received bytes. The browser can reach nothing that the guard refuses, and cannot bypass
 the proxy.
 
-A proxy of the crawl (http, https, socks5(h) or socks4(a)) is contacted at its checked address. Plain HTTP is
-sent to an HTTP proxy with the full URL in each request line. All other traffic through a proxy uses CONNECT
-or SOCKS.
+A proxy of the crawl (http, https, socks5(h) or socks4(a)) is contacted at its checked address. If the proxy
+is an HTTP proxy, requests for http URLs contain the full URL in the request line. All other traffic through a
+proxy uses CONNECT or SOCKS.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Upstream(NamedTuple):
 
 
 def upstream(url: str) -> Upstream | None:
-    """Parses a proxy's URL. Returns None if the URL cannot be used.
+    """Parses a proxy's URL. Returns None if the scheme is not supported, or if the URL contains no port.
 
     >>> upstream("http://joe:p%3Aw@proxy.example:3128")
     Upstream(scheme='http', authority='proxy.example:3128', user='joe', password='p:w')
@@ -210,8 +210,8 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 class Tunnel:
     """The SOCKS proxy of one browser context. A tunnel is used by one page at a time. `begin(room)` must be
     called before each page. After the page, `got` is the number of received bytes. If a page receives more
-    than `room` bytes, all connections are aborted and `over` is set. `proxy`: the proxy of the crawl through
-    which all connections go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
+    than `room` bytes, the tunnel aborts all connections and sets `over`. `proxy`: the proxy of the crawl
+    through which all connections go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -223,11 +223,11 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, FailureCause] = {}
-        """The reason why the tunnel could not reach an authority, by authority. The map contains only
-        authorities of the current page."""
+        """Maps each authority that the tunnel could not reach to the reason. Contains only authorities of the
+        current page."""
         self.blame: dict[str, str] = {}
-        """The part that failed when a proxy could not reach an authority, by authority. The part is `proxy`
-        for the proxy itself, or `path` for the way from the proxy to the target."""
+        """Maps each authority that could not be reached through a proxy to the part that failed. The part is
+        `proxy` for the proxy itself, or `path` for the way from the proxy to the target."""
         self.addresses: dict[str, str] = {}
         """Maps each authority to the address to which the tunnel connected."""
 
@@ -428,8 +428,8 @@ async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncItera
 
 
 async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
-    """Reads a SOCKS request from the browser. Returns the requested `host:port`, or '' if the browser does
-    not request a connection. Raises EOFError, ValueError."""
+    """Reads a SOCKS request from the browser. Returns the requested `host:port`, or '' if the request is not
+    a SOCKS 5 request to connect. Raises EOFError, ValueError."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != 5:

@@ -44,7 +44,7 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 
-# CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM and CURLE_PROXY, which have no names in pycurl
+# pycurl has no names for CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM and CURLE_PROXY
 TOO_LARGE, WEIRD, STREAM, PROXY = (100, 8, 92, 97)
 
 
@@ -104,9 +104,9 @@ _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 
 def blame_proxy(code: int, text: str, connected: bool) -> str:
-    """Returns the part that failed in a transfer through a proxy. `proxy` means the proxy itself, and `path`
-    means the host or the connection from the proxy to the host. '' means that neither part failed.
-    `connected`: whether the proxy accepted the connection.
+    """Returns which part caused the failure of a transfer through a proxy. `proxy` means the proxy itself.
+    `path` means the host, or the connection from the proxy to the host. '' means that the failure has another
+    cause. `connected`: whether the proxy accepted the connection.
 
     >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
@@ -134,8 +134,8 @@ a shortage."""
 
 def local_shortage(code: int, number: int, address: str) -> str:
     """Returns the resource that this process lacked for a transfer to `address`, or '' if no resource was
-    lacking. The transfer must have failed before sending any data. `number`: the errno that curl recorded, or
-    0 without an errno.
+    lacking. This function may be called only for a transfer that failed before it sent any data. `number`:
+    the errno that curl recorded, or 0 without an errno.
 
     >>> local_shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
@@ -217,8 +217,8 @@ class AddressResolver(Protocol):
 
 class CurlLibrary(NamedTuple):
     """The libcurl binding, which is pycurl or has pycurl's interface. `honest`: if true, gossamer adds its
-    own headers, which identify gossamer, to every request. If false, only the configured headers and the
-    request's own headers are sent."""
+    own headers, which identify gossamer, to every request. If `honest` is false, gossamer sends only the
+    configured headers and the request's own headers."""
 
     name: str = "http"
     curl: Callable[[], Any] = pycurl.Curl
@@ -391,9 +391,10 @@ class HttpCollector:
 
     def _end_sharing(self, authority: str, proxy: str, transfer: Transfer) -> None:
         """Unregisters a transfer that may have shared a connection. If all other transfers of the group are
-        waiting, restarts one of these transfers, which then opens a connection. Without the restart, libcurl
-        8.23 lets the transfers wait until their timeout if the connection that libcurl kept is unusable. If
-        the unregistered transfer opened a connection but sent no request, no transfer is restarted."""
+        waiting for a connection, restarts one of these transfers, so that it opens a new connection. The
+        restart is necessary because libcurl 8.23 may wait for a connection that has become unusable. All
+        transfers of the group would then wait until their timeout. No transfer is restarted if `transfer`
+        opened a connection but sent no request."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:

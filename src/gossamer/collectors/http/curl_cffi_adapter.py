@@ -1,8 +1,8 @@
 """Adapts curl_cffi's libcurl, which has a browser's TLS and HTTP/2 fingerprint, to the part of pycurl's
 interface that `Transfer` and `Multi` use. The C functions are called directly, because curl_cffi's own
-classes have two disadvantages. These classes provide no callbacks for opening a socket and for sending a
-request, which the egress guard's second check needs. These classes also wake the event loop ten times per
-second for each connection pool.
+classes have two disadvantages. First, the classes lack two callbacks that the egress guard's second check
+needs: one for opening a socket, and one for sending a request. Second, the classes wake the event loop ten
+times per second for each connection pool.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _open(me: Any, purpose: int, address: Any) -> int:
     made = ffi.from_handle(me).calls[pycurl.OPENSOCKETFUNCTION](purpose, (family, kind, protocol, place))
     try:
         return made if isinstance(made, int) else os.dup(made.fileno())
-    except OSError:  # no descriptor is free, which `local_shortage` detects later
+    except OSError:  # no descriptor is free (see `local_shortage`)
         return -1
 
 

@@ -22,10 +22,11 @@ class BadCoding(Exception):
 
 
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
-    """Returns the body without its content coding. A broken stream is decoded up to the damage. A body that
-    is not encoded, or whose coding is unknown (`utf-8`, `none`), is returned unchanged, as in browsers. If
-    the decoded body has more than `limit` bytes, returns the first `limit` bytes if `cut` is true, and raises
-    TooLarge if `cut` is false. Raises BadCoding if the body has several codings.
+    """Returns the body without its content coding. If a compressed body is damaged, the part before the
+    damage is decoded. A body that is not encoded, or whose coding is unknown (`utf-8`, `none`), is returned
+    unchanged, as in browsers. If the decoded body has more than `limit` bytes, returns the first `limit`
+    bytes if `cut` is true, and raises TooLarge if `cut` is false. Raises BadCoding if the body has several
+    codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'
@@ -72,8 +73,8 @@ def _deflate(body: bytes, most: int) -> bytes:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # a plain body may begin like raw deflate, so raw deflate must be complete, or its output must be at
-        # least as long as the body
+        # An uncompressed body may look like the beginning of a raw deflate stream. Therefore, a body counts
+        # as raw deflate only if the stream is complete, or if the output is at least as long as the body.
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
@@ -98,8 +99,8 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
     """Decodes a damaged member up to the damage. The first `sound` bytes of the member are known to be
-    intact. The following bytes are decoded in steps of `fine` bytes, and the last bytes before the damage one
-    by one."""
+    intact. The bytes after the first `sound` bytes are decoded in steps of `fine` bytes, and the last bytes
+    before the damage are decoded one by one."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:

@@ -1,9 +1,9 @@
 """Runs curl's transfers on the event loop. One `Multi` runs many handles. curl reports the sockets that it
 waits for and the time of its next timeout.
 
-If epoll is available, these sockets are in a separate epoll set, which the event loop watches as a single
-file. Registering a socket then costs one system call, and many ready sockets are handled in one iteration of
-the loop.
+If epoll is available, `Multi` has its own epoll set for these sockets, and the event loop watches only the
+descriptor of this epoll set. Registering a socket then costs one system call, and many ready sockets are
+handled in one iteration of the loop.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Multi:
             raise
 
     def restart(self, curl: Any, option: tuple[int, int]) -> None:
-        """Restarts a transfer that has not been sent yet, with one option changed."""
+        """Changes one option of a transfer that has not sent its request yet, and restarts the transfer."""
         if curl in self._waiting and not self.closed:
             self._multi.remove_handle(curl)
             curl.setopt(*option)
@@ -162,8 +162,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """Sets the timer for curl's next timeout. If a timer that expires earlier is already set, this timer
-        is kept, because curl accepts calls before the timeout."""
+        """Sets the timer for curl's next timeout. If a timer is already set and expires earlier, the function
+        keeps the existing timer, because curl may be called before its timeout."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:

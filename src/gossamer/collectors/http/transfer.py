@@ -70,8 +70,8 @@ def _read(line: bytes) -> tuple[str, str] | None:
 
 
 _field = lru_cache(2048)(_read)
-"""The function `_read` with a cache. The cache is effective because a server sends mostly the same header
-lines in each of its responses."""
+"""A version of the function `_read` that caches its results. The cache is effective because a server sends
+mostly the same header lines in each of its responses."""
 
 
 def final_head(lines: list[bytes]) -> bytes:
@@ -218,8 +218,8 @@ MAX_MEMORY_BYTES = 256 << 10
 """Maximum number of bytes of a file that are kept in memory. A file that exceeds this limit is moved to
 disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""Minimum transfer rate of a file in bytes per second. The time limit of a file is the time that a file of
-maximum size takes at this rate, unless the general time limit is longer."""
+"""Minimum transfer rate of a file in bytes per second. At this rate, a file of maximum size takes a certain
+time. The time limit of a file is this time or the general time limit, whichever is longer."""
 MAX_PIECES = 200_000
 """Maximum number of pieces in which a body may arrive, in addition to one piece per KiB of the body."""
 
@@ -285,9 +285,9 @@ class Spool:
 def decoded_body(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
-    """Returns a body without its content coding. If the body is in a spool, returns the first bytes of the
-    body and the stored body instead. A spooled body with a content coding is decoded in memory, so its size
-    is limited. Raises TooLarge, BadCoding."""
+    """Removes the content coding of a body. Returns the pair (decoded body, None). If the body is in a spool,
+    returns the pair (first bytes of the decoded body, stored body). A spooled body with a content coding is
+    decoded in memory, so its size is limited. Raises TooLarge, BadCoding."""
     if spool is None:
         return decode(body, coding, most, cut=cut), None
     if coding:
@@ -545,8 +545,8 @@ class Transfer:
         return self.code
 
     def _first(self) -> tuple[int, str]:
-        """Returns the maximum number of bytes of the body, and the reason why the body is refused, or '' if
-        the body is read."""
+        """Returns two values. The first value is the maximum number of bytes of the body. The second value is
+        the reason why the body is refused, or '' if the body is accepted."""
         if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds

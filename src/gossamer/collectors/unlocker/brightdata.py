@@ -1,9 +1,8 @@
 """Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
 
 The status of the API's response is 200 if the unlocker was reached. The target's status is in
-`x-brd-status-code`. Every error response of the unlocker has an `x-brd-error` header, or a `Proxy-Status`
-header (RFC 9209), which replaces `x-brd-error`. If a response has neither of these headers, the response
-comes from the target.
+`x-brd-status-code`. Every error response of the unlocker contains the header `x-brd-error` or its successor
+`Proxy-Status` (RFC 9209). A response without these two headers comes from the target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The unlocker rung: fetches a page through the API of a provider, within the credits that all workers share.
 
-Credits are reserved before a call and settled after it. Each call opens its own connection, so that the call
-is never repeated. Each call uses the timeout that the provider recommends. If a call gets no response, its
-reserved credits count as spent, because the provider may charge for it.
+Credits are reserved before a call and settled after it. Each call opens a new connection, because curl may
+send a request twice over a reused connection. Each call uses the timeout that the provider recommends. If a
+call gets no response, its reserved credits count as spent, because the provider may charge for it.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ CREDIT_CHECK_INTERVAL_S = 300.0
 """Maximum number of seconds after which a postponed request is tried again, for example when the credits are
 used up. Messages that explain why no calls are made are at least this many seconds apart."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`. With
-FAULT, the tenth failed call in a row opens the circuit breaker, for 30 s at first and for at most 15 min.
-With SHUT, a single failed call opens the circuit breaker, because the failure does not depend on the page.
-GOOD closes the circuit breaker. NOTHING leaves the circuit breaker unchanged."""
+"""The effects that a call can have on the provider's circuit breaker, in the notation of `breaker.lua`. FAULT
+opens the circuit breaker after the tenth failed call in a row, for 30 s at first and for at most 15 min. SHUT
+opens the circuit breaker after a single failed call, because the failure does not depend on the page. GOOD
+closes the circuit breaker. NOTHING leaves the circuit breaker unchanged."""
 BREAKER_EFFECTS = {
     RETRY: FAULT,
     BUSY: FAULT,

@@ -1,14 +1,15 @@
-"""An unlocker that the settings describe by a URL template and a shape. The shape defines the request. The
-shape also defines where the response contains the status and the body.
+"""An unlocker that the settings describe by a URL template and a shape. The shape describes the request to
+the API, and where the API's response contains the status and the body.
 
 The template may contain the placeholders `{url}`, `{key}`, `{country}`, `{render}`, `{wait_for}` and
 `{session}`. The value of `{render}` is `true` or `false`. The template or `post=` must contain `{url}`. The
-shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` are
-templates, too. `forward=true` passes on the request's method, headers and body. `status=`, `url=` and
-`credits=` name the place of these values in the response, as `header NAME` or `json a.b`. `headers=` names
-the place of the headers as `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
-`errors=403:credit,422:retry` defines the meanings of the provider's own statuses. `cost=`, `at_once=`,
-`timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as for any unlocker.
+shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` may contain
+the same placeholders. `forward=true` passes on the request's method, headers and body. `status=`, `url=` and
+`credits=` specify where the response contains these values, in the form `header NAME` or `json a.b`.
+`headers=` specifies where the response contains the headers, in the form `json a.b`. `body=` is `raw`, `json
+a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses.
+`cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as
+for any unlocker.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 class ApiDescription(NamedTuple):
     """A parsed description of an API. `places` maps each value to its place in the response. A place is a
-    pair. The first item is `header`, `json` or `base64`. The second item is the name of the header or the
-    path in the JSON."""
+    pair. The first element of the pair is `header`, `json` or `base64`. The second element is the name of the
+    header or the path in the JSON."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -63,8 +64,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Returns the provider that a template and its shape describe. `lines`: the shape as (name, value) pairs.
-    Raises ValueError with the reason."""
+    """Creates a provider from a URL template and a shape. `lines`: the shape as (name, value) pairs. Raises
+    ValueError with the reason."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:

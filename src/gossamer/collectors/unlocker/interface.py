@@ -164,8 +164,8 @@ def to_json(value: Any) -> str:
 
 
 def provider_message(answer: ApiAnswer, *places: str) -> str:
-    """Returns the provider's message in one line. If the response is JSON, the message consists of its fields
-    `places`. If the response is plain text, the message is its beginning."""
+    """Returns the provider's message in one line. If the response is JSON, the message consists of the values
+    of the fields in `places`. If the response is plain text, the message is the beginning of the text."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
@@ -179,8 +179,8 @@ def retry_after(value: str | None) -> float:
 
 
 def whole_credits(value: Any, otherwise: int) -> int:
-    """Converts the number of credits in a response to an integer. Returns `otherwise` if the value is not an
-    integer, for example if the value is a price.
+    """Converts the number of credits in a response to an integer. Returns `otherwise` if the value is not a
+    whole number, for example if the value is a price.
 
     >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)

@@ -25,7 +25,7 @@ OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
 DEFAULT_CONCURRENCY = 5
-"""The default number of concurrent calls, which even the smallest plans allow."""
+"""The default number of concurrent calls. Even the smallest plans of the providers allow this number."""
 
 
 class ChosenUnlocker(NamedTuple):
@@ -42,8 +42,8 @@ class ChosenUnlocker(NamedTuple):
 
     @property
     def searches(self) -> bool:
-        """Whether the unlocker fetches only search results. Such an unlocker never contacts the host of the
-        search engine."""
+        """Whether the unlocker fetches only search results. If true, gossamer does not resolve the host of
+        the search engine before a call."""
         return self.provider.searches or self.options.get("serp") == "true"
 
     def also(self, text: str) -> ChosenUnlocker:
@@ -157,7 +157,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
     )
     provider.request(
         made.wanted(needs._replace(url=provider.sample)), endpoint, ""
-    )  # raises now if options conflict
+    )  # fails now, not at the first call, if options conflict
     return made
 
 

@@ -1,7 +1,7 @@
 """Scrapfly (its SDK's `scrape_config.py` and `api_response.py`, and scrapfly.io's documentation). The page is
-in JSON, as text or base64. `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` means that the status is the target's own,
-so the response is a page. Scrapfly responds within 155 s. The parameter `cost_budget` limits what a call may
-cost."""
+in JSON, as text or base64. `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` means that the status is the target's own, so
+the response is a page. Scrapfly responds within 155 s. The parameter `cost_budget` limits the cost of a
+call."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the maximum credits of a call. A plain call costs 1, and a call from a residential address
-    costs 25. Rendering costs 5 more. If protections are bypassed (`asp`), Scrapfly may use the most expensive
-    option."""
+    """Returns the maximum number of credits that a call costs. A plain call costs 1, and a call from a
+    residential address costs 25. Rendering costs 5 more. If protections are bypassed (`asp`), Scrapfly may
+    use the most expensive option."""
     if needs.extra.get("asp") == "true":
         return 30
     return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)

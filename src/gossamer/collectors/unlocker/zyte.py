@@ -2,8 +2,8 @@
 
 The body of the response contains the target's status. If the target's status is 404, the API's own status is
 still 200. Zyte truncates bodies at 10 MB without reporting it. Only responses with status 200 are billed. A
-call counts as one credit unless `cost` says otherwise. With `serp=true`, the page is the JSON of a search's
-results.
+call counts as one credit unless `cost` has another value. With `serp=true`, the page contains the results of
+a search as JSON.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
     """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded`, `class` or `text`.
     `embedded` is data in a script. `class` is an element whose class or id names a price."""
     place: str = ""
-    """The place of the price. For structured data, `place` is a path in the data. For an element, `place` is
-    the class, id or tag."""
+    """The place of the price on the page. For structured data, `place` is a path in the data. For an element,
+    `place` is the class, id or tag."""
     confidence: float = 0.0
     """How certain the price is, from 0 to 1."""
     role: PriceRole = PriceRole.PRICE
@@ -108,7 +108,8 @@ def merged(found: Iterable[PriceCandidate]) -> list[PriceCandidate]:
 
 
 def undecided(candidates: Sequence[PriceCandidate]) -> str:
-    """Returns the reason why a page with several prices has no decision. The reason lists the prices."""
+    """Returns the reason why none of several prices on a page was selected. The reason contains the first
+    prices of the page."""
     shown = ", ".join(
         f"{one.amount} {one.currency or ''}".strip()
         for one in candidates[:5]

@@ -251,7 +251,8 @@ def _of_woocommerce(page: Document) -> list[PageOffer]:
 
 
 def _of_shopify(page: Document) -> list[PageOffer]:
-    """Reads the variants of Shopify's product JSON. Its prices are in the smallest unit of the currency."""
+    """Reads the variants of Shopify's product JSON. The prices in this JSON are in the smallest unit of the
+    currency."""
     for script in page.tree.select("script[type='application/json']")[:MAX_SCRIPTS]:
         text = script.text
         if '"variants"' not in text or '"price"' not in text:

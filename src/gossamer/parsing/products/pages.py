@@ -1,5 +1,5 @@
-"""Reads all data of a product page: its record, its offers, and all of its prices. Each part is read once,
-when it is first used."""
+"""Reads all data of a product page: its record, its offers, and all of its prices. Each part of the data is
+read when it is first used, and then stored."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ProductPage:
     @once
     def candidates(self) -> list[PriceCandidate]:
         """The prices in structured data, meta elements and the record, the most trusted first. The visible
-        page is read only if the record needs it."""
+        page is read only if the record needs a value from it."""
         return merged([*self._told, *self._record_price()])
 
     @once
@@ -128,8 +128,9 @@ class ProductPage:
 
     @once
     def unit_price(self) -> UnitPrice | None:
-        """The price per kg, l, m, m2 or piece. This price is taken from structured data or from the text
-        beside the price. Otherwise it is computed from the price and the pack size."""
+        """The price per kg, l, m, m2 or piece. The unit price is taken from structured data or from the text
+        beside the price. If the page shows no unit price, the unit price is computed from the price and the
+        pack size."""
         for offer in self.offers:
             if offer.unit_price is not None:
                 return offer.unit_price
@@ -139,7 +140,7 @@ class ProductPage:
 
     @once
     def tax_included(self) -> bool | None:
-        """Whether the price includes taxes, if the page states it."""
+        """Whether the price includes taxes, or None if the page does not mention taxes."""
         told = next((one.tax_included for one in self.offers if one.tax_included is not None), None)
         best = self._sources.shown.best if told is None and self._record.is_shown else None
         return best.tax_included if best else told

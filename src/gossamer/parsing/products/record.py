@@ -1,7 +1,7 @@
 """Reads the product of a page as one record.
 
 The sources are tried in this order: structured data, meta elements, then the visible page and its scripts.
-For the SKU, a number beside a label on the page takes precedence over these sources.
+For the SKU, a number beside a label on the visible page takes precedence over all other sources.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _is_auction(sources: ProductSources) -> bool:
 
 def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
     """Returns values for the missing fields of the record. These values come from the visible page and its
-    scripts. `spare`: the SKUs of the structured data. One of them is used if the page shows no SKU."""
+    scripts. `spare`: the SKUs of the structured data. If the page shows no SKU, one of the SKUs in `spare` is
+    used."""
     here, page, found = sources.shop, sources.page, dict[str, Any]()
     heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
     if record["name"] is None:

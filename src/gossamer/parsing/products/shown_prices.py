@@ -88,9 +88,9 @@ class ShownPrices:
 
     @once
     def best(self) -> ShownPrice | None:
-        """The price that a buyer pays. Elements whose class or id names a price are preferred. Among these
-        elements, the elements near the product's heading are preferred. If the page has no such element, or
-        if all of them are doubtful, the price is the first text that is only a price."""
+        """The price that a buyer pays. Elements whose class or id names a price are preferred, in particular
+        elements near the product's heading. If the page has no such element, or if all of them are doubtful,
+        the price is the first text that is only a price."""
         best = min(self._named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
@@ -101,9 +101,9 @@ class ShownPrices:
 
     @once
     def rivals(self) -> list[ShownPrice]:
-        """Prices that compete with `best`. Their elements have the same class names and the same parent as
-        the element of `best`. They have the same role as `best`, but a different amount. The page does not
-        show which of these prices a buyer pays."""
+        """Prices that compete with `best`. A competing price has the same role as `best` and a different
+        amount. The element of a competing price has the same class names and the same parent as the element
+        of `best`. The page does not show which of these prices a buyer pays."""
         best = self.best
         if best is None or not best.is_named or best.price.amount in self._said:
             return []
@@ -138,8 +138,8 @@ class ShownPrices:
                 )
 
     def struck_above(self, now: Decimal) -> Decimal | None:
-        """Returns a struck-through or former price, or None. This price must be higher than the price `now`.
-        An element around this price must also show `now`."""
+        """Returns a struck-through or former price, or None. The returned price is higher than the current
+        price `now`, and an element around the returned price also shows `now`."""
         digits = str(now).split(".")[0]
         for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
             if not (element.tag in ("del", "s", "strike") or _old(element)):
@@ -162,8 +162,8 @@ class ShownPrices:
 
     @once
     def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
-        """Elements whose class or id names a price, as tuples (element, rank of the name, text, role). The
-        role is None for prices that the buyer may pay."""
+        """A tuple (element, rank of the name, text, role) for each element whose class or id names a price.
+        The role is None if the buyer may pay the price."""
         found, seen = [], set[Element]()
         for rank, selector in enumerate(words.PRICES):
             for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
@@ -182,7 +182,7 @@ class ShownPrices:
 
     @once
     def _other(self) -> list[ShownPrice]:
-        """The prices whose role is not that of the current price."""
+        """The prices with a role other than the role of the current price."""
         return [one for role in PriceRole for one in self._judged(role)]
 
     @once
@@ -218,9 +218,9 @@ class ShownPrices:
 
     @once
     def _bare(self) -> ShownPrice | None:
-        """A short text that contains only a price with its currency and little else. The first such text
-        after the heading is used. If no such text follows the heading, the last such text before the heading
-        is used."""
+        """The bare price of the page. A bare price is a short text that contains a price with its currency
+        and little else. The first bare price after the heading is used. If no bare price follows the heading,
+        the last bare price before the heading is used."""
         shop, first, ahead = self._shop, None, None
         behind = not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
@@ -296,8 +296,8 @@ def _price_text(element: Element) -> str:
 
 
 def role_by_names(element: Element) -> PriceRole | None:
-    """Returns the role of a price, derived from the class names and ids of its element, or None. Even if the
-    result is None, the price is not necessarily the current price."""
+    """Returns the role of a price, derived from the class names and ids of its element, or None. A result of
+    None does not mean that the price is the current price."""
     names = author_names(element)
     if element.tag in _NEVER:
         return PriceRole.LIST_PRICE
@@ -332,7 +332,8 @@ def _doubtful(element: Element, text: str, found: Price) -> bool:
 
 
 def _around(element: Element, text: str) -> str:
-    """Returns the text of a price's parent if it has a label and no other number. Otherwise returns ''."""
+    """Returns the text of the element around a price. Returns '' if this text is long or contains another
+    number."""
     parent = element.parent
     if not isinstance(parent, Element) or parent.tag in ("body", "main"):
         return ""
@@ -352,9 +353,9 @@ def _old(element: Element) -> bool:
 
 
 def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) -> UnitPrice | None:
-    """Returns the unit price that the page shows near the product's heading, or None. The page may show
-    several unit prices. Then the unit price that equals the computed unit price `own` to within 5% is
-    preferred, and after that the first unit price in the same unit."""
+    """Returns the unit price that the page shows near the product's heading, or None. If the page shows
+    several unit prices, they are compared with the computed unit price `own`. A unit price in the same unit
+    and within 5% of `own` is preferred. Otherwise, a unit price in the same unit is preferred."""
     block: Element | None = None
     for one in (shop.heading, *shop.ancestors(6)):
         if one is None or one.tag == "html" or len(one.text) > MAX_BLOCK_CHARS:
@@ -370,9 +371,9 @@ def unit_price_beside(shop: Shop, now: Decimal | None, own: UnitPrice | None) ->
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """Returns the ISO 4217 code of a price's currency. Several currencies share some signs (`$ kr ¥ Rs`). For
-    such a sign, the country code of the host decides first, and the page's language decides second. If
-    neither selects a currency, returns the most common currency.
+    """Returns the ISO 4217 code of a price's currency. Several currencies share some signs (`$ kr ¥ Rs`). The
+    currency of a shared sign is derived from the country code of the host, or else from the page's language.
+    If the host and the language do not determine the currency, returns the most common currency.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']

@@ -207,8 +207,8 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """Returns the part that the SKUs of offers or variants have in common. The page's URL must contain this
-    part. The part is the longest such prefix of one of the SKUs. It must have at least 5 characters and a
+    """Returns the longest prefix of a SKU that occurs in the page's URL, or None. The SKUs of a product's
+    variants often have this prefix in common. The prefix must have at least 5 characters and contain a
     digit."""
     address = url.lower()
     for number in list(

@@ -14,13 +14,13 @@ MAX_EVENTS: Final = 10
 """Maximum number of events with the same name that are read per script."""
 MAX_AMOUNTS: Final = 2
 """Maximum number of different amounts in the events of a page about one product. If the events contain more
-different amounts, the amounts are the prices of several products."""
+than MAX_AMOUNTS different amounts, the amounts are the prices of several products."""
 _EVENTS: Final = (
     *("ViewContent", "view_item", "viewItem", "iewed Product", "iewed product", "productDetail", "pagevisit"),
     *("ecomm_p", "ecomm_totalvalue", "dynx_"),
 )
-"""Parts of the names of events that contain the price of the page's product. The event `view_item_list` is
-excluded because it contains a list of products."""
+"""If the name of an event contains one of these parts, the event contains the price of the page's product.
+The event `view_item_list` is excluded because it contains a list of products."""
 _DETAIL: Final = re.compile(r"""\bdetail["']?\s*:\s*\{""")
 """Matches the view of a product in the `ecommerce` object of a data layer."""
 _PRICE: Final = re.compile(
@@ -72,7 +72,7 @@ def _events(text: str) -> Iterator[int]:
 
 
 def _places(text: str, name: str) -> Iterator[int]:
-    """Yields the end of each of the first MAX_EVENTS occurrences of a name."""
+    """Yields the positions at which the first MAX_EVENTS occurrences of a name end."""
     at = -1
     for _ in range(MAX_EVENTS):
         at = text.find(name, at + 1)

@@ -1,5 +1,5 @@
-"""Reads prices per unit (`1,99 € / 100 g`) and pack sizes (`6 x 0.33 l`). Normalizes both to kg, l, m, m2 and
-piece."""
+"""Reads prices per unit (`1,99 € / 100 g`) and pack sizes (`6 x 0.33 l`). Normalizes units to kg, l, m, m2
+and piece."""
 
 from __future__ import annotations
 

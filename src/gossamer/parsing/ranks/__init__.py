@@ -2,10 +2,12 @@
 reading its data file.
 
 - `results` returns the results of a page.
-- `result_page` returns a `ResultPage`. Its verdict tells whether the positions can be trusted.
-- `load` reads a data file other than the one in the package.
+- `result_page` returns a `ResultPage`. The verdict in a `ResultPage` shows whether the positions can be
+  trusted.
+- `load` reads a data file that replaces the data file of the package.
 - `Result` is one result.
-- `MEASURE_SCRIPT` is a script for a browser. The script writes the place of each block into the page.
+- `MEASURE_SCRIPT` is a script for a browser. The script adds to each visible element its distance from the
+  top of the page.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ResultList:
             self._append(kind, title, url, text, sub)
 
     def _go_to(self, element: Element) -> None:
-        """Moves to the next position. The block `element` gets this position."""
+        """Moves to the next position, which becomes the position of the block `element`."""
         self._position += 1
         self._pixel = top_of(element) if self._measured else None
 

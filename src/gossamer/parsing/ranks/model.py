@@ -28,11 +28,12 @@ class Result(msgspec.Struct, frozen=True):
     - `position`: the place of the block among all blocks of the page, from 1.
     - `title`: the heading, the question, or the name of a place on the map.
     - `url`: the target of the link, without the engine's redirect. '' if the result has no link.
-    - `text`: the snippet or the answer. '' if the page shows none.
-    - `sub`: the place inside the block, counted from 0. Only sitelinks, indented results and entries of
-      features have such a place. `sub` is None for the main result of the block.
+    - `text`: the snippet or the answer, or '' if the page shows neither.
+    - `sub`: the place inside the block, counted from 0. `sub` is set only for sitelinks, indented results and
+      entries of features. `sub` is None for the main result of the block.
     - `votes`: the number of votes that the result got (structure, heading, class names). 0 if unknown.
-    - `pixel`: the distance of the block from the top of the page in CSS pixels. None if it was not measured.
+    - `pixel`: the distance of the block from the top of the page in CSS pixels. `pixel` is None if the block
+      was not measured.
     """
 
     type: str

@@ -77,8 +77,8 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
 
 
 def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[tuple[Element, str]]:
-    """Returns the headings that name a type of block and are outside of all known containers. If a link
-    belongs to such a heading, it is removed from the organic results."""
+    """Returns the headings that name a type of block and are outside of all known containers. If an organic
+    result belongs to one of these headings, the result is removed."""
     listed: list[tuple[Element, str]] = []
     own = {one.heading for one in (*found.organic, *found.sitelinks)}
     for heading in tree.select(HEADINGS)[:MAX_HEADINGS]:
@@ -93,9 +93,9 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
 
 
 def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
-    """Returns the blocks around the given headings and containers, which are called roots. A block is an
-    ancestor of its root. It is the largest ancestor that contains no organic result, no root of another type
-    and no main part of the page."""
+    """Returns the blocks around the given roots, which are headings and containers. A block is the largest
+    ancestor of its root that contains no organic result, no root of another type and no main part of the
+    page."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
@@ -144,7 +144,7 @@ def _leftover(parts: list[Element], known: set[Element]) -> Iterator[Element]:
 
 
 def _type_by_signs(element: Element, engine: EngineRules) -> str:
-    """Returns the type of an unknown block, or ''. The type is found by the elements inside the block."""
+    """Returns the type of an unknown block, or ''. The type is derived from the elements inside the block."""
     for feature in engine.features:
         if any(element.select_one(css) is not None for css in feature.signs):
             return feature.type

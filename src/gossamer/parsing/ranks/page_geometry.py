@@ -1,6 +1,6 @@
 """Measures where the blocks of a rendered page are. A script marks each visible element with its distance
 from the top of the page. The script runs before gossamer reads the browser's document. The parser then reads
-the marks."""
+these distances."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def without_marks(body: bytes) -> bytes:
 
 
 def has_marks(body: bytes) -> bool:
-    """Whether a page contains marks of the script."""
+    """Whether a page contains the marks that the script adds."""
     return f"{MARK}=".encode() in body
 
 
 def top_of(element: Element) -> float | None:
-    """Returns the distance of an element from the top of the page. This distance is the element's own mark.
-    An element without a box has no mark, so its distance is the smallest mark inside the element. Returns
-    None if no part of the element is visible, or if a mark is not a distance."""
+    """Returns the distance of an element from the top of the page. The distance is the value of the element's
+    attribute MARK. If the element has no box, and therefore no MARK, returns the smallest distance of the
+    elements inside the element. Returns None if no part of the element is visible, or if a mark is not a
+    distance."""
     if (own := attribute_of(element, MARK)) != "":
         return _distance(own)
     inner = [_distance(attribute_of(one, MARK)) for one in element.select(f"[{MARK}]")]

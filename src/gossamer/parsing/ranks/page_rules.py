@@ -27,16 +27,15 @@ class DatedSelector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rules that recognize the blocks of one type.
 
-    - `inside`: selectors that use ids, attributes or element names. An element that matches one of them is a
-      block of this type.
-    - `classes`: selectors by class name. An element that matches one of them is also a block of this type.
-      `classes` are ignored on a page whose class names are all new.
+    - `inside`: selectors of the blocks of this type. The selectors use ids, attributes or element names.
+    - `classes`: further selectors of the blocks of this type. The selectors use class names. `classes` are
+      ignored on a page whose class names are all new.
     - `signs`: selectors of elements that are typical of this type. An unknown block that contains such an
       element has this type.
     - `entries`: selectors of the entries inside the block. The first selector that matches is used.
     - `one`: whether the block contains a single result instead of several entries.
-    - `aside`: whether the block is beside the main column. The positions of such blocks follow the positions
-      of all other blocks.
+    - `aside`: whether the block is beside the main column. Blocks beside the main column have the last
+      positions.
     """
 
     type: str

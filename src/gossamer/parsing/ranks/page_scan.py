@@ -1,7 +1,7 @@
-"""Finds the organic results of a page. An organic result is a link with a heading in the main column that
-gets at least two of three votes. The first vote is for the structure around the link (marks of the engine, a
-display URL). The second vote is for the heading. The third vote is for class names that the data file lists.
-A link can get two votes even if the engine has changed all of its class names.
+"""Finds the organic results of a page. An organic result is a link in the main column. The link has a
+heading, and gets at least two of three votes. A link gets the first vote for the structure around it (marks
+of the engine, a display URL), the second vote for its heading, and the third vote for class names that the
+data file lists. A link can get two votes even if the engine has changed all of its class names.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     """Returns the element that contains the organic results (the main column), or None. Returns None if the
-    ids of the page seem to have changed their meaning. One sign of such a change is that the page has an
-    element whose usual place is inside the main column. Another sign is that the main column is inside fewer
-    than two thirds of the elements that usually surround it."""
+    ids of the page seem to have a new meaning. The ids seem to have a new meaning if the page contains an
+    element that is usually inside the main column, or if more than a third of the elements that usually
+    surround the main column are elsewhere on the page."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None
@@ -164,8 +164,8 @@ def _links(
     headings: tuple[str, ...],
     more: set[Element],
 ) -> tuple[list[ResultCandidate], list[list[Element]]]:
-    """Returns the candidates in the main column, and the links with headings elsewhere. Each link elsewhere
-    is a list of the link and its ancestors."""
+    """Returns the candidates in the main column, and the links with headings elsewhere. Each item of the
+    second list is a list that consists of a link and its ancestors."""
     inside: list[ResultCandidate] = []
     outside: list[list[Element]] = []
     known: set[Element] = set()
@@ -191,8 +191,8 @@ def _containers(
 ) -> dict[Element, Feature]:
     """Returns the elements that are blocks of known features. Leaves out a container of a single result if
     the container has several candidates or questions. Some containers are known only by their class names. If
-    these containers hold most candidates of the page, the class names must have a new meaning. In this case,
-    all these containers are left out."""
+    these containers hold most candidates of the page, these containers are left out, because the class names
+    must have a new meaning."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -215,7 +215,7 @@ def _containers(
 
 
 def _holds(inside: list[ResultCandidate]) -> dict[Element, int]:
-    """Returns the number of candidates in each element that contains any."""
+    """Maps each element that contains candidates to the number of its candidates."""
     holds: dict[Element, int] = {}
     for one in inside:
         for element in one.chain:
@@ -231,8 +231,7 @@ def _is_excluded(one: ResultCandidate, containers: dict[Element, Feature], never
 
 def _of_common_class(inside: list[ResultCandidate]) -> list[ResultCandidate]:
     """Returns the candidates whose list item shares a class name with the list items of most candidates. This
-    function is used if the class names are unknown. It relies on the fact that all results have the same
-    class, whatever the name of this class is."""
+    function is used if the class names are unknown, because even then all results have the same class."""
     items = [one.chain[-1] for one in inside if one.chain[-1].tag == "li"]
     numbers = Counter(name for item in items for name in set(attribute_of(item, "class").split()))
     common = {name for name, number in numbers.items() if 2 * number > len(inside)}
@@ -242,7 +241,7 @@ def _of_common_class(inside: list[ResultCandidate]) -> list[ResultCandidate]:
 
 
 def _set_blocks(inside: list[ResultCandidate]) -> None:
-    """Sets the block of each candidate."""
+    """Sets the block of each candidate, which is the largest ancestor without other candidates."""
     holds = _holds(inside)
     for one in inside:
         one.block = one.chain[0]
@@ -289,9 +288,9 @@ def _same_host(before: list[ResultCandidate], one: ResultCandidate) -> ResultCan
 def _parent_of(
     one: ResultCandidate, inner: set[Element], above: dict[Element, ResultCandidate]
 ) -> ResultCandidate | None:
-    """Returns the parent of a candidate, or None. Only a candidate inside an element of `inner` has a parent.
-    The parent is the earlier result that has the nearest common ancestor with this element. `above`: maps
-    each ancestor of an earlier result to this result."""
+    """Returns the parent of a candidate, or None. A candidate that is not inside an element of `inner` has no
+    parent. The parent is the earlier result that has the nearest common ancestor with this element. `above`:
+    maps each ancestor of an earlier result to this result."""
     for at, element in enumerate((one.heading, *one.chain)):
         if element in inner:
             return next((above[outer] for outer in one.chain[at:] if outer in above), None)

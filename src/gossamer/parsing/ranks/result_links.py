@@ -14,9 +14,9 @@ _PARAMETERS: Final = ("q", "url", "u", "adurl", "imgrefurl")
 
 
 def target(href: str, base: str) -> str:
-    """Returns the http or https URL to which a link leads, or '' if the link leads to no such URL. If a
-    redirect link of Google (`/url?q=`, `/aclk?adurl=`) or Bing (`/ck/a?u=a1...`, `/aclick?u=...`) contains
-    its target, returns the target.
+    """Returns the http(s) URL to which a link leads, or '' for any other link. If a redirect link of Google
+    (`/url?q=`, `/aclk?adurl=`) or Bing (`/ck/a?u=a1...`, `/aclick?u=...`) contains its target, returns the
+    target.
 
     >>> target("/url?q=https://example.com/a&sa=U", "https://www.google.com/search")
     'https://example.com/a'
@@ -77,7 +77,7 @@ def engine_of(host: str) -> str:
 
 
 def host_and_path(url: str) -> tuple[str, str]:
-    """Returns the host name and the path of a URL, both '' if it is malformed."""
+    """Returns the host name and the path of a URL, or ('', '') if the URL is malformed."""
     try:
         parts = urlsplit(url)
         return parts.hostname or "", parts.path

@@ -82,7 +82,7 @@ def result_page(
 
 
 def _refusal(body: bytes) -> str:
-    """Returns why a body is not parsed at all, or ''."""
+    """Returns the reason why a body is not parsed, or '' if the body can be parsed."""
     if len(body) > MAX_BYTES:
         return f"the page is larger than {MAX_BYTES >> 20} MiB"
     if is_deep(body, "text/html"):

@@ -16,7 +16,7 @@ _MAX_TEXT_CHARS: Final = 200_000
 _USUAL_RESULTS: Final = 8
 """Number of organic results that most result pages have."""
 _MANY_LINKS: Final = 3
-"""Minimum number of links that look like results on a page that cannot be a CAPTCHA, a consent page or a
+"""A page with at least _MANY_LINKS links that look like results is neither a CAPTCHA nor a consent page nor a
 block page."""
 _WALLS: tuple[Verdict, ...] = ("consent", "soft_block")
 
@@ -95,7 +95,7 @@ def _wall(
 def _of_kind(
     kind: Verdict, tree: turbohtml.Document, engine: EngineRules, rules: PageRules, text: str
 ) -> tuple[Verdict, str] | None:
-    """Returns the verdict if the page has a mark or a phrase of this kind."""
+    """If the page contains an element or a phrase of this kind, returns the kind and the reason."""
     if css := next((one for one in engine.walls.get(kind, ()) if tree.select_one(one) is not None), ""):
         return kind, f"the page contains {css}"
     if phrase := rules.phrase(kind, text):

@@ -58,7 +58,8 @@ def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[s
         if fault := _name_fault(kind, node, words):
             yield fault
     products = [node for kind, node in nodes if kind in _PRODUCTS]
-    if len(products) == 1:  # among several products, the product of a shown price is unknown
+    # with several products, it is unknown to which product a price on the page belongs
+    if len(products) == 1:
         yield from _offer_faults(document, text, products[0])
     articles = [node for kind, node in nodes if NAMED[kind] == "headline"]
     if len(articles) == 1 and (fault := _date_fault(document, text, articles[0])):
@@ -66,8 +67,8 @@ def find_contradictions(document: Document, values: Sequence[Any]) -> Iterator[s
 
 
 def main_nodes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the objects that the page is about, with their type. Such an object is at the top level of a
-    script, in `@graph` or in `mainEntity`."""
+    """Yields the main objects of the page, with their types. A main object is at the top level of a script,
+    in `@graph` or in `mainEntity`."""
     waiting = list(values)
     while waiting:
         one = waiting.pop(0)

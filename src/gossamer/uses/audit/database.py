@@ -1,5 +1,6 @@
-"""The database of the audits of one site: a SQLite file. It contains the pages and links of the newest audit,
-and the findings of the last two. All tables are on disk, so a site of any size needs little memory.
+"""The database of the audits of one site: a SQLite file. The database contains the pages and links of the
+newest audit, and the findings of the two newest audits. All tables are on disk, so a site of any size needs
+little memory.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class AuditRecord(NamedTuple):
 
 
 class ResponseRow(NamedTuple):
-    """The response to one request. `location`: the URL that a redirect leads to."""
+    """The response to one request. `location`: the target URL of a redirect."""
 
     url: str
     status: int | None
@@ -98,8 +99,8 @@ class ResponseRow(NamedTuple):
 
 
 class AuditDatabase:
-    """Reads and writes a database file. Its methods may be called from several threads. Raises ConfigError if
-    the file is not a database of audits."""
+    """Reads and writes a database file. Several threads may call the methods. Raises ConfigError if the file
+    is not a database of audits."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -182,8 +183,8 @@ class AuditDatabase:
         ]
 
     def begin(self, url: str, options: dict[str, Any]) -> AuditRecord:
-        """Begins an audit and returns it. Deletes the pages of the previous audit, and the findings of audits
-        that are no longer kept."""
+        """Begins an audit, and returns the audit's record. Deletes the pages of the previous audit. Deletes
+        all findings except those of the newest audits."""
         with self.transaction() as base:
             for name in SITE_TABLES:
                 base.execute(f"DROP TABLE IF EXISTS {name}")
@@ -203,7 +204,7 @@ class AuditDatabase:
         return self.audits()[-1]
 
     def update(self, number: int, **values: Any) -> None:
-        """Sets columns of an audit."""
+        """Sets columns in the record of an audit."""
         names = ", ".join(f"{name} = ?" for name in values)
         with self.transaction() as base:
             base.execute(f"UPDATE audits SET {names} WHERE number = ?", [*values.values(), number])
@@ -263,7 +264,7 @@ class AuditDatabase:
         )
 
     def write_responses(self, rows: Iterable[ResponseRow]) -> None:
-        """Writes responses. A newer response to a URL replaces an older one."""
+        """Writes responses. A newer response for a URL replaces an older response."""
         with self.transaction() as base:
             for row in rows:
                 one, location = url_id(row.url), None
@@ -286,19 +287,19 @@ class AuditDatabase:
                 )
 
     def note_unstored(self, urls: Iterable[str]) -> None:
-        """Notes URLs that an archive lacks."""
+        """Records the URLs that are missing in an archive."""
         with self.transaction() as base:
             base.executemany("INSERT OR IGNORE INTO unstored VALUES (?)", ((url_id(one),) for one in urls))
 
     def forget_unstored(self) -> int:
         """Removes the responses for URLs that the archive lacks, because such responses do not come from the
-        site. Returns the number of these URLs."""
+        site. Returns the number of URLs that the archive lacks."""
         with self.transaction() as base:
             base.execute("DELETE FROM responses WHERE id IN (SELECT id FROM unstored)")
         return int(self.value("SELECT count(*) FROM unstored"))
 
     def write_sizes(self, sizes: Iterable[tuple[str, int]]) -> None:
-        """Writes the sizes of files in bytes, by URL."""
+        """Writes the sizes of files. `sizes`: pairs of a URL and a size in bytes."""
         with self.transaction() as base:
             for url, size in sizes:
                 write_urls(base, [(url_id(url), url)])

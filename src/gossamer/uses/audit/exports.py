@@ -47,7 +47,7 @@ def check_outputs(paths: Iterable[str]) -> None:
 
 
 def write_output(path: str, database: AuditDatabase, summary: AuditSummary) -> list[str]:
-    """Writes one output, and returns the files that were written. Raises UsageError, and ConfigError if a
+    """Writes one output, and returns the paths of the written files. Raises UsageError, and ConfigError if a
     library is missing."""
     lower = path.lower()
     try:
@@ -298,9 +298,9 @@ _URLSET: Final = (
 
 
 def write_sitemaps(path: str, database: AuditDatabase, start: str) -> list[str]:
-    """Writes a sitemap of the indexable pages with their images, their language versions and the dates in the
-    site's own sitemap. Returns the path of the sitemap. If one file is not enough, returns the paths of an
-    index and of its parts."""
+    """Writes a sitemap of the indexable pages with their images and their language versions. The dates in the
+    new sitemap come from the site's own sitemap. Returns the path of the sitemap. If one file is not enough,
+    returns the paths of an index and of its parts."""
     from gossamer.uses.audit.site_files import origin_of
 
     files = _SitemapFiles(path, f"{origin_of(start)}/")

@@ -18,11 +18,11 @@ _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
 
 
 class CheckScope(NamedTuple):
-    """The data that an audit has. The state of each check depends on these data. `reasons`: the reasons why
-    the crawl did not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links
-    were checked. `unchecked`: the number of links that were not checked. `offline`: whether no other site
-    answered, possibly because this machine is offline. `unasked`: the reason why the hosts themselves were
-    not requested, or ''. `stored`: whether the audit read stored pages and requested nothing."""
+    """The data of an audit that determine the states of its checks. `reasons`: the reasons why the crawl did
+    not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links were checked.
+    `unchecked`: the number of links that were not checked. `offline`: whether no other site answered,
+    possibly because this machine is offline. `unasked`: the reason why the audit sent no requests to the
+    site's hosts, or ''. `stored`: whether the audit read stored pages and requested nothing."""
 
     reasons: Sequence[str]
     sitemaps: bool
@@ -86,7 +86,7 @@ def run_checks(
     tell: Callable[[str], None],
 ) -> list[CheckOutcome]:
     """Runs checks, stores their findings, and returns a result for each check. `before`: the number of the
-    previous audit. `states_before`: the states of the checks in that audit."""
+    previous audit. `states_before`: the states of the checks in the previous audit."""
     functions: tuple[tuple[str, int, Any], ...] = (
         ("said", 2, said),
         ("bare_host", 1, bare_host),
@@ -125,7 +125,8 @@ def run_checks(
 
 
 def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
-    """Returns the state of a check (`checked`, `partial`, `inconclusive` or `skipped`) and the reason."""
+    """Returns the state of a check (`checked`, `partial`, `inconclusive` or `skipped`), and the reason for
+    the state."""
     if check.needs == "whole":
         if scope.reasons:
             return "inconclusive", f"the crawl did not see the whole site: {'; '.join(scope.reasons)}"
@@ -158,7 +159,7 @@ def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Ite
             found = check.test(facts)
             details = list(filter(None, [found] if isinstance(found, str) else found))
             for place, detail in enumerate(details):
-                # the detail distinguishes several findings of one page
+                # several findings of one page differ by their detail
                 yield AuditFinding(check.id, url, detail if len(details) > 1 or place else "", detail)
 
 

@@ -19,7 +19,7 @@ from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
 
 EXPIRING_DAYS: Final = 14
-"""The number of days before its end at which a certificate is reported as expiring. Certificates are usually
+"""A certificate is reported as expiring if it ends within this number of days. Certificates are usually
 renewed 30 days before their end, so a renewal is overdue when only 14 days are left. A certificate with a
 short validity period is reported only when less than a third of the validity period is left."""
 _SIGNAL: Final = re.compile(r"^[ \t]*content-signal[ \t]*:[ \t]*(.+)", re.IGNORECASE | re.MULTILINE)
@@ -28,7 +28,7 @@ _MARKDOWN_LINK: Final = re.compile(r"\]\(\s*https?://|\]\(\s*/")
 
 
 class HostFinding(NamedTuple):
-    """A fact about a host. `fact`: the id of the check that reports it."""
+    """A fact about a host. `fact`: the id of the check that reports the fact."""
 
     url: str
     fact: str
@@ -72,8 +72,8 @@ def _name_and_port(host: str) -> tuple[str, int]:
 
 
 def _twin(host: str) -> list[str]:
-    """Adds `www.` to a host without `www.`, and removes `www.` from other hosts. Returns the new host in a
-    list. Returns [] if the host without `www.` is not a registered domain."""
+    """Adds `www.` to a host without `www.`, and removes `www.` from other hosts. Returns a list that contains
+    only the resulting host. The list is empty if the host without `www.` is not a registered domain."""
     name, port = _name_and_port(host)
     bare = name.removeprefix("www.")
     if "." not in bare or _is_address(bare) or gossamer.url.registered_domain(bare) != bare:
@@ -94,8 +94,8 @@ def certificate_faults(
     host: str, options: Mapping[str, Any], *, typed: bool = True
 ) -> Iterator[tuple[str, str]]:
     """Yields the id of each check that the certificate of a host fails, and a description of the fault.
-    `typed`: whether the user named the host. Yields nothing for a host that does not support TLS, because
-    nobody reaches such a host by https."""
+    `typed`: whether the user named the host. Yields nothing for a host without TLS, because nobody can reach
+    the host by https."""
     allow = options.get("allow_private") or ()
     found = certificate_of(
         host,

@@ -1,5 +1,5 @@
-"""Checks the links that the crawl does not visit. These are links to other sites, links to images, scripts
-and style sheets, and links to pages to which only nofollow links lead. Each URL is requested with HEAD, and
+"""Checks the links that the crawl does not visit: links to other sites, links to images, scripts and style
+sheets, and links to pages to which the site has only nofollow links. Each URL is requested with HEAD, and
 again with GET if HEAD fails. The check respects robots.txt and the delays of hosts, as every crawl does."""
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class CheckedLinks(NamedTuple):
 def check_links(
     database: AuditDatabase, name: str, options: Mapping[str, Any], limit: int | None
 ) -> CheckedLinks:
-    """Checks two groups of URLs. The first group contains the links to other sites. The second group contains
-    the embedded files and the unvisited pages of the site. At most `limit` URLs of each group are checked,
-    and the URLs with the most links come first. If `limit` is None, all URLs are checked. The check consists
-    of two crawls: one with HEAD, and one with GET for the URLs for which HEAD failed."""
+    """Checks two groups of URLs: the links to other sites, and the embedded files and unvisited pages of the
+    site. At most `limit` URLs of each group are checked, and the URLs with the most links come first. If
+    `limit` is None, all URLs are checked. The check consists of two crawls: one with HEAD, and one with GET
+    for the URLs for which HEAD failed."""
     database.define("is_public", 1, is_public)
     external = _links_to_check(database, limit, external=True)
     own = _links_to_check(database, limit, external=False)

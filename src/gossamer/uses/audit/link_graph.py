@@ -1,6 +1,6 @@
-"""Derives the data that the checks need from the pages and links of an audit. These are the final targets of
-redirects, and the groups of similar pages. For each page, they also include the number of clicks from the
-first page and the number of pages that link to it. Everything is computed with SQL on disk."""
+"""Derives data for the checks from the pages and links of an audit: the final targets of redirects, the
+groups of similar pages, the number of clicks from the first page to each page, and the number of pages that
+link to each page. Everything is computed with SQL on disk."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def lacks_fragment(known: set[str], fragment: str) -> bool:
 
 
 def find_alike(database: AuditDatabase) -> None:
-    """Fills the table `alike` with the indexable pages whose text is nearly the same as that of another page.
+    """Fills the table `alike` with the indexable pages whose text nearly equals the text of another page.
     Each row contains a page and the first page of its group."""
     query = (
         "SELECT p.id, p.sketch FROM pages p JOIN targets t ON t.id = p.id "

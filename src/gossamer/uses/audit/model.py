@@ -15,14 +15,14 @@ class Severity(StrEnum):
     """The severity of a finding."""
 
     ERROR = "error"
-    """Visitors or search engines cannot use the page or the link that has the finding."""
+    """Visitors or search engines cannot use the page or the link."""
     WARNING = "warning"
-    """Visitors can use the page, and probably do not find the page or see the page incorrectly."""
+    """Visitors can use the page, but probably do not find the page, or do not see the page correctly."""
     NOTICE = "notice"
-    """The page has no errors, and could be improved."""
+    """The page has no error, but could be improved."""
     INFO = "info"
-    """The finding is a fact and not a problem. The counts of errors, warnings and notices do not include
-    findings of the severity `info`."""
+    """The finding is only information, not a problem. The counts of errors, warnings and notices do not
+    include findings of the severity `info`."""
 
 
 class PageLink(msgspec.Struct, array_like=True):
@@ -82,7 +82,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     header_robots: list[str] = []
     """The directives of X-Robots-Tag headers, in lower case."""
     hreflangs: list[tuple[str, str, str]] = []
-    """Language versions, as tuples: the code, the URL as written, and the absolute URL."""
+    """The language versions of the page. Each version is a tuple of the code, the URL as written, and the
+    absolute URL."""
     language: str = ""
     """The `lang` attribute of the `html` element, as written."""
     detected_language: str = ""
@@ -107,22 +108,22 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     blocking_scripts: list[str] = []
     """The `src` attributes of scripts in the head that the browser runs before it shows the page."""
     lazy_hero: str = ""
-    """The URL of the page's first picture and the reason for which the browser loads that picture late.
-    `lazy_hero` is '' if the browser loads the first picture at once."""
+    """The URL of the page's first picture and the reason why the browser loads the picture late. `lazy_hero`
+    is '' if the browser loads the first picture at once."""
     ids: list[str] = []
     """Possible targets of fragments: the ids of elements and the names of anchors."""
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
     unrendered: str = ""
-    """The reason for which the page has no content without JavaScript. `unrendered` is '' if the page has
-    content, or if a browser fetched the page."""
+    """The reason why the page has no content without JavaScript. `unrendered` is '' if the page has content,
+    or if a browser fetched the page."""
     mixed: list[str] = []
     """The files that an https page loads over http."""
     insecure_forms: list[str] = []
     security_headers: list[str] = []
-    """The names of the response headers Strict-Transport-Security, Content-Security-Policy and
-    X-Content-Type-Options, as far as the response contains these headers."""
+    """The names of the security headers in the response. Security headers are Strict-Transport-Security,
+    Content-Security-Policy and X-Content-Type-Options."""
 
     @property
     def directives(self) -> set[str]:
@@ -183,7 +184,7 @@ class CheckOutcome(msgspec.Struct):
     """Number of findings of this audit that the previous audit did not have, or 0 if there was no previous
     audit."""
     fixed: int
-    """Number of findings of the previous audit that are missing in this audit. If this audit did not see the
+    """Number of findings of the previous audit that this audit no longer has. If this audit did not see the
     whole site, `fixed` includes only findings on pages that this audit saw."""
     share: float
     """The share of the site's indexable pages on which the check found a problem."""
@@ -199,9 +200,9 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     state: str
     """The state of the crawl: `finished`, `limited` or `stopped`."""
     whole: bool
-    """Whether the crawl saw every page to which a link of the site leads."""
+    """Whether the crawl saw all linked pages of the site."""
     reasons: list[str]
-    """The reasons for which the crawl may have missed pages of the site."""
+    """The reasons why the crawl may have missed pages of the site."""
     pages: int
     indexable: int
     links: int
@@ -225,7 +226,7 @@ class AuditSummary(msgspec.Struct, kw_only=True):
 
 
 def url_id(url: str) -> int:
-    """Returns the id under which a URL is stored. It consists of 63 bits of a hash of the canonical URL."""
+    """Returns the id of a URL in the database. The id consists of 63 bits of a hash of the canonical URL."""
     key = gossamer.url.canonical(url) or url
     return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass")) >> 1
 

@@ -36,7 +36,7 @@ _SHINGLE_WORDS: Final = 4
 _MAX_WORDS: Final = 50_000
 _MAX_ALT_CHARS: Final = 150
 _MIN_LETTERS_OF_LANGUAGE: Final = 400
-"""The minimum number of letters in a text whose language counts as certain."""
+"""The language of a text counts as certain only if the text has at least this number of letters."""
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _ROBOTS: Final = frozenset({"robots", "googlebot"})
 _FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -62,7 +62,8 @@ _BESIDE: Final = (
 """A selector for parts of a page that are not its content. Heading levels in menus, footers and similar parts
 are not compared with the heading levels in the content of the page."""
 _FRAME: Final = f"{_BESIDE}, header, template, [role=banner]"
-"""A selector for parts of a page whose images are never the page's first picture."""
+"""A selector for parts of a page. An image in one of these parts never counts as the first picture of the
+page."""
 _BLOCKING: Final = ("", "text/javascript", "application/javascript", "text/ecmascript")
 """The `type` values of scripts that the browser runs before it parses the rest of the page."""
 _SILENT: Final = ("script", "style", "template", "noscript")
@@ -78,8 +79,8 @@ _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFacts, list[PageLink], bytes]:
     """Returns the facts of a page, its links, and the sketch of its text. A sketch is empty if the page has
-    too few words. `need`: decides whether a page needs JavaScript, by comparison with earlier pages of its
-    host."""
+    too few words. `need`: compares the page with earlier pages of the same host to decide whether the page
+    needs JavaScript."""
     page = view.page
     kind = (page.content_type or "").partition(";")[0].strip().lower()
     facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
@@ -230,8 +231,8 @@ def _read_images(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
 
 
 def _read_loading(facts: PageFacts, tree: Any, inert: set[Any]) -> None:
-    """Finds the causes of a late first view of a page. These are scripts in the head, and a first picture
-    that is loaded late."""
+    """Finds the reasons why a browser shows a page late: blocking scripts in the head, and a first picture
+    that the browser loads late."""
     for script in tree.select("head script[src]"):
         kind = _attribute(script, "type").strip().lower()
         if (
@@ -264,8 +265,8 @@ def _is_small(image: Any) -> bool:
 
 
 def _chars_before(element: Any, most: int) -> int:
-    """Returns the number of characters of text before an element in its page. The count stops soon after it
-    exceeds `most`."""
+    """Returns the number of characters of text before an element in its page. The count may stop as soon as
+    the number exceeds `most`."""
     count = 0
     while (parent := element.parent) is not None and count <= most:
         for child in parent.children:

@@ -1,5 +1,5 @@
-"""Runs an audit from beginning to end. The steps are: the first page, robots.txt and sitemaps, the crawl, the
-link check, the link graph, the checks, and the comparison with the previous audit."""
+"""Runs a whole audit. The audit requests the first page, robots.txt and the sitemaps, crawls the site, checks
+links, derives the link graph, runs the checks, and compares the findings with those of the previous audit."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ HIDING_SKIPS: Final = {
     "content-type": "",
 }
 """Maps reasons for skipped links to messages. A link that is skipped for one of these reasons may cause the
-audit to miss pages. The reasons do not include robots.txt and nofollow, because search engines do not follow
-such links either."""
+audit to miss pages. The reasons do not include robots.txt and nofollow, because search engines also skip the
+links that robots.txt or nofollow excludes."""
 _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
 )
-"""The names of the crawl options that also apply to the audit's single requests."""
+"""The names of the crawl options that also apply to the single requests of an audit (outside of the
+crawl)."""
 
 
 class AuditOptions(msgspec.Struct, kw_only=True):
@@ -47,9 +48,9 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     database: str
     external: int | None = 500
-    """Maximum number of links to other sites that the audit checks. The maximum number of links also applies
-    to the site's own embedded files and unvisited pages together. If `external` is None, the audit checks all
-    links, and if `external` is 0, the audit checks no links."""
+    """Maximum number of links to other sites that the audit checks. The same maximum applies to the embedded
+    files and unvisited pages of the site, taken together. If `external` is None, the audit checks all links,
+    and if `external` is 0, the audit checks no links."""
     limit: int | None = None
     depth: int | None = None
     fresh: bool = False
@@ -127,8 +128,8 @@ def _staged(
 def _begin(
     database: AuditDatabase, url: str, options: AuditOptions, tell: Callable[[str], None]
 ) -> AuditRecord:
-    """Continues an unfinished audit. If there is none, requests the first page and then begins a new
-    audit."""
+    """Continues an unfinished audit. If there is no unfinished audit, requests the first page and then begins
+    a new audit."""
     audits = database.audits()
     if audits and host_of(audits[-1].url) != host_of(url):
         raise ConfigError(
@@ -205,8 +206,8 @@ def _first_steps(
 
 
 def unasked_reason(options: AuditOptions) -> str:
-    """Returns the reason why this machine does not request the hosts of the site directly. Returns '' if this
-    machine may request the hosts directly."""
+    """Returns the reason why this machine must not send requests to the site's hosts directly, or '' if
+    direct requests are allowed."""
     if options.archive is not None:
         return "stored pages are audited, so nothing is requested"
     return "the crawl goes through proxies" if options.crawl.get("proxies") else ""
@@ -252,8 +253,8 @@ def _crawl(
 
 
 def incomplete_reasons(state: str, summary: Any) -> list[str]:
-    """Returns the reasons why a crawl may have missed pages of the site. Returns [] if the crawl certainly
-    saw all pages."""
+    """Returns the reasons why a crawl may have missed pages of the site. The list is empty if the crawl
+    certainly saw all pages."""
     reasons = []
     if state == "limited":
         reasons.append("a limit ended the crawl")
@@ -278,8 +279,8 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
-    """Returns a list with the reason why the crawl may have missed links, if the site has pages that need
-    JavaScript. Returns [] if there are no such pages."""
+    """Returns a list of at most one reason why the crawl may have missed links: some pages of the site need
+    JavaScript. The list is empty if no page needs JavaScript."""
     query = (
         "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
         "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
@@ -332,7 +333,7 @@ def _evaluate(
 def check_scope(
     database: AuditDatabase, reasons: Sequence[str], links: bool, checked: CheckedLinks
 ) -> CheckScope:
-    """Returns the data on which the states of the checks depend. `reasons`: the reasons why the crawl did not
+    """Returns the data that determine the states of the checks. `reasons`: the reasons why the crawl did not
     see the whole site. `links`: whether links were checked."""
     unchecked = checked.all_external - checked.external + checked.all_resources - checked.resources
     has_sitemap = bool(database.value("SELECT EXISTS (SELECT 1 FROM sitemap_urls)"))

@@ -29,8 +29,8 @@ ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""The writers of running crawls, keyed by an id that the URL of the output contains. `AuditAttempts` finds
-the writer of its crawl by this id."""
+"""Maps an id to the writer of each running crawl. The URL of an output contains the id, so that
+`AuditAttempts` finds the writer of the crawl."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
 
@@ -42,7 +42,7 @@ class AuditWriter:
     def __init__(self, database: AuditDatabase, checked: bool = False) -> None:
         self.database, self.checked = database, checked
         self._silent: dict[str, str] = {}
-        """Maps each origin whose robots.txt could not be requested to the error of that request."""
+        """Maps each origin whose robots.txt could not be requested to the error of the request."""
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Writes pages and failures. The rows are durable when the method returns."""
@@ -162,12 +162,13 @@ def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
 
 
 def is_unstored(view: PageView) -> bool:
-    """Returns whether the archive lacks a page. The response for such a page says nothing about the site."""
+    """Returns whether a page is missing in the archive. The response for a missing page does not come from
+    the site."""
     return view.status == 404 and view.body == UNSTORED
 
 
 def record_failures(site: Site) -> None:
-    """Makes a site yield an item for each URL that failed."""
+    """Registers a function that yields an item for each failed URL of the site."""
 
     @site.failed
     def failed(failure: Any) -> Iterator[dict[str, Any]]:

@@ -79,8 +79,8 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
 
 
 def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mapping[str, Any]) -> list[str]:
-    """Stores a sitemap and its URLs. Returns the sitemaps of an index. If the sitemap does not exist, this is
-    a problem only if robots.txt or an index lists it."""
+    """Stores a sitemap and its URLs. Returns the sitemaps of an index. A missing sitemap counts as a problem
+    only if robots.txt or an index lists the sitemap."""
     status, body, problem = None, b"", ""
     try:
         page = request(url, {**options, "max_size": _FETCHED_BYTES})
@@ -123,7 +123,8 @@ def decoded(body: bytes) -> bytes:
 
 
 def sitemap_problem(body: bytes, entries: int) -> str:
-    """Returns the problem of a decoded sitemap, or ''. `entries`: the number of URLs that were read from it.
+    """Returns the problem of a decoded sitemap, or ''. `entries`: the number of URLs in the sitemap that
+    could be read.
 
     >>> sitemap_problem(b"<html></html>", 0)
     'it is an HTML page'

@@ -26,8 +26,8 @@ def rich_results() -> dict[str, Any]:
 
 
 class StructuredFaults(NamedTuple):
-    """The scripts with syntax errors, the missing properties, the values of a wrong type, and the parsed
-    scripts."""
+    """The results for the JSON-LD of a page. `errors`: the scripts with syntax errors. `gaps`: the missing
+    properties. `bad`: the values of a wrong type. `values`: the parsed scripts."""
 
     errors: list[str]
     gaps: list[str]
@@ -80,8 +80,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def missing_properties(node: dict[str, Any]) -> Iterator[str]:
-    """Yields the required properties that a node lacks. A node is not checked if it has only an `@id`, a
-    type, a context, a name or a URL, because such a node only refers to another node.
+    """Yields the required properties that a node lacks. A node that contains only an `@id`, a type, a
+    context, a name or a URL is not checked, because the node only refers to another node.
 
     >>> list(missing_properties({"@type": "Event", "name": "Fair", "startDate": "2026-05-01"}))
     ['Event: location']

@@ -1,5 +1,5 @@
-"""Creates Arrow columns from buffers. `pyarrow.array` is not used. If pandas is installed, `pyarrow.array`
-imports pandas, and this import takes 50 MB in each process."""
+"""Creates Arrow columns from buffers instead of with `pyarrow.array`. If pandas is installed, `pyarrow.array`
+imports pandas, which takes 50 MB of memory in each process."""
 
 from __future__ import annotations
 

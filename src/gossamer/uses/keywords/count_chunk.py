@@ -22,8 +22,8 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The site name under which the pages of all smaller sites are counted together. A run counts only the
-MAX_SITES largest sites separately."""
+"""The common name of all smaller sites. Their pages are counted together. A run counts only the MAX_SITES
+largest sites separately."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 
@@ -48,7 +48,7 @@ class ChunkCounts(msgspec.Struct, kw_only=True):
 
     pages: int = 0
     unread: int = 0
-    """Number of lines of the chunk that cannot be read as pages."""
+    """Number of lines of the chunk that cannot be decoded as a page."""
     empty: int = 0
     """Number of pages that have no main text."""
     words: int = 0
@@ -101,8 +101,9 @@ def count_chunk(
     shown: Counter[int],
 ) -> ChunkCounts:
     """Writes the counts of a chunk's pages, except for the pages in `skipped`. `shown`: the number of
-    contexts of each keyword that this process wrote for earlier chunks. The tables contain only the first
-    contexts of a keyword over all pages, so a keyword with enough contexts gets no more."""
+    contexts of each keyword that this process wrote for earlier chunks. The tables contain at most
+    MAX_CONTEXTS contexts of each keyword, so a process stops writing contexts of a keyword after
+    MAX_CONTEXTS."""
     work = _ChunkWork(plan, matcher, shown)
     sites = {site: number for number, site in enumerate(plan.sites)}
     for line in read_chunk(chunk):
@@ -160,8 +161,8 @@ class _ChunkWork:
                 self._anchors[url, keyword] += 1
 
     def _show(self, number: int, text: str, body: Sequence[str], language: str, wanted: set[int]) -> None:
-        """Stores contexts of the keywords in `wanted`. A keyword is wanted until this process has stored
-        enough contexts of the keyword."""
+        """Stores contexts of the keywords in `wanted`. `wanted`: the keywords for which this process has
+        stored fewer than MAX_CONTEXTS contexts."""
         chosen: list[tuple[int, int]] = []
         for place, keyword in self._matcher.find(body, language):
             if keyword in wanted and self._shown[keyword] < MAX_CONTEXTS:

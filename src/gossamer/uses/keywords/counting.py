@@ -1,5 +1,5 @@
-"""Counts stored texts: finds copies, counts chunks in several processes, and merges the counts. A count that
-was stopped or killed continues with the remaining chunks."""
+"""Counts stored texts: finds copies, counts chunks in several processes, and merges the counts. If a count is
+stopped or killed, the next call continues with the remaining chunks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CountResult(msgspec.Struct, kw_only=True):
     counted: int
     copies: int
     """Number of pages that are not counted because they are copies of other pages. A page is a copy if its
-    text is nearly equal to the text of another page, or if the same URL was stored again later."""
+    text nearly equals the text of another page, or if a later line has the same URL."""
     empty: int
     unread: int
     words: int
@@ -136,7 +136,8 @@ def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Se
 
 
 def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> list[str]:
-    """Runs the merge `kind`. The merge `top` returns the most important terms. Any other merge returns []."""
+    """Runs the merge `kind`. The merge `top` returns the most important terms. All other merges return an
+    empty list."""
     if kind == "top":
         return top_terms(target, AUTO_KEYWORDS)
     folder = target / PARTS
@@ -182,8 +183,8 @@ class _Work:
         return total
 
     def merge(self, kind: str, target: Path, step: str = "") -> list[str]:
-        """Runs the merge `kind` (`_merge`). If there are several chunks, a separate process runs the merge.
-        The end of this process frees the memory."""
+        """Runs the merge `kind` (`_merge`). If there are several chunks, the merge runs in a separate
+        process, so that its memory is freed at the end."""
         given = (kind, self.plan, target, step)
         if len(self._chunks) == 1:
             return _merge(*given)
@@ -222,7 +223,7 @@ class _Work:
 
 
 class _Worker:
-    """Runs one step on chunks in one process."""
+    """Runs one step of a count on several chunks, one after another, in one process."""
 
     def __init__(self, plan: CountPlan, step: str) -> None:
         self._plan, self._step = plan, step
@@ -248,8 +249,8 @@ class _Worker:
 
 
 _worker: list[_Worker] = []
-"""A list with the `_Worker` of this process. `_worker` is empty if this process does not belong to the
-process pool."""
+"""The `_Worker` of this process, in a list. The list is empty if this process does not belong to the process
+pool."""
 
 
 def _ignore_interrupts() -> None:

@@ -41,7 +41,7 @@ def check_output(output: str) -> None:
 
 
 def export(tables: RunTables, run: str, output: str) -> list[str]:
-    """Writes the tables of a run into one output (checked by `check_output`), and returns remarks for the
+    """Writes the tables of a run into one output (checked by `check_output`), and returns messages for the
     user. Raises GossamerError."""
     lower = output.lower()
     try:
@@ -134,7 +134,8 @@ def _without_zero(value: Any) -> Any:
 
 
 def _to_csv(tables: RunTables, output: str) -> None:
-    """Writes the keywords into the file, and the other tables beside it: FILE.pages.csv, FILE.terms.csv."""
+    """Writes the keywords to the output file, and the other tables to the files FILE.pages.csv and
+    FILE.terms.csv in the same folder."""
     stem = output[: -len(".csv")]
     for table, path in (
         ("keyword_totals", output),

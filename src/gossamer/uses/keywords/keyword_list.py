@@ -24,8 +24,8 @@ MAX_WORDS: Final = 20
 _COLUMN: Final = ("keyword", "keywords", "term", "query", "phrase", "word")
 """Possible names of the keyword column in lists from other tools."""
 Place = tuple[int, str | None, str]
-"""A tuple of the line number, the text of the keyword, and the error. If the line can be read, the error is
-'', and if the line cannot be read, the text is None."""
+"""A tuple of the line number, the text of the keyword (None if the line cannot be read), and the error ('' if
+the line can be read)."""
 
 
 class RejectedKeyword(msgspec.Struct, frozen=True):

@@ -14,18 +14,18 @@ ZONES: Final = ("body", "title", "headings", "alt", "meta")
 """The parts of a page in which keywords are counted, in the order of the counts that `KeywordMatcher.count`
 returns. Keywords in links from other pages are counted separately."""
 FIRST: Final = len(ZONES)
-"""The index in the result of `KeywordMatcher.count` at which the keyword's first position is stored. The
-first position is the number of tokens before the keyword in the main text, or -1 if the main text does not
-contain the keyword."""
+"""The index of a keyword's first position in a list that `KeywordMatcher.count` returns. The first position
+is the number of tokens before the keyword in the main text, or -1 if the main text does not contain the
+keyword."""
 CONTEXT_CHARS: Final = 100
 MAX_CONTEXTS: Final = 5
 MAX_CACHED_ANCHORS: Final = 50_000
 
 
 class _FirstWord(NamedTuple):
-    """The numbers of the keywords that begin with the same token. `alone`: the keywords that consist of this
-    token. `longer`: the other keywords. The outer key is the number of tokens. The inner key contains the
-    tokens after the first token."""
+    """The numbers of the keywords that begin with the same token. `alone`: the keywords that consist only of
+    the token. `longer`: the keywords of several tokens, by the number of tokens and then by the tokens after
+    the first token."""
 
     alone: list[int]
     longer: dict[int, dict[tuple[str, ...], list[int]]]
@@ -75,8 +75,8 @@ class KeywordMatcher:
         return len(self._words[keyword])
 
     def find(self, words: Sequence[str], language: str) -> list[tuple[int, int]]:
-        """Returns the occurrences in the tokens of a page, in the form of `TokenMatcher.find`. `language`:
-        the page's language."""
+        """Returns the occurrences of the keywords in the tokens of a page (see `TokenMatcher.find`).
+        `language`: the page's language."""
         code = stem_language(self._stem, language) if self._stem else ""
         if code not in self._matchers:
             own = [stems_of(code).of(words) for words in self._words] if code else self._words
@@ -85,8 +85,8 @@ class KeywordMatcher:
 
     def count(self, page: StoredText, body: Sequence[str]) -> dict[int, list[int]]:
         """Returns a list of counts for each keyword on a page. The list contains one count for each zone of
-        `ZONES`. The last number in the list is the position of the first occurrence in the body, or -1 (see
-        FIRST). `body`: the tokens of the page's main text."""
+        `ZONES`. The number at the index FIRST is the position of the first occurrence in the body, or -1 if
+        the body does not contain the keyword. `body`: the tokens of the page's main text."""
         found: dict[int, list[int]] = {}
         language = page.code
         for place, keyword in self.find(body, language):
@@ -114,9 +114,9 @@ class KeywordMatcher:
 
 
 def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTEXT_CHARS) -> Iterator[str]:
-    """Yields the context of each occurrence: at most `size` characters of text that contain it, cut between
-    words if possible. `places`: for each occurrence the position of its first token and its number of
-    tokens."""
+    """Yields the context of each occurrence: at most `size` characters of text around the occurrence, cut
+    between words if possible. `places`: for each occurrence, the position of its first token and its number
+    of tokens."""
     if not places:
         return
     last = max(place + width for place, width in places)

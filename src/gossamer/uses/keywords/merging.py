@@ -1,5 +1,5 @@
-"""Merges the partial counts of all chunks into the tables of a run, with DuckDB. Data that do not fit into
-memory are sorted on disk, so a million pages take as much memory as a thousand."""
+"""Merges the partial counts of all chunks into the tables of a run, with DuckDB. DuckDB uses the disk to sort
+data that do not fit into memory, so a million pages need no more memory than a thousand."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MIN_NPMI: Final = 0.3
 """The minimum normalized pointwise mutual information of the words of a phrase. Phrases whose words have
 lower pointwise mutual information are dropped."""
 FEW_PAGES: Final = 5
-"""The minimum number of pages of a site for which the score of a term depends on the number of pages with the
-term. On a smaller site, the score of a term is the number of its occurrences."""
+"""On a site with fewer pages, the score of a term is the number of its occurrences. On a larger site, the
+score also depends on the number of pages with the term."""
 _UNSPACED: Final = r"[\x{0e00}-\x{0eff}\x{1000}-\x{109f}\x{1780}-\x{17ff}\x{3040}-\x{30ff}\x{3400}-\x{9fff}\x{f900}-\x{faff}\x1f]+"
 SHORT_CHARS: Final = 4
 MANY_PAGES: Final = 0.3
@@ -41,9 +41,9 @@ _LONG_ROWS: Final = 10_240
 `keywords.parquet` are long because the rows contain contexts."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
-"""Names of two files in the folder of a run's partial counts. The file `skipped.npy` contains the sorted
-numbers of the pages that are not counted. The file `sites.json` contains the names of the sites that have
-separate counts."""
+"""The names of two files in the folder that contains a run's partial counts. The file `skipped.npy` contains
+the sorted numbers of the pages that are not counted. The file `sites.json` contains the names of the sites
+that have separate counts."""
 
 
 def check_libraries() -> None:
@@ -106,8 +106,9 @@ def find_copies(base: Any, folder: Path) -> None:
 
 
 def _find_near(base: Any) -> None:
-    """Adds nearly equal pages to the table `copies`. A page is compared with the first page of each of its
-    bands. If that page is itself a copy, the page is compared with the original."""
+    """Adds nearly equal pages to the table `copies`. For each band of its sketch, a page is compared with the
+    first page that has an equal band. If the first page is a copy, the original of the first page is used
+    instead."""
     base.execute(
         "CREATE VIEW left_over AS SELECT * FROM found WHERE band0 >= 0 AND page NOT IN (SELECT page FROM copies)"
     )
@@ -122,8 +123,8 @@ def _find_near(base: Any) -> None:
         base.execute("CREATE OR REPLACE TABLE near (page BIGINT, first BIGINT)")
         if not _verify(base):
             return
-        # The first page of a group is not a copy. If a page is similar to a copy, the next round compares the
-        # page with the original of that copy.
+        # The first page of a group is not a copy. A page that is similar to a copy is compared with the
+        # copy's original in the next round.
         base.execute(
             "INSERT INTO copies SELECT page, first, 'near' FROM near WHERE first NOT IN (SELECT page FROM near) "
             "AND first NOT IN (SELECT page FROM copies)"
@@ -136,8 +137,8 @@ def _find_near(base: Any) -> None:
 
 def _verify(base: Any) -> int:
     """Writes pairs of pages with nearly equal texts into the table `near`, and returns the number of pairs.
-    Each page gets at most one pair, with the most similar candidate. If several candidates are equally
-    similar, the first candidate is chosen."""
+    For each page, at most one pair is written: the page and the most similar candidate. If several candidates
+    are equally similar, the pair contains the first candidate."""
     reader = base.cursor()
     reader.execute(
         "SELECT DISTINCT pairs.page, pairs.first, a.sketch, b.sketch FROM pairs JOIN left_over a ON a.page = pairs.page "

@@ -1,5 +1,5 @@
-"""The site file with which `gossamer keywords` crawls. The site accepts any URL. Its page function reads the
-text of each page by zone."""
+"""The site file with which `gossamer keywords` crawls. The site matches every URL. The page function reads
+the text of each page by zone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ default = Site("keywords", follow=True)
 
 @default.page()
 def page_text(page: PageView) -> Iterator[dict[str, Any]]:
-    """Yields the row of a page with a text."""
+    """Yields a row with the texts of the page, unless the page has no text."""
     from gossamer.uses.keywords.page_zones import read_zones
 
     if (row := read_zones(page)) is not None:

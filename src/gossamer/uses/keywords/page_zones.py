@@ -14,8 +14,7 @@ from gossamer import PageView
 from gossamer.client.near_duplicates import make_sketch
 
 MAX_PARTS: Final = 300
-"""The maximum number of headings that are read from a page, and also the maximum number of links and the
-maximum number of images."""
+"""The maximum number of headings, of links and of images that are read from one page."""
 MAX_CHARS: Final = 1000
 """The maximum number of characters of a title, a heading, a link, an alternative text or a description."""
 _AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"

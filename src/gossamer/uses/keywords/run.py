@@ -1,5 +1,5 @@
 """Runs `gossamer keywords`: gets the texts of pages from a crawl or from stored pages, and counts them. Each
-run has its own folder. A run that was stopped or killed continues with the same command."""
+run has its own folder. If a run is stopped or killed, the same command continues the run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class KeywordRunOptions(msgspec.Struct, kw_only=True):
 
 
 def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> tuple[KeywordRun, Path]:
-    """Begins or continues a run, and returns it with its folder. If there are no sources, the texts of the
+    """Begins or continues a run. Returns the run and its folder. If there are no sources, the texts of the
     last run are counted again. `tell`: called with messages for the user. Raises GossamerError. After a
     KeyboardInterrupt, the next call continues the run."""
     check_libraries()
@@ -85,8 +85,8 @@ def run_keywords(sources: Sequence[str], options: KeywordRunOptions, tell: Tell)
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a run. If the process dies, others may continue the run. Raises
-    ConfigError if another process works on the run."""
+    """Prevents other processes from working on a run. If this process dies, another process may continue the
+    run. Raises ConfigError if another process works on the run."""
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -109,8 +109,8 @@ def list_runs(folder: str) -> list[KeywordRun]:
 
 
 def done_run(folder: str, number: str | None) -> tuple[KeywordRun, Path]:
-    """Returns the completed run with this id, or the last completed run. Raises UsageError if there is
-    none."""
+    """Returns the completed run with this id, or the last completed run. Raises UsageError if there is no
+    such run."""
     runs = [run for run in list_runs(folder) if run.state == "done"]
     if number is not None:
         runs = [run for run in runs if run.id == number]
@@ -157,8 +157,8 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
 
 
 def _new_folder(parent: str, began: float) -> Path | None:
-    """Creates the folder of a run. The time `began` determines the name of the folder. Returns None if
-    another run has a folder with this name."""
+    """Creates the folder of a run. The name of the folder is the time `began`. Returns None if another run
+    has a folder with this name."""
     folder = run_folder(parent, time.strftime("%Y%m%d-%H%M%S", time.gmtime(began)))
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:

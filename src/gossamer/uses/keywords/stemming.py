@@ -42,7 +42,8 @@ LANGUAGES: Final = {
 }
 """Maps language codes to the names of the stemmers."""
 AUTO: Final = "auto"
-"""The value of the option `stem` with which the stemmer depends on the declared language of each page."""
+"""A value of the option `stem`. With this value, the declared language of each page determines the
+stemmer."""
 MAX_CACHED_STEMS: Final = 200_000
 
 

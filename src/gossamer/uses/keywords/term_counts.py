@@ -1,6 +1,6 @@
 """Counts all words and phrases of many pages in bounded memory, to discover important terms. Each word gets a
-number. The numbers of about 800,000 words form a batch. numpy sorts and counts the numbers of a batch. The
-counts then become tables, and the memory of the batch is freed.
+number. The numbers of about 800,000 words form a batch. numpy sorts and counts the numbers of a batch. After
+the counts of a batch have been converted to tables, the memory of the batch is freed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from gossamer.uses.keywords.arrow_columns import numbers, table, texts
 from gossamer.uses.keywords.tokens import count_words, is_word
 
 MAX_BATCH_WORDS: Final = 800_000
-"""The number of words at which a batch of pages is full. A batch ends after the page that fills the batch."""
+"""The number of words at which a batch of pages is full. The page with which a batch becomes full still
+belongs to the batch."""
 MAX_PAGE_WORDS: Final = 200_000
-"""The number of words at the beginning of a page in which terms are discovered. Keywords of a list are also
+"""Terms are discovered only in this number of words at the beginning of a page. Keywords of a list are also
 counted in the rest of the page."""
 MAX_WORDS: Final = 3
 """The maximum number of words of a discovered phrase."""
@@ -30,8 +31,8 @@ _MASK: Final = (1 << _BITS) - 1
 
 
 class _Numbers(dict[str, int]):
-    """Maps each word to a number. A new word gets a new number. Symbols and paragraph breaks have the number
-    0. Words that are too long for a term have the number 1."""
+    """Maps each word to a number. A new word gets a new number. All symbols and paragraph breaks share the
+    number 0. All words that are too long for a term share the number 1."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +50,8 @@ class _Numbers(dict[str, int]):
 
 
 class TermBatch:
-    """The words of a batch of pages, by group. A group consists of a site and a language."""
+    """Collects the words of a batch of pages, separately for each group. A group is a pair of a site and a
+    language."""
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
@@ -113,8 +115,9 @@ def _tables(group: tuple[int, str], words: Any, found: array[int], minimum: int)
 
 
 def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, length: int = 1) -> Any:
-    """Returns the counts of terms as a table. `codes`: the numbers of words (`length` 1), of pairs (2), or of
-    pairs and third words (3)."""
+    """Returns the counts of terms of `length` words as a table. `codes`: the numbers of the words if `length`
+    is 1, or the codes of the word pairs if `length` is 2. If `length` is 3, `codes` contains two arrays: the
+    codes of the first two words, and the numbers of the third words."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -140,9 +143,9 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
 
 
 class _Counted(NamedTuple):
-    """The counts of codes as four arrays. `codes`: the distinct codes in ascending order. `count`: the number
-    of occurrences of each code. `pages`: the number of pages with each code. `places`: the positions of all
-    occurrences, sorted by code."""
+    """The counts of codes as four arrays. `codes`: the distinct codes (of words or word pairs) in ascending
+    order. `count`: the number of occurrences of each code. `pages`: the number of pages with each code.
+    `places`: the positions of all occurrences, sorted by code."""
 
     codes: Any
     count: Any
@@ -151,8 +154,8 @@ class _Counted(NamedTuple):
 
 
 def _counted(codes: Any, pages: Any, mask: Any) -> _Counted:
-    """Counts the codes at the positions where `mask` is true. `pages`: the number of the page at each
-    position, in ascending order."""
+    """Counts the codes, but only at the positions where `mask` is true. `pages`: for each position, the
+    number of the page. The numbers are ascending."""
     import numpy as np
 
     where = np.flatnonzero(mask)

@@ -50,8 +50,8 @@ class StoredText(msgspec.Struct, kw_only=True):
 
 
 class Chunk(NamedTuple):
-    """A part of a file of texts: the bytes from `start` to `end`. `number`: the number of the chunk among the
-    chunks of all files."""
+    """A part of a file of texts: the bytes from `start` to `end`. `number`: the number of the chunk, counted
+    over all files."""
 
     number: int
     path: str
@@ -113,7 +113,7 @@ def read_chunk(chunk: Chunk) -> Iterator[Line | None]:
 
 
 def decode_line(line: bytes) -> StoredText | None:
-    """Returns the page of a line, or None if the line is not a page."""
+    """Decodes a line, and returns the page, or None if the line does not contain a page."""
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,11 +1,12 @@
 """Splits text into folded tokens: words and symbols, in any script.
 
 Words are runs of letters, digits and marks. A symbol is a separate token. A paragraph break is also a
-separate token. Therefore no phrase spans a comma or two paragraphs. Hyphens, slashes, quotation marks and
-spaces only separate words. An apostrophe between letters is a symbol.
+separate token. A phrase therefore contains neither a comma nor a paragraph break. Hyphens, slashes, quotation
+marks and spaces only separate words. An apostrophe between letters is a symbol.
 
-Scripts without spaces between words (Han, Hiragana, Thai, Lao, Khmer, Burmese) are split into words by ICU (the
-library icu4py), if it is installed. Otherwise each character with its marks is a token. A run of Katakana is one word.
+Scripts without spaces between words (Han, Hiragana, Thai, Lao, Khmer, Burmese) are split into words by ICU,
+if the library icu4py is installed. Without icu4py, each character with its marks is a token. A run of
+Katakana is one word.
 
 Folding is NFKC and case folding. Soft hyphens and zero-width joiners are removed.
 """
@@ -81,7 +82,7 @@ def tokens(text: str) -> list[str]:
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the start and end positions, in characters, of the tokens that `tokens` returns."""
+    """Yields the start and the end of each token of `tokens`, in characters."""
     if _is_latin(text):
         yield from (found.span() for found in _LATIN.finditer(text))
         return
@@ -126,8 +127,8 @@ _BEYOND = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200d\u2060\u20d0-\u20ff"
     "\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U00020000-\U0003ffff]"
 )
-"""Matches characters for which Python's `\\w` does not split a text into the same words as this module. These
-characters are marks, and the letters of all scripts except Latin, Greek, Cyrillic and Armenian."""
+"""Matches marks, and the letters of all scripts except Latin, Greek, Cyrillic and Armenian. In a text without
+such characters, Python's `\\w` finds the same words as this module."""
 
 
 def _is_latin(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Queries the tables of runs. The queries return keywords, the pages of a keyword, and discovered terms. They
-also return gaps compared with another site, the overlap of sites, pages that compete for a keyword, and the
-trend over runs."""
+"""Queries the tables of runs. There are queries for keywords, the pages of a keyword, discovered terms, the
+keywords that another site uses more often (gaps), the keywords that sites share (overlap), the pages that
+compete for a keyword, and the trend over runs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class KeywordTotal(msgspec.Struct, frozen=True):
     """Number of links between pages whose link text contains the keyword."""
     alt: int
     meta: int
-    """`alt` is the number of occurrences in alternative texts of images, and `meta` is the number of
-    occurrences in the meta elements description and keywords."""
+    """`alt`: the number of occurrences in alternative texts of images. `meta`: the number of occurrences in
+    the meta elements `description` and `keywords`."""
     idf: float | None
     tfidf: float
     contexts: list[str] | None
@@ -64,7 +64,7 @@ class DiscoveredTerm(msgspec.Struct, frozen=True):
 
 
 class KeywordPage(msgspec.Struct, frozen=True):
-    """The counts of a keyword on one page."""
+    """The counts of a keyword in the texts of one page."""
 
     url: str
     title: str
@@ -72,8 +72,8 @@ class KeywordPage(msgspec.Struct, frozen=True):
     count: int
     density: float
     prominence: float
-    """The prominence is 1 if the main text begins with the keyword, and decreases to 0 if the keyword is at
-    the end of the main text or missing in the text."""
+    """A number from 0 to 1 for the position of the keyword. The prominence is 1 at the beginning of the main
+    text and 0 at its end. The prominence is also 0 if the main text does not contain the keyword."""
     in_title: int
     in_headings: int
     anchors: int
@@ -190,7 +190,8 @@ class RunTables:
         return [DiscoveredTerm(*row) for row in rows.fetchall()]
 
     def number_of(self, keyword: str) -> int:
-        """Returns the number of a keyword. Raises UsageError if the keyword was not counted."""
+        """Returns the number that identifies a keyword in the tables. Raises UsageError if the keyword was
+        not counted."""
         row = self._base.execute(
             "SELECT number FROM keywords WHERE keyword = ? LIMIT 1", [keyword]
         ).fetchone()
@@ -205,9 +206,9 @@ class RunTables:
         return int(row[0])
 
     def pages_of(self, run: KeywordRun, keyword: str, site: str = "", limit: int = 50) -> list[KeywordPage]:
-        """Returns the pages with a keyword. The page with the highest TF-IDF comes first. Each page has the
-        contexts of the keyword's first occurrences on the page. Raises UsageError if the keyword was not
-        counted."""
+        """Returns the pages with a keyword. The page with the highest TF-IDF comes first. The result for a
+        page includes the contexts of the first occurrences on the page. Raises UsageError if the keyword was
+        not counted."""
         number = self.number_of(keyword)
         rows = self._base.execute(
             "WITH k AS (SELECT idf FROM keywords WHERE number = ? AND site = '') "
@@ -262,8 +263,8 @@ class RunTables:
         return [Overlap(*row) for row in rows.fetchall()]
 
     def cannibals(self, site: str = "", limit: int = 50) -> list[Cannibal]:
-        """Returns the keywords for which several pages of one site compete. Each of these pages has the
-        keyword in its title and also in a heading."""
+        """Returns the keywords for which several pages of one site compete. A page competes for a keyword if
+        both its title and a heading contain the keyword."""
         rows = self._base.execute(
             "SELECT k.keyword, p.site, count(*) AS n, list(p.url ORDER BY c.body DESC, p.url)[1:5] FROM counts c "
             "JOIN pages p USING (page) JOIN keywords k ON k.number = c.keyword AND k.site = '' "

@@ -25,11 +25,11 @@ def report_changes(
     options: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> ReportedChanges:
-    """Evaluates the rules in a file and the rules of the targets. The evaluation covers the changes that runs
-    have found since the last call. Sends the alerts to the receivers of the setting `alerts`, and the events
-    to outputs (`-o`). The next call does not send these alerts and events again. `folder`: the folder for
-    rows that are not sent yet. `options`: options of `gossamer.run`, which determine the settings. `tell`:
-    called with messages for the user, for example about a rule that can never fire. Raises GossamerError.
+    """Evaluates the rules of a file and the rules of the targets for all changes since the last call. Sends
+    the alerts to the receivers of the setting `alerts`, and the events to outputs (`-o`). Later calls do not
+    send the same alerts and events again. `folder`: the folder for rows that are not sent yet. `options`:
+    options of `gossamer.run`, which determine the settings. `tell`: called with messages for the user, for
+    example about a rule that can never fire. Raises GossamerError.
     """
     book = read_rules(rules) if rules else RuleBook[PriceRule]()
     receivers = receivers_of_settings(options)

@@ -1,4 +1,5 @@
-"""Derives changes from observations. The functions are pure: they use neither a clock nor a database.
+"""Finds the changes of offers by comparing observations. The functions are pure: they use neither a clock nor
+a database.
 
 Six fields of each offer are compared: the price with its currency, the regular price, the availability, the
 seller, the state of the page, and the state of the variant. If a visit shows a value that differs from the
@@ -24,13 +25,12 @@ from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 AGREEING_VISITS = 2
 """The usual number of visits that must show a new value before the new value is reported as a change."""
 YOUNG_DAYS = 5
-"""The age in days below which the known values of an offer count as young. In a doubtful shop, a change of
-young values needs more visits, namely one additional visit for each day by which the values are younger than
-YOUNG_DAYS. If an offer alternates between two values at random, its visits within YOUNG_DAYS days show both
-values."""
+"""The age in days below which the known values of an offer count as young. In a doubtful shop, a change needs
+one additional visit for each day by which the known values are younger than YOUNG_DAYS. If an offer
+alternates between two values at random, visits on YOUNG_DAYS days usually show both values."""
 ALTERNATING_VISITS = 20
 """The number of visits that must show an alternating value before the value is reported as a change. A new
-value counts as alternating if a visit showed the same value before, and a later visit contradicted that value
+value counts as alternating if an earlier visit showed the value, and another visit contradicted the value
 less than MEMORY_S seconds ago."""
 GONE_CHECKS = 3
 """The number of consecutive visits of a page that must not show a variant before the variant counts as
@@ -48,9 +48,9 @@ PLACEHOLDERS = frozenset(
 )
 """Amounts that shops show for products without a price."""
 SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
-"""The reasons for which a price counts as suspect. The reason `baseline` means that the price differs by a
-factor of ten or more from the only earlier price. If later visits confirm a `baseline` price, the earlier
-price was wrong, and the confirmed price replaces the earlier price without an event."""
+"""The reasons why a price counts as suspect. The reason `baseline` means that the price differs by a factor
+of ten or more from the only earlier price. If later visits confirm a `baseline` price, the earlier price was
+wrong, and the confirmed price replaces the earlier price without an event."""
 FOUND = (OfferState.PRICED, OfferState.NO_PRICE)
 
 
@@ -64,8 +64,8 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     seen: int = 1
     needed: int = AGREEING_VISITS
     rival: str = ""
-    """A value that the last visit showed instead of the held value. The differing value of the last visit is
-    ignored as a possible error, unless the next visit shows the differing value again."""
+    """A value of the last visit that differs from the held value and may be an error. The value is ignored
+    unless the next visit shows the same value again."""
     found: dict[str, Any] = {}
     """Values of other columns of the offer, which are stored together with the held value when the held value
     is confirmed. Each value in `found` is a text or a number."""
@@ -122,18 +122,19 @@ class Compared(NamedTuple):
     """The result of comparing one visit with an offer."""
 
     agreed: tuple[str, ...] = ()
-    """The fields for which this visit is the second visit that shows the held value. The list contains only
-    fields whose held value has the reason `changed`."""
+    """The fields whose held value this visit showed for the second time. The list contains only fields whose
+    held value has the reason `changed`."""
     contradicted: tuple[str, ...] = ()
-    """The fields for which this visit showed the known value again instead of the held value. The list
-    contains neither fields with suspect prices nor the fields `page` and `variant`."""
+    """The fields with a held value for which this visit showed the known value again. The list contains
+    neither fields with suspect prices nor the fields `page` and `variant`."""
     new_amount: str = ""
     """The price that this visit showed for the first time, or '' if the visit showed no new price. A price
     that a visit shows for the first time is held until other visits confirm the price."""
 
 
 def amount_text(amount: Decimal | None) -> str | None:
-    """Returns an amount as text, without an exponent. The text has either no decimals or at least two.
+    """Returns an amount as text, without an exponent. If the amount has decimals, the text contains at least
+    two.
 
     >>> amount_text(Decimal("99.9")), amount_text(Decimal("1E+3")), amount_text(Decimal("0.125"))
     ('99.90', '1000', '0.125')
@@ -152,7 +153,8 @@ def rounded(amount: Decimal | None) -> Decimal | None:
 
 
 def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
-    """Returns the fields that an observation shows, as text. Other fields are left out."""
+    """Returns the compared fields of an observation, with their values as text. Fields that the observation
+    does not show are left out."""
     fields: dict[str, str] = {}
     if seen.state in (OfferState.GONE, OfferState.MOVED):
         fields["page"] = f"{seen.state} {seen.url if seen.state == OfferState.MOVED else ''}".strip()
@@ -173,8 +175,8 @@ def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
 
 
 def _currency(offer: Offer, seen: Observation) -> str:
-    """Returns the currency for a comparison. If only one of the two visits shows a currency, the currency
-    counts as unchanged."""
+    """Returns the currency of an observation for the comparison with the offer. If the offer or the
+    observation has no currency, the currency counts as unchanged."""
     if offer.price is not None and not offer.currency:
         return ""
     return seen.currency or offer.currency or ""
@@ -219,7 +221,7 @@ def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
 
 def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
     """Compares an observation with an offer, and updates `held` and `memory` of the offer. The known values
-    do not change. `expected`: the currency that the target must have."""
+    of the offer stay the same. `expected`: the currency that the target must have."""
     agreed: list[str] = []
     contradicted: list[str] = []
     new_amount = ""
@@ -227,7 +229,7 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
         held, known = offer.held.get(field), known_field(offer, field)
         if value == known:
             if held and held.reason == "baseline" and held.seen > AGREEING_VISITS and held.rival != value:
-                held.rival = value  # the held price was seen more often than the known price
+                held.rival = value  # visits have shown the held price more often than the known price
                 continue
             if held and _contradict(offer, field, seen.time):
                 contradicted.append(field)
@@ -252,9 +254,9 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
 
 
 def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
-    """Whether a new price is ignored at its first visit. This is the case if the new price is suspect, or if
-    it differs from the held price by a factor of ten or more. If the next visit shows the new price again,
-    the new price replaces the held price."""
+    """Whether a new price is ignored because the new price may be an error. A new price may be an error if
+    the new price is suspect, or differs from the held price by a factor of ten or more. If the next visit
+    shows the new price again, the new price replaces the held price."""
     if new.value == held.rival:
         return False
     (_, _, one), (_, _, other) = held.value.rpartition(" "), new.value.rpartition(" ")
@@ -263,9 +265,10 @@ def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
 
 
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
-    """Stores a value that differs from the known value but is not a change, and returns True. Otherwise
-    returns False. A value is not a change if no earlier visit showed the field. The state of a page is also
-    not a change if the visit was at the new address of a moved target."""
+    """Adopts a new value of a field at once if the value does not count as a change. Returns whether the
+    value was adopted. The first availability and the first seller of an offer do not count as changes, nor
+    does a regular price while no price is known. The state of a page does not count as a change if the visit
+    was at the new address of a moved target."""
     if known is None and field in ("availability", "seller"):
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:
@@ -278,8 +281,8 @@ def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Obse
 
 
 def _contradict(offer: Offer, field: str, time: float) -> bool:
-    """Drops a held value. Returns whether the visit counts as a contradiction of that value. Only a
-    contradicted value is remembered."""
+    """Drops a held value. Returns whether the visit counts as a contradiction of the held value. Only
+    contradicted values are remembered."""
     held = offer.held.pop(field)
     if field in ("page", "variant") or held.reason in SUSPECT:
         return False
@@ -322,8 +325,8 @@ def miss(offer: Offer, seen: Observation) -> None:
 
 def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
     """Returns the number of visits that must show a held value before the value becomes a change.
-    `doubtful_visits`: the minimum for a shop that is not trusted (`shop_health.doubtful_visits`), otherwise
-    0."""
+    `doubtful_visits`: the minimum number of visits in the offer's shop, which is 0 for a trusted shop
+    (`shop_health.doubtful_visits`)."""
     held = offer.held[field]
     young = 0
     if doubtful_visits == DOUBTFUL_VISITS:
@@ -332,8 +335,8 @@ def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
 
 
 def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
-    """Whether enough visits have shown a held value. `doubtful_visits`: the same number as for
-    `visits_needed`."""
+    """Whether enough visits have shown a held value. `doubtful_visits`: the minimum number of visits in the
+    offer's shop (see `visits_needed`)."""
     return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
 
 
@@ -357,8 +360,8 @@ def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | 
 
 
 def take_details(offer: Offer, seen: Observation) -> None:
-    """Stores the values that are not compared: identifiers, unit price, shipping, tax, and the source of the
-    price."""
+    """Stores the values for which no changes are reported: identifiers, unit price, shipping, tax, and the
+    source of the price."""
     offer.shipping, offer.tax_included = rounded(seen.shipping), seen.tax_included
     if seen.price is not None and rounded(seen.price) == offer.price:
         offer.unit_price, offer.unit = rounded(seen.unit_price), seen.unit
@@ -445,7 +448,7 @@ _RELEASES = {
     "seller": _release_seller,
 }
 FIELDS = tuple(_RELEASES)
-"""The fields of an offer, in the order in which their held values are turned into known values."""
+"""The fields of an offer, in the order in which held values become known values."""
 
 
 def _event(offer: Offer, kind: EventKind, time: float, before: str | None, after: str | None) -> Event:

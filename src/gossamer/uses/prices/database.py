@@ -1,6 +1,6 @@
 """The database of the price history: a SQLite file, or PostgreSQL. Both databases run the same statements,
-with `?` for a value. Only one transaction writes at a time. Other writers wait for that transaction. In
-PostgreSQL, an advisory lock makes the other writers wait. Readers never wait.
+with `?` for a value. Only one transaction writes at a time, and other writers wait. In PostgreSQL, an
+advisory lock makes the other writers wait. Readers never wait.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Database:
         sqlite3.register_adapter(Decimal, str)
         base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         until = time.monotonic() + WAIT_S
-        while True:  # the timeout does not apply to this statement
+        while True:  # SQLite's own timeout does not apply to PRAGMA journal_mode
             try:
                 base.execute("PRAGMA journal_mode=WAL")
                 break
@@ -156,7 +156,7 @@ class Database:
         wanted: list[str | int] = list(dict.fromkeys(names))
         for start in range(0, len(wanted), size):
             part = wanted[start : start + size]
-            places = min(size, 1 << (len(part) - 1).bit_length())  # few sizes, so few statements are compiled
+            places = min(size, 1 << (len(part) - 1).bit_length())  # powers of two: few statements to compile
             part += part[-1:] * (places - len(part))
             found += self.rows(sql.replace("IN (?)", f"IN ({', '.join('?' * places)})"), part)
         return found

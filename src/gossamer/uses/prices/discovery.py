@@ -47,8 +47,7 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
 
 
 def _parents(address: str) -> Iterator[str]:
-    """Yields the addresses of all parent folders of an address. Each parent is yielded with and without a
-    final slash.
+    """Yields the addresses of all parent folders of an address, each with and without a final slash.
 
     >>> list(_parents("https://shop.example/p/7"))
     ['https://shop.example/p/', 'https://shop.example/p', 'https://shop.example/', 'https://shop.example']

@@ -1,5 +1,5 @@
 """Sends confirmed events to outputs: to Kafka, a webhook, a database, or a file. An event is a change of a
-value. A page whose bytes changed without a change of a value causes no event."""
+value. If the bytes of a page change and no value changes, there is no event."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 MAX_TRIED = 10
 UNCLEAR_RUNS = 3
-"""The maximum number of consecutive failed runs of a target for which each run visits the target twice. A
-target that has failed in more than UNCLEAR_RUNS runs is visited only once per run."""
+"""If a visit fails with a possibly temporary error, the same run visits the target a second time. After more
+than UNCLEAR_RUNS failed runs in a row, there is no second visit."""
 _COLUMNS = "target, shop, state, since, last, runs, checks, run, run_checks, address, tried"
 _OF_FAILING = ", ".join(f"f.{name.strip()}" for name in _COLUMNS.split(","))
 _UPSERT = (
@@ -29,7 +29,7 @@ _UPSERT = (
 
 
 class Failing(NamedTuple):
-    """The entry of a failing target."""
+    """The entry of a failing target in the table `price_failing`."""
 
     target: str
     shop: str
@@ -49,7 +49,7 @@ class Failing(NamedTuple):
     address: str
     """The new address of the product page if the state is `moved`, otherwise ''."""
     tried: tuple[str, ...]
-    """The distinct results of the failed visits of the target, with the latest result at the end."""
+    """The distinct results of the failed visits of the target. The latest result comes last."""
 
 
 def fails(seen: Observation) -> bool:
@@ -80,14 +80,15 @@ def after_visit(known: Failing | None, seen: Observation, shop: str, run: int) -
 
 
 def read_failing(database: Database, targets: Iterable[str]) -> dict[str, Failing]:
-    """Returns the entries of those targets that fail. The key is the target."""
+    """Maps each failing target among `targets` to its entry."""
     rows = database.rows_in(f"SELECT {_COLUMNS} FROM price_failing WHERE target IN (?)", targets)
     return {row[0]: _entry(row) for row in rows}
 
 
 def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
-    """Returns the targets whose only visit in a run failed with a possibly temporary error, each with its
-    URL. Targets that have failed in more than UNCLEAR_RUNS runs are left out."""
+    """Lists the targets for a second visit in a run, each with its URL. A target is listed if the run has
+    visited the target once, and the visit failed with a possibly temporary error. Targets that have failed in
+    more than UNCLEAR_RUNS runs in a row are left out."""
     states = (
         OfferState.BLOCKED,
         OfferState.FAILED,
@@ -105,7 +106,8 @@ def list_unclear(database: Database, run: int) -> list[tuple[Failing, str]]:
 
 
 def write_failing(database: Database, failing: Iterable[Failing], mended: Iterable[str]) -> None:
-    """Writes entries. `mended`: the targets that no longer fail. The entries of these targets are deleted."""
+    """Writes the entries in `failing`, and deletes the entries of the targets in `mended`, which no longer
+    fail."""
     database.many(_UPSERT, [(*one[:-1], msgspec.json.encode(one.tried).decode()) for one in failing])
     database.many("DELETE FROM price_failing WHERE target = ?", [(target,) for target in mended])
 
@@ -118,8 +120,8 @@ def list_failing(
     least_runs: int = 1,
     limit: int = 1000,
 ) -> list[tuple[Failing, str]]:
-    """Returns the listed targets that fail, each with its URL. The target that has failed in the most runs in
-    a row comes first. `chosen`: only these targets."""
+    """Returns the entries of the listed targets that fail, each with the target's URL. The target that has
+    failed in the most runs in a row comes first. `chosen`: a filter for the targets."""
     more, given = chosen.condition(database)
     where, values = f"f.runs >= ? AND t.listed = 1{more}", [least_runs, *given]
     if state:

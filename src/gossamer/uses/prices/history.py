@@ -1,7 +1,7 @@
 """The price history: a SQLite file, or PostgreSQL (`postgresql://...`). The module `schema` describes the
 tables.
 
-A run calls, in this order:
+A run calls the methods of History in this order:
 
     with History("prices.db") as history:
         history.list_targets(targets)
@@ -60,7 +60,7 @@ class Held(NamedTuple):
     before: str | None
     after: str
     reason: str
-    """The reason for which the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
+    """The reason why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
     `currency`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, `reason` contains the
     `OfferState` of the failed visit."""
     since: float
@@ -151,9 +151,9 @@ class History:
             return Batch(self.database, self._run()[0], observations).record()
 
     def held(self) -> list[Held]:
-        """Returns the values that need another visit in this run. These are held values, and targets whose
-        visit failed with a possibly temporary error. If many values of a shop changed, only a sample is
-        visited again. Broken shops are left out."""
+        """Returns the held values that need another visit in this run. The list also contains an entry for
+        each target whose first visit failed with a possibly temporary error. If many values of a shop
+        changed, only a sample is visited again. Broken shops are left out."""
         shops = read_shops(self.database)
         everywhere = shop_health.second_visits(one.health for one in shops.values())
         found: list[Held] = []

@@ -1,6 +1,6 @@
-"""Matches the offers of a price history across shops. Equal GTINs, and equal brands with equal model numbers, match
-automatically. Pairs with similar names wait in `price_matches` until a person decides (`gossamer prices
-review`). Each run recomputes the automatic and open pairs, and keeps the decisions of people.
+"""Matches the offers of a price history across shops. Equal GTINs, and equal brands with equal model numbers,
+match automatically. Pairs with similar names wait in `price_matches` until a person decides (`gossamer prices
+review`). Each run computes the automatic matches and the open pairs again, and keeps the decisions of people.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_PER_TARGET = 3
 """Maximum number of pairs per target that one run proposes to a person."""
 MAX_USES_IN_SHOP = 5
 """The maximum number of targets for which a shop may use the same identifier. If a shop uses an identifier
-for more than MAX_USES_IN_SHOP targets, the identifier does not identify a product of the shop. Targets of a
-shop with an identifier that the shop uses too often are matched only by name."""
+for more than MAX_USES_IN_SHOP targets, the identifier does not identify a product of the shop. If a shop uses
+an identifier too often, the targets with the identifier are matched only by name."""
 _RARE_WORDS = 3
 _MAX_SHARED = 100
 """Words that are in the names of more than this number of targets are not used to find candidate pairs."""
@@ -52,9 +52,9 @@ class OpenPair(NamedTuple):
     one: str
     other: str
     reason: str
-    """The reason for which a person must decide whether two products are the same. The reason `score` means
-    that the products are similar. The reasons `gtin` and `mpn` mean that the products have an equal GTIN or
-    an equal model number, and that other data make the match doubtful."""
+    """The reason why a person must decide whether two products are the same. The reason `score` means that
+    the products are similar. The reason `gtin` or `mpn` means that the products have the same GTIN or model
+    number, but that other data make the match doubtful."""
     score: float
     conflict: str
     shops: tuple[str, str]
@@ -70,8 +70,8 @@ class _Offers(NamedTuple):
     products: dict[str, Product]
     shops: dict[str, str]
     groups: Groups
-    """The groups of targets that are offers of the same product, according to the product ids in the target
-    list and to the decisions of people."""
+    """Groups of targets that offer the same product. The groups follow from the product ids in the target
+    list and from the decisions of people."""
     decided: set[tuple[str, str]]
     different: set[tuple[str, str]]
 
@@ -150,12 +150,13 @@ def _read(database: Database) -> _Offers:
 
 
 def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Divides targets with an equal identifier (`members`, sorted) into matching pairs and doubtful pairs,
-    and returns both.
+    """Returns a list of matching pairs and a list of doubtful pairs. `members`: the targets with the same
+    identifier, sorted.
 
-    Targets that contradict most of the other targets are doubtful. If a shop uses the identifier for two to
-    MAX_USES_IN_SHOP targets, these targets are doubtful. If a shop uses the identifier for more targets,
-    these targets are ignored. Each remaining target forms a pair with the first remaining target.
+    If a shop uses the identifier for two to MAX_USES_IN_SHOP targets, the targets of the shop are doubtful.
+    If a shop uses the identifier for more targets, the targets of the shop are ignored. If targets contradict
+    one another, the targets with the most contradictions are doubtful. The first of the remaining targets
+    forms a matching pair with each other remaining target.
     """
     uses = Counter(offers.shops[key] for key in members)
     kept = [key for key in members if uses[offers.shops[key]] == 1]
@@ -209,8 +210,8 @@ def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[
 
 
 def _candidates(prepared: dict[str, Prepared], offers: _Offers) -> Iterable[tuple[str, str]]:
-    """Returns pairs of targets in different shops and groups. The candidates for a target are the targets
-    that share the rarest words of its name."""
+    """Returns pairs of targets that may offer the same product. The targets of a pair are in different shops
+    and groups, and their names share rare words."""
     holders: dict[str, list[str]] = defaultdict(list)
     for key, one in prepared.items():
         for word in one.weights.keys() | one.models:
@@ -272,8 +273,8 @@ def list_open(history: History, *, later: bool = False, limit: int = 1_000_000) 
 
 
 def decide(history: History, decisions: Iterable[tuple[str, str, str]], now: float) -> None:
-    """Stores decisions of a person, as tuples (one, other, decision). The decision is `same`, `different` or
-    `later`. Raises ValueError for any other decision."""
+    """Stores the decisions of a person. Each decision is a tuple (one, other, decision). The decision is
+    `same`, `different` or `later`. Raises ValueError for any other decision."""
     rows = []
     for one, other, decision in decisions:
         if decision not in _DECISIONS:

@@ -95,8 +95,8 @@ def normal_code(text: str) -> str:
 
 def normal_mpn(product: Product) -> str:
     """Returns the brand and the model number as one key. Returns '' if the brand or the model number is
-    missing. Returns '' also if the model number is too short or has no digit, because different products
-    share such model numbers."""
+    missing, or if the model number is too short or has no digit. Different products may share a short model
+    number, or a model number without a digit."""
     brand, mpn = normal_code(product.brand), normal_code(product.mpn)
     if not brand or len(mpn) < 4 or not any(map(str.isdigit, mpn)) or len(set(mpn)) < 3:
         return ""
@@ -123,8 +123,8 @@ def quantities(name: str) -> dict[str, frozenset[Decimal]]:
 
 
 def conflict(left: Product, right: Product) -> str:
-    """Returns the reason why two products cannot be the same: `gtin`, `mpn` or `quantity`. Returns '' if
-    there is no contradiction.
+    """Returns the reason why two products cannot be the same (`gtin`, `mpn` or `quantity`), or '' if there is
+    no reason.
 
     >>> conflict(Product("Tea 100 g"), Product("Tea 0.25 kg"))
     'quantity'
@@ -145,7 +145,7 @@ def conflict(left: Product, right: Product) -> str:
 
 def certain_match(left: Product, right: Product) -> str:
     """Returns the kind of identifier that two products share: `gtin`, or `mpn` (with the brand). Returns ''
-    if the products share no identifier, or if other data contradict the match."""
+    if the products share no identifier, or if `conflict` finds a contradiction."""
     if conflict(left, right):
         return ""
     if (number := normal_gtin(left.gtin)) and number == normal_gtin(right.gtin):
@@ -190,7 +190,7 @@ class Vocabulary:
 
 
 class Prepared(NamedTuple):
-    """A product with the values that are computed once and used for all its pairs."""
+    """A product, and values that are computed once and used in all comparisons of the product."""
 
     product: Product
     weights: dict[str, float]
@@ -244,8 +244,8 @@ def _dice(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _covered(one: Prepared, other: Prepared) -> float:
-    """Adds the weights of those words of `one` that the name of `other` contains. Returns this sum divided by
-    the total weight of the words of `one`. Spaces are ignored."""
+    """Returns the weight of the words of `one` that the name of `other` contains, as a share of the total
+    weight of the words of `one`. Spaces are ignored."""
     total = sum(one.weights.values())
     found = sum(
         weight
@@ -256,8 +256,9 @@ def _covered(one: Prepared, other: Prepared) -> float:
 
 
 def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
-    """Finds the words of `one` that the name of `other` lacks. Returns the greatest weight of a missing word.
-    Also returns the weighted similarity of the missing words to the words of `other`."""
+    """Finds the words of `one` that are missing in the name of `other`. Returns two numbers: the greatest
+    weight of a missing word, and the mean similarity of the missing words to the words of `other`, weighted
+    by word."""
     missing = {
         word: weight
         for word, weight in one.weights.items()
@@ -274,9 +275,9 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """Compares the model numbers in two names. Returns three counts. The first count is the number of model
-    numbers that both names contain. Each name may also contain model numbers that the other name lacks. The
-    second and third counts are the numbers of these model numbers, with the smaller number first."""
+    """Compares the model numbers in two names. Returns three numbers. The first is the number of model
+    numbers that both names contain. The other two are the numbers of model numbers that only the left or only
+    the right name contains, with the smaller number first."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -356,8 +357,8 @@ def _in_name(code: str, other: Prepared) -> float:
 
 
 def _quantity(left: Prepared, right: Prepared) -> float:
-    """Compares the quantities in each unit that both names contain. Returns the number of units with an equal
-    quantity minus the number of units with different quantities."""
+    """Compares the quantities in each unit that both names contain. Each unit in which the names have the
+    same quantity adds 1 to the result. Each unit in which the quantities differ subtracts 1."""
     units = left.quantities.keys() & right.quantities.keys()
     return float(sum(-1 if left.quantities[unit].isdisjoint(right.quantities[unit]) else 1 for unit in units))
 

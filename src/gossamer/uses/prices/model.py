@@ -25,8 +25,8 @@ class PriceTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     product: str = ""
     """The user's own id of the product. Targets with the same product id are offers of the same product."""
     variant: str = ""
-    """The variant that is watched, as an SKU, a GTIN or option values. Without a variant, the main offer of
-    the page is watched."""
+    """The SKU, the GTIN or the option values of the watched variant. Without a variant, the main offer of the
+    page is watched."""
     name: str = ""
     tags: tuple[str, ...] = ()
     currency: str = ""
@@ -111,7 +111,7 @@ class EventKind(StrEnum):
     GONE = "gone"
     MOVED = "moved"
     BACK = "back"
-    """A page that was gone or moved is available again."""
+    """A page is available again after having been gone or moved."""
     SHOP_REDESIGNED = "shop-redesigned"
     """Most pages of a shop lost their price in the same run. For the pages of a redesigned shop, gossamer
     reports no other events."""

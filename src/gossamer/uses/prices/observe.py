@@ -37,7 +37,7 @@ _MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availabili
 
 
 class MainFields(TypedDict):
-    """The fields of the generic extractor's record that an observation uses."""
+    """The fields that an observation takes from the record of the generic extractor."""
 
     name: str | None
     price: Decimal | None
@@ -66,7 +66,7 @@ class PageReading(msgspec.Struct, omit_defaults=True):
     """The prices on the page that the buyer may have to pay, with the most trusted price first."""
     decisions: dict[str, PriceDecision]
     """Maps each currency (an ISO 4217 code) to the price decision for that currency, if the page has prices
-    in several currencies. The key '' maps to the price decision over all currencies."""
+    in several currencies. The key '' maps to the price decision for all currencies together."""
     offers: list[PageOffer] = []
     variants: list[PageOffer] = []
     name: str | None = None

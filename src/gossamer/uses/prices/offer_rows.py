@@ -112,8 +112,8 @@ def write_points(database: Database, points: Sequence[Sequence[Any]]) -> None:
 
 
 def point_of(offer: Offer, before: Offer) -> list[Any]:
-    """Returns the point to append for an offer whose known values have just changed. `before`: the offer
-    before the change."""
+    """Returns a new row of `price_points` for an offer whose known values have just changed. `before`: the
+    offer before the change."""
     values = _VALUES_OF(offer)
     was = before.price if before.currency == offer.currency else None
     size = move(was, offer.price)

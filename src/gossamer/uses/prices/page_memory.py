@@ -46,21 +46,22 @@ class KnownProductPage(NamedTuple):
     """The observations of the last visit that received the page's body, as JSON."""
 
     def condition(self, version: str, now: float) -> dict[str, str]:
-        """Returns the headers of a conditional request. Empty if the whole page must be requested."""
+        """Returns the headers of a conditional request, or an empty dict if the whole page must be
+        requested."""
         if not self.seen or self.version != version or now - self.full_read > FULL_READ_S:
             return {}
         headers = {"if-none-match": self.etag} if self.etag else {}
         return headers | ({"if-modified-since": self.modified} if self.modified else {})
 
     def observations(self, time: float) -> list[Observation]:
-        """Returns the observations of the last full visit. A later visit found the page unchanged, and each
-        returned observation has the time of that later visit."""
+        """Returns the observations of the last full visit, with their time set to `time`. `time`: the time of
+        a later visit that found the page unchanged."""
         return [msgspec.structs.replace(one, time=time) for one in _decode(self.seen)] if self.seen else []
 
 
 class PageTimes(NamedTuple):
-    """Two times of a page, in seconds since the epoch. `checked`: the time of the last visit. `full_read`:
-    the time at which the server last sent the whole page."""
+    """The times of the last visits of a page, in seconds since the epoch. `checked`: the last visit.
+    `full_read`: the last visit in which the server sent the whole page."""
 
     checked: float
     full_read: float
@@ -75,13 +76,13 @@ class PageMemory:
             database.execute(_TABLE)
 
     def read(self, urls: Iterable[str]) -> dict[str, KnownProductPage]:
-        """Returns the known pages among these URLs. The key is the URL."""
+        """Maps each of the given URLs to its page, if the page is known."""
         columns = "SELECT url, checked, full_read, etag, modified, version, seen FROM price_pages"
         rows = self._database.rows_in(f"{columns} WHERE url IN (?)", urls)
         return {row[0]: KnownProductPage(*row) for row in rows}
 
     def times(self) -> dict[str, PageTimes]:
-        """Returns the times of each known page. The key is the URL."""
+        """Maps the URL of each known page to the times of its last visits."""
         rows = self._database.rows("SELECT url, checked, full_read FROM price_pages")
         return {url: PageTimes(checked, full_read) for url, checked, full_read in rows}
 

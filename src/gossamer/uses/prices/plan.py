@@ -21,8 +21,8 @@ class HostPlan(msgspec.Struct, frozen=True):
     host: str
     pages: int
     hours: float
-    """The time in hours that the visits of the host's pages take. More workers do not shorten the time that
-    the visits of a host's pages take."""
+    """The number of hours in which a run visits all pages of the host. More workers do not help, because all
+    workers share the delay of the host."""
     unfit: int
     """Number of pages of the host that a run cannot visit within the time window."""
 
@@ -42,8 +42,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     unfit: int
     """Number of pages that the run cannot visit within the time window."""
     reasons: list[str]
-    """Messages that explain why the run cannot visit all pages within the time window, and how to change
-    that."""
+    """Messages that explain why the time window is too short for all pages, and what the user can change."""
 
     @property
     def fits(self) -> bool:
@@ -102,7 +101,7 @@ def _reason(host: HostPlan, delay: tuple[float, float], window: float) -> str:
 
 
 def told_hours(hours: float) -> str:
-    """Formats hours for messages.
+    """Formats a duration in hours for messages.
 
     >>> told_hours(2.7778), told_hours(0.01)
     ('2 h 46 min', '36 s')

@@ -1,9 +1,9 @@
 """Evaluates rules, and delivers each alert once to each receiver.
 
 `evaluate` runs in one transaction: it reads new events, writes the alerts into the outbox
-(`price_deliveries`), and marks the events. `deliver` sends the alerts in the outbox. After a crash between
-sending a notification and marking it as sent, the notification is sent again. Each alert in the repeated
-notification has the same label `id` as before.
+(`price_deliveries`), and marks the events. `deliver` sends the alerts in the outbox. If the process crashes
+after sending a notification and before marking the notification as sent, the notification is sent again. Each
+alert in the repeated notification has the same label `id` as before.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Evaluation:
         self.alerts: list[RuleAlert] = []
 
     def run(self, events: Sequence[tuple[str, Event]]) -> None:
-        """Evaluates edge rules for events (each with its id), then state rules for all offers."""
+        """Evaluates the edge rules for the events, and then the state rules for all offers. `events`: pairs
+        of an event's id and the event."""
         offers = offer_rows.read_offers(self._database, "WHERE gone = 0") if self._any_rules() else []
         by_key = {(offer.target, offer.variant): offer for offer in offers}
         for number, event in events:
@@ -133,8 +134,8 @@ class Evaluation:
     def _price_edge(self, rule: PriceRule, target: PriceTarget, number: str, event: Event) -> None:
         """Evaluates an edge rule for a price event. A rule `falls` compares the new price with the highest
         price since the last alert. A rule `rises` compares the new price with the lowest price since the last
-        alert. A rule `changes` compares the new price with the price of the last alert. Small steps therefore
-        add up."""
+        alert. A rule `changes` compares the new price with the price of the last alert. Several small price
+        changes can therefore fire a rule."""
         condition = rule.condition
         if condition.currency and condition.currency != event.currency:
             return
@@ -177,7 +178,7 @@ class Evaluation:
         self, rule: PriceRule, target: PriceTarget, offer: Offer, price: Decimal, fired: bool
     ) -> tuple[bool, str]:
         """Returns whether a state rule holds, and the text of the alert. If the rule has already fired, the
-        limit is shifted by its hysteresis."""
+        hysteresis of the rule shifts the limit."""
         condition, shown = rule.condition, f"{amount_text(price)} {offer.currency or ''}".strip()
         if condition.kind == "fake-discount":
             return self._fake_discount(offer, price)
@@ -202,9 +203,9 @@ class Evaluation:
         return price < limit + slack, f"{shown}{unit} is below {name}{amount_text(limit)}"
 
     def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
-        """Returns whether the regular price is above the lowest price of the 30 days before the reduction.
-        Also returns the text of the alert. A history of fewer than 30 days is enough, because its lowest
-        price is never below the lowest price of all 30 days."""
+        """Returns whether the regular price is above the lowest price of the 30 days before the reduction,
+        and the text of the alert. If the history covers fewer than 30 days, the lowest price of all 30 days
+        may be even lower, so the result True is still correct."""
         was = offer.regular_price
         if was is None or was <= price:
             return False, ""

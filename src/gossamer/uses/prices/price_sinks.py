@@ -1,13 +1,13 @@
-"""The sinks of a price run. They write the results of visits into the price history before the visits are
-settled.
+"""The sinks of a price run. The sinks write the results of visits into the price history before the visits
+are settled.
 
     python://gossamer.uses.prices.price_sinks:SeenPages?history=prices.db&list=HASH
     python://gossamer.uses.prices.price_sinks:UnchangedPages?history=prices.db&list=HASH
 
 `SeenPages` receives the items of `price_site`. `UnchangedPages` receives the attempts, because no page
 function is called for an unchanged page (status 304). Each process of a run has both sinks. The URL of a
-history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process resolves these
-references itself.
+history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process replaces the references
+with the secrets itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WatchedPages(msgspec.Struct, frozen=True):
     """The version of the selector table."""
 
     def version(self, url: str) -> str:
-        """Returns a hash of the targets and selectors with which the page of a URL is read."""
+        """Returns a hash of the targets and the selectors for the page of a URL."""
         targets = [(one.key, one.variant, one.currency) for one in self.targets[url]]
         read = repr((gossamer.__version__, self.selectors, targets))
         return hashlib.blake2b(read.encode(), digest_size=6).hexdigest()
@@ -75,8 +75,8 @@ def sink_urls(history: str, version: str, selectors: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4)
 def _listed(history: str, version: str, selectors: str) -> WatchedPages:
-    """Returns the pages of the listed targets in a history. The result is cached, because all sinks of a run
-    in a process use the same pages."""
+    """Reads the listed targets of a history, and returns the targets' pages. The result is cached, because
+    all sinks of a run in a process use the same pages."""
     with History(history) as base:
         return watched_pages(base.targets(), selectors)
 
@@ -93,8 +93,8 @@ class _Sink:
         self._memory: PageMemory | None = None
 
     def _opened(self) -> tuple[History, PageMemory, WatchedPages]:
-        """Returns the history, its page memory, and the watched pages. The first call opens the history in
-        the thread that writes."""
+        """Returns the history, its table of pages (PageMemory), and the watched pages. The first call opens
+        the history in the thread that writes."""
         if self._history is None or self._memory is None or self._pages is None:
             self._pages = _listed(self._url, *self._list)
             self._history = History(self._url)

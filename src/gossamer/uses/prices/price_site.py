@@ -1,5 +1,5 @@
-"""The site file that reads the product pages of all shops. Its target is
-`module:gossamer.uses.prices.price_site`, so every process with gossamer can load it.
+"""The site file that reads the product pages of all shops. The target of the site file is
+`module:gossamer.uses.prices.price_site`, so every process with gossamer can load the file.
 
 A request carries the data that its page function needs: the requested URL, whether the visit confirms held
 values, and the selectors for the page. The function yields the product data of the page. The sinks
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 TARGET = f"module:{__name__}"
 PRIORITIES = 8
-"""The number of priority levels of the requests of a run. Few levels are cheaper than many levels, because
-each level of a host is a separate queue. The pages of a host with the same priority level are visited in the
-order of their requests."""
+"""The number of priority levels of the requests of a run. The number is small because each level of a host
+needs a separate queue. The pages of a host with the same priority level are visited in the order of their
+requests."""
 MAX_KEY_CHARS = 500
 """Maximum number of characters of the key of a request."""
 MAX_CARRY_BYTES = 4096
@@ -77,8 +77,8 @@ def seeds(
     *,
     confirming: bool = False,
 ) -> list[dict[str, Any]]:
-    """Returns requests for pages. The first request has the highest priority. `conditions`: the headers of
-    conditional requests, by URL. Raises ConfigError if the selectors for a page are too many."""
+    """Returns the requests for the given URLs. The first request has the highest priority. `conditions`: the
+    headers of conditional requests, by URL. Raises ConfigError if the selectors for a page are too many."""
     ordered = list(urls)
     found = []
     for place, url in enumerate(ordered):

@@ -1,6 +1,6 @@
-"""Groups the targets that offer the same product. These are targets with the same product id in the list, and
-targets that were matched (`price_matches`). The name of a group is its first product id. If the group has no
-product id, the name is its first key."""
+"""Groups the targets that offer the same product. Targets offer the same product if they have the same
+product id in the target list, or if they were matched (`price_matches`). The name of a group is its first
+product id, or its first key if the group has no product id."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gossamer.uses.prices.database import Database
 
 
 class Groups:
-    """Sets of keys that are merged step by step (union-find)."""
+    """A union-find structure: each key is in one set, and two sets can be merged."""
 
     def __init__(self) -> None:
         self._parents: dict[str, str] = {}
 
     def find(self, key: str) -> str:
-        """Returns the representative of the set that contains a key."""
+        """Returns the key that represents the set of a key."""
         root = key
         while (parent := self._parents.get(root, root)) != root:
             root = parent
@@ -26,7 +26,7 @@ class Groups:
         return root
 
     def join(self, one: str, other: str) -> None:
-        """Merges the sets of two keys."""
+        """Merges the set that contains `one` with the set that contains `other`."""
         one, other = self.find(one), self.find(other)
         if one != other:
             self._parents[max(one, other)] = min(one, other)
@@ -81,7 +81,7 @@ def list_groups(
     database: Database, *, shop: str = "", keys: Container[str] | None = None, limit: int
 ) -> list[str]:
     """Returns the names of the groups that have several listed targets, largest first. `shop`: only groups
-    with a target of this shop. `keys`: only groups with one of these targets."""
+    with a target of this shop. `keys`: only groups that contain at least one of these targets."""
     pairs = database.rows("SELECT one, other FROM price_matches WHERE decision = 'same'")
     if not pairs and keys is None:
         only = "AND product IN (SELECT product FROM price_targets WHERE shop = ?) " if shop else ""

@@ -1,8 +1,8 @@
 """Records visits. The module reads the known values of the visited targets, compares these values with the
 visits, and writes the differences. A `Batch` lives inside one transaction.
 
-A visit is ignored if it is not newer than the last visit of the same target. Therefore the same observations
-may be recorded again.
+A visit is ignored if it is not newer than the last visit of the same target. Recording the same observations
+again is therefore harmless.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gossamer.uses.prices.model import Event, Observation, OfferState
 from gossamer.uses.prices.shop_health import SecondVisits, ShopHealth
 
 MEDIAN_POINTS = 100
-"""The number of newest confirmed prices from which the median of an offer is computed."""
+"""The median of an offer is computed from at most this number of its newest confirmed prices."""
 _HEALTH = msgspec.json.Decoder(ShopHealth)
 _LIGHT = "UPDATE price_offers SET last_seen = ?, last_checked = ?, missed = ?, body_hash = ? WHERE id = ?"
 _UNSTABLE = ("last_seen", "last_checked", "missed", "body_hash")
@@ -228,7 +228,7 @@ class Batch:
                 self._points.append(point)
 
     def _is_well(self, shop: str) -> bool:
-        """Whether a shop is certainly healthy."""
+        """Whether the visits so far are enough to call a shop healthy."""
         state = self._shops[shop]
         if state.state != "ok":
             return False
@@ -254,9 +254,9 @@ class Batch:
 
 
 def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
-    """Returns the fields that are ready for release, in the order of release. A field is ready if enough
-    visits have shown its held value. `health`: the health of the offer's shop. `everywhere`: the second
-    visits of all shops."""
+    """Returns the fields that are ready for release, in the order of release. A field is ready for release if
+    enough visits have shown the held value of the field. `health`: the health of the offer's shop.
+    `everywhere`: the second visits of all shops."""
     return [
         field
         for field in changes.FIELDS
@@ -273,7 +273,7 @@ def release_ready(
     everywhere: Mapping[str, SecondVisits],
 ) -> list[Event]:
     """Releases the confirmed values of a healthy shop at the end of a run, and returns the events. `started`:
-    when the run began. `everywhere`: the second visits of all shops."""
+    the start time of the run. `everywhere`: the second visits of all shops."""
     events: list[Event] = []
     points: list[list[object]] = []
     released: list[Offer] = []

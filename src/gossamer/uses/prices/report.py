@@ -81,8 +81,8 @@ def read_report(history: History, *, now: float, days: float = 30, chosen: Targe
 
 
 def _count_targets(history: History, chosen: TargetFilter) -> int:
-    """Returns the number of listed targets. Without a filter, the function subtracts the unlisted targets
-    from all targets, because the unlisted targets are few and have an index."""
+    """Returns the number of listed targets. Without a filter, the function counts all targets and subtracts
+    the unlisted targets, because an index finds the few unlisted targets quickly."""
     if chosen == ALL:
         ((targets, unlisted),) = history.query(
             "SELECT (SELECT count(*) FROM price_targets), (SELECT count(*) FROM price_targets WHERE listed = 0)"
@@ -94,8 +94,8 @@ def _count_targets(history: History, chosen: TargetFilter) -> int:
 
 
 def list_products(history: History, *, chosen: TargetFilter = ALL, limit: int = MAX_ROWS) -> list[str]:
-    """Returns the products that have several targets. The product with the most targets comes first. The name
-    of a product is its id. A matched product without an id has the key of a target as its name. `chosen`: the
+    """Returns the products that have several targets. The product with the most targets comes first. A
+    product is named by its id, or by the key of one of its targets if the product has no id. `chosen`: the
     filter for targets. Only the products of the chosen targets are returned."""
     if chosen.product:
         return [chosen.product] if len(read_group(history.database, chosen.product)) > 1 else []

@@ -189,7 +189,7 @@ def draw_chart(chart: PriceChart, after: float, now: float) -> str:
 
 
 def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
-    """Returns each point, and the time at which the validity of its values ends."""
+    """Pairs each point with the time until which its values are valid."""
     return list(zip(points, [*(one.time for one in points[1:]), end], strict=True))
 
 

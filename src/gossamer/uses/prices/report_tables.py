@@ -1,4 +1,5 @@
-"""Creates the tables of a price history, for a terminal or for files. Times are UTC."""
+"""Creates tables from a price history. The tables are printed in a terminal or written to files. Times are
+UTC."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class PriceRule(AlertRule, kw_only=True, frozen=True):
         )
 
     def least_change(self, price: Decimal) -> Decimal:
-        """Returns the smallest price change for which an edge rule fires."""
+        """Returns the smallest price change that fires an edge rule."""
         condition = self.condition
         if condition.number is not None:
             return Margin(condition.number, condition.is_percent).of(price)

@@ -23,13 +23,13 @@ from gossamer.uses.prices.price_sinks import WatchedPages, list_version, sink_ur
 from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 
 CRAWL = "prices"
-"""The prefix of the names of the crawls that a run starts. The name of each crawl also contains a hash of the
-history's URL, because several histories may share a store."""
+"""The prefix of the names of the crawls that a run starts. After the prefix, a crawl's name contains a hash
+of the history's URL, because several histories may share a store."""
 UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
-"""The maximum age in seconds of an interrupted run that is resumed. If an interrupted run is older, a new run
-begins and visits all pages."""
+"""The maximum age in seconds of an interrupted run that is resumed. Instead of resuming an older run,
+gossamer begins a new run that visits all pages."""
 
 
 class RunOptions(msgspec.Struct, kw_only=True):
@@ -164,7 +164,7 @@ class PriceRun:
         return state
 
     def confirm(self, state: str) -> str:
-        """Visits the pages of held values again, until they are confirmed or rejected."""
+        """Visits the pages with held values again, until the held values are confirmed or rejected."""
         url_of = {target.key: url for url, found in self.listed.targets.items() for target in found}
         for number in range(CONFIRMING_ROUNDS):
             held = self.history.held()
@@ -208,8 +208,8 @@ class PriceRun:
             return getattr(error.summary, "state", "finished")
 
     def _on_fleet(self, seeds: Sequence[Mapping[str, Any]], given: dict[str, Any]) -> str:
-        """Lets the fleet crawl pages, and waits for the end. If this process is interrupted, the crawl is
-        stopped, because no process would confirm its results."""
+        """Lets the fleet crawl pages, and waits for the end of the crawl. If this process is interrupted, the
+        crawl is stopped, because no other process would confirm the results of the crawl."""
         given.pop("progress")
         self._tell(f"the fleet visits {len(seeds):,} pages: gossamer top {given['name']}")
         try:

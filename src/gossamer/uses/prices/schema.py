@@ -10,8 +10,8 @@
 | `price_shops` | `shop` | the health and the state of each shop |
 | `price_alerts` | (`rule`, `target`, `variant`) | the rules that have fired |
 | `price_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
-| `price_matches` | (`one`, `other`), sorted | decisions on whether two targets are the same product |
-| `price_meta` | `name` | values of this database, for example its version |
+| `price_matches` | (`one`, `other`), sorted | pairs of targets, each with the decision whether both targets are the same product |
+| `price_meta` | `name` | values that concern the whole database, for example its version |
 
 Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
 epoch.
@@ -36,14 +36,15 @@ _VALUE_COLUMNS = """
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS price_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    # `listed` is 0 for a target that the last list no longer contains. Its history is kept.
+    # `listed` is 0 for a target that the last list no longer contains. The history of an unlisted target is
+    # kept.
     """CREATE TABLE IF NOT EXISTS price_targets (
     key TEXT PRIMARY KEY, url TEXT NOT NULL, shop TEXT NOT NULL, product TEXT NOT NULL, variant TEXT NOT NULL,
     name TEXT NOT NULL, tags TEXT NOT NULL, currency TEXT NOT NULL, minimum NUMERIC, rules TEXT NOT NULL,
     listed INTEGER NOT NULL DEFAULT 1)""",
     # `since`: the time of the last point. `held`: JSON of the changes that a second visit must confirm.
-    # `memory`: JSON of the values that a later visit contradicted. `missed`: the number of visits in a row
-    # that did not show this variant.
+    # `memory`: JSON of the values that a later visit contradicted. `missed`: the number of consecutive visits
+    # that did not show the variant.
     f"""CREATE TABLE IF NOT EXISTS price_offers (
     id {{id}} PRIMARY KEY, target TEXT NOT NULL, variant TEXT NOT NULL, shop TEXT NOT NULL, url TEXT NOT NULL,
     {_VALUE_COLUMNS},
@@ -52,20 +53,21 @@ TABLES = (
     last_checked DOUBLE PRECISION NOT NULL, since DOUBLE PRECISION NOT NULL,
     missed INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0, median NUMERIC, held TEXT, memory TEXT,
     UNIQUE (target, variant))""",
-    # `was`: the previous price in the same currency. `move`: abs(ln(price / was)), so that a rise and the
-    # fall back to the old price have the same size. `day`: days since the epoch.
+    # `was`: the previous price in the same currency. `move`: the size of the change, abs(ln(price / was)). A
+    # doubled and a halved price have the same size of change. `day`: days since the epoch.
     f"""CREATE TABLE IF NOT EXISTS price_points (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
     was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
     # `time`: when the change was first seen. `run`: the run that confirmed the change. `alerted`: 1 after the
-    # rules were evaluated for the event. `sent`: 1 after the outputs received the event.
+    # rules were evaluated for the event. `sent`: 1 after the outputs have received the event.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
     run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
-    # `runs`: number of runs in a row in which the target failed. `run`: the last run in which the target
-    # failed. `run_checks`: the number of failed visits in that last run. `tried`: JSON list of the results.
+    # `runs`: the number of consecutive runs in which the target failed. `run`: the number of the last run in
+    # which the target failed. `run_checks`: the number of failed visits in the run `run`. `tried`: the
+    # distinct results of the failed visits, as a JSON list.
     """CREATE TABLE IF NOT EXISTS price_failing (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,

@@ -1,14 +1,14 @@
-"""Reads the table of selectors by domain (`selectors.csv`). The table takes precedence over the generic
-extractor.
+"""Reads a table of selectors by domain (`selectors.csv`). A value that a selector finds takes precedence over
+the value of the generic extractor.
 
     domain,path,field,selector,pattern
     shop.example,^/p/,price,.buybox .amount::text,
     shop.example,,sku,[data-id]::attr(data-id),
 
 `domain` is a host, and includes its subdomains. `path` is a regular expression that the URL's path and query
-must match. If `path` is empty, all paths match. `pattern` is a regular expression for the text that the
-selector finds. The first group of `pattern` is the value. If `pattern` has no group, the whole match is the
-value. The first line that finds a value for a field is used.
+must match. An empty `path` matches all URLs of the domain. `pattern` is a regular expression for the text
+that the selector finds. The first group of `pattern` is the value. If `pattern` has no group, the whole match
+is the value. The first line that finds a value for a field is used.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class SelectorLine(NamedTuple):
     pattern: re.Pattern[str] | None
 
     def value(self, page: PageView) -> str | None:
-        """Returns the value that this line finds on a page. Returns None if the line finds no value."""
+        """Returns the value that the selector of the line finds on a page, or None if the selector finds no
+        value."""
         for text in _texts(page, self.selector):
             if self.pattern is None:
                 found = text
@@ -64,7 +65,7 @@ def _texts(page: PageView, selector: str) -> Iterator[str]:
 
 
 class SelectorTable:
-    """The lines of a table, by domain."""
+    """A table of selectors, which contains lines for each domain."""
 
     def __init__(self, lines: list[SelectorLine] | None = None, version: str = "") -> None:
         self._lines: dict[str, list[SelectorLine]] = {}
@@ -114,7 +115,7 @@ class CarriedSelectors(NamedTuple):
     lines: Sequence[tuple[str, str, str]] = ()
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
-        """Returns the fields that the lines find on a page: field -> (text, selector)."""
+        """Maps each field that a line finds on a page to a tuple of the text and the selector."""
         found: dict[str, tuple[str, str]] = {}
         for field, selector, pattern in self.lines:
             if field not in found:

@@ -1,6 +1,7 @@
 """Reads series and statistics from the price history. Each query uses an index, so that a history of a
-million changes is read as fast as a small one. A price is valid from its point until the next point.
-Statistics weight each price by this time, and use only the points in the currency of the last point.
+million changes is read as fast as a small one. A price is valid from the time of its point until the time of
+the next point. Statistics weight each price by the duration of its validity, and use only the points in the
+currency of the last point.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from gossamer.uses.prices.product_groups import read_group
 from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 PERIOD_DAYS = 30
-"""The number of days for which a shop in the European Union must state the lowest earlier price next to a
-discount (directive 98/6/EC, article 6a)."""
+"""Next to a discount, a shop in the European Union must state the lowest price of this number of days before
+the discount (directive 98/6/EC, article 6a)."""
 _POINT = "time, price, regular_price, currency, availability, seller, unit_price, unit, state"
 
 
 class Point(NamedTuple):
-    """The values of an offer from `time` until the next point."""
+    """The values of an offer, which are valid from `time` until the time of the next point."""
 
     time: float
     price: Decimal | None
@@ -105,16 +106,16 @@ class StaleOffer(NamedTuple):
 
 
 MAX_FILTERED_OFFERS = 3000
-"""The maximum number of chosen offers whose price changes are read offer by offer. If more offers are chosen,
-price changes are read day by day."""
+"""If a filter matches at most this number of offers, price changes are read offer by offer. If the filter
+matches more offers, price changes are read day by day."""
 UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 
 def read_series(
     database: Database, target: str, variant: str = "", *, after: float = 0.0, before: float = 1e18
 ) -> list[Point]:
-    """Returns the points of a period, oldest first. The first point is the point that is valid at the
-    beginning of the period."""
+    """Returns the points of a period, oldest first. The first point may be older than the period, because its
+    values are still valid at the beginning of the period."""
     offer = offer_id(target, variant)
     rows = database.rows(
         f"SELECT {_POINT} FROM price_points WHERE offer = ? AND time < ? AND time >= coalesce((SELECT max(time) "
@@ -164,8 +165,9 @@ def read_statistics(
 
 
 def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal | None:
-    """Returns the lowest price in the `days` days before the start of the last price. Returns None if no
-    earlier price in this currency is known. An honest shop states its discounts relative to this price."""
+    """Returns the lowest price in the `days` days before the last price change. Returns None if no earlier
+    price in the same currency is known. An honest shop states its discounts relative to the lowest earlier
+    price."""
     priced = [point for point in points if point.price is not None]
     if not priced:
         return None
@@ -187,7 +189,8 @@ def lowest_before(points: Sequence[Point], days: float = PERIOD_DAYS) -> Decimal
 
 
 def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> Decimal:
-    """Returns the weighted percentile: the price that an offer did not exceed for this share of the time."""
+    """Returns a weighted percentile of the prices: the offer had at most this price for `share` of the
+    time."""
     ordered = sorted(spans)
     left = share * sum(span for _, _, span in ordered)
     for price, _, span in ordered:
@@ -200,9 +203,10 @@ def _weighted(spans: Sequence[tuple[Decimal, float, float]], share: float) -> De
 def biggest_moves(
     database: Database, *, after: float, before: float, limit: int = 50, chosen: TargetFilter = ALL
 ) -> list[Move]:
-    """Returns the biggest price changes in a period, biggest first. A rise and the fall back to the old price
-    have the same size. The index is read day by day, so the time depends on the days and the limit, not on
-    the number of changes. `chosen`: only the changes of these targets."""
+    """Returns the biggest price changes in a period, biggest first. The size of a change is abs(ln(after /
+    before)), so a doubled and a halved price have the same size of change. The index is read day by day, so
+    the time depends on the days and the limit, not on the number of changes. `chosen`: a filter for the
+    targets."""
     found: list[tuple[float, int, float]] = []
     few = _few_offers(database, chosen)
     if few is not None:
@@ -227,8 +231,8 @@ def biggest_moves(
 
 
 def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
-    """Returns the ids of the offers that a filter by tag or product chooses. Returns None if the filter has
-    neither a tag nor a product, or if the filter chooses more than MAX_FILTERED_OFFERS offers."""
+    """Returns the ids of the offers that match a filter by tag or product. Returns None if the filter has
+    neither a tag nor a product, or if more than MAX_FILTERED_OFFERS offers match."""
     if not chosen.is_narrow:
         return None
     where, values = chosen.condition(database)
@@ -242,8 +246,8 @@ def _few_offers(database: Database, chosen: TargetFilter) -> list[int] | None:
 def _moves_by_day(
     database: Database, after: float, before: float, limit: int, chosen: TargetFilter
 ) -> list[tuple[float, int, float]]:
-    """Returns changes as tuples (move, offer, time). The result contains the `limit` biggest changes and may
-    contain smaller changes."""
+    """Returns tuples (move, offer, time), one for each price change. The result contains at least the `limit`
+    biggest changes, in no particular order."""
     found: list[tuple[float, int, float]] = []
     where, values = chosen.condition(database) if chosen.is_narrow else ("", [])
     if values:
@@ -266,7 +270,7 @@ def _moves_by_day(
 
 def read_market(database: Database, product: str) -> list[MarketOffer]:
     """Returns the listed offers of a product, cheapest first. Offers that cannot be bought come last.
-    `product`: a product id in the list, or the key of a matched target."""
+    `product`: a product id from the target list, or the key of a matched target."""
     keys = read_group(database, product)
     offers = sorted(
         (offer for offer in offer_rows.read_offers_of(database, keys, size=20) if not offer.gone),
@@ -311,8 +315,8 @@ def stale_offers(
 
 
 def fresh_share(database: Database, *, now: float, age_s: float = DAY_S, chosen: TargetFilter = ALL) -> float:
-    """Returns the share of the listed targets that a visit has found within the last `age_s` seconds. 1 if
-    there are no listed targets."""
+    """Returns the share of the listed targets that a visit has found within the last `age_s` seconds. The
+    share is 1 if there are no listed targets."""
     since = now - age_s
     if chosen != ALL:
         return _chosen_fresh_share(database, since, chosen)

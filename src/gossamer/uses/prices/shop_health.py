@@ -1,9 +1,10 @@
 """Decides whether a shop is healthy, that is, whether its pages still show the same kind of values as before.
 
 If a shop is redesigned, is in maintenance or blocks the crawler, hundreds of its pages seem to have changed.
-A run therefore counts the pages of each shop that lost their values, and the new states of these pages. While
-a shop is broken, its changes are dropped, and the run reports one event for the shop. Real changes are found
-after the shop has recovered, because the known values are kept. The functions of this module do no I/O.
+For each shop, a run therefore counts the pages that have lost their values, and the new states of these
+pages. While a shop is broken, its changes are dropped, and the run reports one event for the shop. Real
+changes are found after the shop has recovered, because the known values are kept. The functions of this
+module do no I/O.
 """
 
 from __future__ import annotations
@@ -16,17 +17,15 @@ import msgspec
 from gossamer.uses.prices.model import EventKind, Observation, OfferState
 
 KEPT_SHARE = 0.6
-"""The share of intact pages, relative to the shop's usual share, below which a shop counts as broken. An
-intact page is a page that still shows its values."""
+"""A shop counts as broken if the share of intact pages is below KEPT_SHARE times the usual share of the shop.
+A page is intact if it has not lost its values (`is_lost`)."""
 MIN_PAGES = 3
 """The minimum number of known pages of a shop that a run must visit before the run judges whether the shop is
 broken."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
-"""The minimum share of a shop's pages that must have been visited before the shop's changes are reported
-during a run. Before changes are reported during a run, at least EARLY_PAGES pages of the shop must also have
-been visited. At the end of a run, changes of a shop are reported even if the run visited fewer pages than
-EARLY_SHARE and EARLY_PAGES require."""
+"""A run reports the changes of a shop only after visiting at least EARLY_PAGES pages and at least this share
+of the shop's pages. At the end of the run, changes are reported even if the run has visited fewer pages."""
 AGREEING_SHARE = 0.8
 """The minimum share of prices from a new source that must equal the old prices, if most prices of a shop come
 from a new source. If fewer prices from the new source equal the old prices, the shop counts as redesigned."""
@@ -71,13 +70,13 @@ class FieldVisits(msgspec.Struct, omit_defaults=True):
 
 
 class ShopHealth(msgspec.Struct, omit_defaults=True):
-    """The counts of one shop in one run, and its usual share of pages that keep their values."""
+    """The counts of one shop in one run, and the shop's usual share of intact pages."""
 
     run: int = 0
     known: int = 0
-    """Number of visits of pages that showed values before."""
+    """Number of visits in the run to pages with known values."""
     lost: int = 0
-    """Number of visits of pages that showed values before and no longer showed values."""
+    """Number of visits in the run that found a page without its known values."""
     causes: dict[str, int] = {}
     """Maps each state to the number of pages that lost their values and now have that state."""
     hosts: dict[str, int] = {}
@@ -99,7 +98,7 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     for each kind of field, because a shop with alternating sellers may still have reliable stock data.
     `fields` is empty if an earlier version of gossamer stored the data."""
     usual: float = 1.0
-    """The usual share of the shop's pages that still show their values."""
+    """The usual share of intact pages of the shop, from 0 to 1."""
 
 
 class ShopVerdict(NamedTuple):
@@ -119,8 +118,8 @@ EVENTS = {
 
 
 def begin(health: ShopHealth, run: int) -> ShopHealth:
-    """Returns the health at the beginning of a run. The usual share and the reduced counts of second visits
-    are kept."""
+    """Returns the health at the beginning of a run. All counts begin at 0, except that the usual share and
+    the reduced counts of second visits are kept."""
     if health.run == run:
         return health
     return ShopHealth(
@@ -139,8 +138,8 @@ def begin(health: ShopHealth, run: int) -> ShopHealth:
 
 
 def is_lost(visit: list[Observation], known_offers: int) -> bool:
-    """Whether a page has lost its values: a visit shows no values, or less than half of the known
-    variants."""
+    """Whether a page has lost its values. A page has lost its values if a visit shows no values, or shows the
+    values of less than half of the known variants."""
     shown = sum(
         seen.state == OfferState.PRICED or (seen.state == OfferState.NO_PRICE and bool(seen.availability))
         for seen in visit
@@ -168,8 +167,8 @@ def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: 
 
 
 class SecondVisits(NamedTuple):
-    """Counts of second visits: how many showed a new value again (`agreed`), and how many did not
-    (`contradicted`). Counts of past runs are reduced (FADING)."""
+    """The counts of second visits that showed a new value again (`agreed`) and that did not show the new
+    value again (`contradicted`). The counts of earlier runs are reduced (see FADING)."""
 
     agreed: float = 0.0
     contradicted: float = 0.0
@@ -183,13 +182,12 @@ class SecondVisits(NamedTuple):
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether a second visit contradicted a new value, and too few later second visits have shown new
-        values again."""
+        """Whether the second visits are doubtful, and at least one second visit contradicted a new value."""
         return self.doubtful and self.contradicted >= 0.5
 
 
 def second_visits(shops: Iterable[ShopHealth]) -> dict[str, SecondVisits]:
-    """Returns the total second visits of several shops, by kind of field."""
+    """Adds up the second visits of several shops. Maps each kind of field to the sum."""
     sums = {kind: [0.0, 0.0] for kind in KINDS.values()}
     for shop in shops:
         for kind, (agreed, contradicted) in sums.items():
@@ -224,7 +222,7 @@ def may_release(health: ShopHealth, pages: int) -> bool:
 
 
 def judge(health: ShopHealth) -> ShopVerdict:
-    """Returns the verdict on a shop, based on the visits of this run so far."""
+    """Decides from the visits of the run so far whether a shop is healthy, and returns the verdict."""
     if health.known < MIN_PAGES:
         return ShopVerdict("ok")
     kept = 1 - health.lost / health.known
@@ -256,7 +254,7 @@ def _broken(health: ShopHealth) -> ShopVerdict:
 
 
 def end(health: ShopHealth, verdict: ShopVerdict) -> None:
-    """Updates the usual share at the end of a run."""
+    """Updates the shop's usual share of intact pages at the end of a run, if the shop is healthy."""
     if verdict.state == "ok" and health.known:
         health.usual += WEIGHT * (1 - health.lost / health.known - health.usual)
 

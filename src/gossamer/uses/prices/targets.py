@@ -1,6 +1,6 @@
 """Reads lists of price targets from CSV, JSON Lines, Excel, plain URLs, sitemaps and SQL queries.
 
-An invalid line is rejected with its line number and a reason. The reader then continues with the next line.
+An invalid line is rejected with its line number and a reason, and reading continues with the next line.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ def report_changes(
 ) -> ReportedChanges:
     """Evaluates the alert rules for all changes since the previous call. The rules come from the file `rules`
     and from the column `rules` of the keywords. Sends the alerts to the receivers in the setting `alerts`,
-    and the events to outputs (`-o`). A second call does not send the same alerts and events again. `folder`:
-    the folder in which unsent rows are stored. `options`: options of `gossamer.run`, which contain the
-    settings. `tell`: called with messages for the user. Raises GossamerError.
+    and the events to outputs (`-o`). Later calls do not send the same alerts and events again. `folder`: the
+    folder in which unsent rows are stored. `options`: options of `gossamer.run`, which contain the settings.
+    `tell`: called with messages for the user. Raises GossamerError.
     """
     book = read_rules(rules) if rules else RuleBook[RankRule]()
     receivers = receivers_of_settings(options)

@@ -1,5 +1,5 @@
-"""Compares a check of a search with earlier checks, and returns the differences as events. All functions of
-this module are pure."""
+"""Compares the results of a search with the results of earlier checks, and returns the differences as events.
+All functions of this module are pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 
 class Known(NamedTuple):
     """The results of earlier checks of a search. `positions`: the last position of each domain. `shown`: the
-    result types on the last page 1, or None if no earlier check read page 1. `owned`: the pairs of result
-    type and followed domain on the last page 1."""
+    result types on the most recent page 1, or None if no earlier check read page 1. `owned`: pairs of a
+    result type and a followed domain, for the domain's results on the most recent page 1."""
 
     positions: dict[str, Position]
     shown: frozenset[str] | None = None
     owned: frozenset[tuple[str, str]] = frozenset()
     failing: bool = False
-    """Whether the last check of the search failed, not counting skipped checks."""
+    """Whether the last check of the search failed. Skipped checks are ignored."""
 
 
 def changes(search: str, engine: str, time: float, before: Known, now: SearchOutcome) -> list[RankEvent]:

@@ -58,8 +58,8 @@ class CheckedPage(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state of the page for `strategy.next_pages`. A partially loaded page is `good`, and is not
-        fetched again."""
+        """The state of the page: `good`, `end` or `failed`. `strategy.next_pages` uses the state to choose
+        the next pages. A partially loaded page is `good`, and is not fetched again."""
         if self.verdict in WRITES:
             return GOOD
         return END if self.verdict == "no_results" else FAILED
@@ -86,7 +86,8 @@ def read_check(
 ) -> SearchOutcome:
     """Computes the result of a check from the fetched pages. `domains`: the followed domains of the search.
     The value is True for a domain of the user, and False for a competitor. `depth`: the number of top results
-    to check. `withheld`: the reason for ignoring all readable pages, or ''."""
+    to check. `withheld`: the reason why the results of readable pages are ignored, or '' if the results are
+    used."""
     bad = next((one for one in pages if one.state == FAILED), None)
     error = f"{bad.verdict.replace('_', ' ')}: {bad.reason}" if bad else ""
     if doubtful := next((one for one in pages if _is_doubtful_end(one, pages)), None):
@@ -150,8 +151,8 @@ def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: i
 
 
 def _covered(pages: Iterable[CheckedPage]) -> set[int]:
-    """Returns the numbers of the result pages that were read completely. Includes the numbers after the
-    engine's last page, because these pages have no results."""
+    """Returns the numbers of the result pages that were read completely. The numbers after the engine's last
+    page are included, because there are no results after the last page."""
     covered: set[int] = set()
     for one in pages:
         if one.verdict == "ok":

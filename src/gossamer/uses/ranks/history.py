@@ -1,7 +1,7 @@
 """Reads and writes the rank history, which is a SQLite file or a PostgreSQL database (`postgresql://...`).
 The module `schema` describes the tables of the history.
 
-A run calls the methods in this order:
+A run calls the methods of RankHistory in this order:
 
     with RankHistory("ranks.db") as history:
         history.list_keywords(keywords)
@@ -175,8 +175,8 @@ class RankHistory:
 
     def next_requests(self, depth: Depth, skip: Iterable[str] = ()) -> list[PageRequest]:
         """Returns the result pages that the open run needs next. The searches with the oldest successful
-        check come first. The run may need more pages after these pages are recorded. `skip`: the ids of
-        searches to leave out."""
+        check come first. After the returned pages have been recorded, the run may need more pages. `skip`:
+        the ids of searches to leave out."""
         run, _, _, chosen = self._run()
         left_out, wanted = set(skip), set(chosen)
         followed, last = self.followed(), self.last_pages()
@@ -204,9 +204,9 @@ class RankHistory:
         return requests
 
     def last_pages(self) -> dict[str, int]:
-        """Returns the number of the result page with the last position of the user's domains, keyed by search
-        id. If the user has several domains in a search, the best position counts. The result omits a search
-        if the results of the last check contained none of the user's domains."""
+        """Maps each search id to the number of the result page on which the last check found the user's
+        domain. If the user has several domains in a search, the best position counts. A search is left out if
+        the last check found none of the user's domains."""
         rows = self.database.rows(
             "SELECT p.search, p.position FROM rank_positions p JOIN rank_domains d ON d.search = p.search AND "
             "d.domain = p.domain AND d.own = 1 AND d.listed = 1 WHERE p.run = (SELECT max(q.run) FROM "

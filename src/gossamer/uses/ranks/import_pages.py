@@ -80,8 +80,8 @@ def _of_file(path: Path) -> SavedPage:
 def import_pages(
     history: RankHistory, pages: Iterable[SavedPage], *, depth: Depth, layout: PageRules | None = None
 ) -> Imported:
-    """Imports the saved pages of listed searches, as one run per day (UTC). Rejects a page that is older than
-    the last run, because the runs of a history are in chronological order."""
+    """Imports the saved pages of listed searches. All pages of a day (UTC) form one run. Rejects a page that
+    is older than the last run, because the runs of a history are in chronological order."""
     searches, rejected = history.searches(), list[RejectedLine]()
     latest = history.run()[1]
     days: dict[int, list[FetchedResultPage]] = defaultdict(list)

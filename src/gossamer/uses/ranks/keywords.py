@@ -45,8 +45,8 @@ OTHER_NAMES = {
 }
 """Alternative column names, which other tools use in their lists."""
 MAX_CHARS = 2048
-"""Maximum length of a keyword in characters. The limit is about the maximum length of a URL that Google
-accepts, and Google truncates a query after 32 words anyway."""
+"""Maximum length of a keyword in characters. The limit is approximately the maximum length of a URL for
+Google. Real queries are shorter, because Google ignores all words of a query after the first 32 words."""
 
 
 class RankKeywords(msgspec.Struct, frozen=True):
@@ -65,8 +65,8 @@ class RankKeywords(msgspec.Struct, frozen=True):
 
 
 def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = None) -> RankKeywords:
-    """Reads keywords from lists. `defaults`: values for columns that are empty or missing in a line, for
-    example `domain`. Raises UsageError if a source cannot be read."""
+    """Reads keywords from lists. `defaults`: maps names of columns, for example `domain`, to values for lines
+    in which the column is empty or missing. Raises UsageError if a source cannot be read."""
     found: dict[tuple[str, str], Keyword] = {}
     rejected: list[RejectedLine] = []
     repeated = 0

@@ -8,17 +8,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_PAGES = 5
-"""The minimum number of pages in a layout group for which the share of unreadable pages is judged."""
+"""The share of unreadable pages is judged only in a layout group with at least this number of pages."""
 UNREADABLE_SHARE = 0.3
-"""The minimum share of pages with the verdict `layout_unknown` at which the layout of a group counts as
-changed."""
+"""The layout of a group counts as changed if at least this share of its pages has the verdict
+`layout_unknown`."""
 MIN_FIRST_PAGES, MIN_USUAL_PAGES = 10, 20
-"""Minimum numbers of first result pages for a comparison of the number of results with the usual number.
-MIN_FIRST_PAGES is the minimum for the current run, and MIN_USUAL_PAGES is the minimum for the earlier runs
-together."""
+"""The number of results on page 1 is compared with the usual number only if the current run has at least
+MIN_FIRST_PAGES first pages, and the earlier runs together have at least MIN_USUAL_PAGES."""
 FEW_RESULTS = 0.6
-"""The layout of a group counts as changed if the mean number of organic results on page 1 is below this share
-of the usual number."""
+"""The layout of a group counts as changed if the mean number of organic results on page 1 is below
+FEW_RESULTS times the usual number."""
 MEMORY_PAGES = 500
 """Approximate number of recent pages that determine the usual number of results."""
 
@@ -33,8 +32,8 @@ class LayoutPages(NamedTuple):
 
 
 class LayoutVerdict(NamedTuple):
-    """The result of judging a layout. `state`: `ok` or `drift`. `withheld`: the reason why no positions of
-    readable pages are stored, or '' if the positions are stored."""
+    """The decision on the layout of a group of pages. `state`: `ok` or `drift`. `withheld`: the reason why
+    the positions from readable pages are not stored, or '' if the positions are stored."""
 
     state: str
     detail: str = ""

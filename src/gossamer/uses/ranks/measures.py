@@ -42,7 +42,7 @@ def band_of(position: int | None) -> str:
 
 def count_bands(positions: Iterable[int | None]) -> dict[str, int]:
     """Returns the number of positions in each band, from the best band to the worst. The first five bands are
-    always included, even if they contain no position."""
+    always included, even with a count of 0."""
     counts = Counter(map(band_of, positions))
     names = [f"{low}-{high}" for low, high in BANDS]
     return {
@@ -100,9 +100,9 @@ def weights(volumes: Mapping[str, int | None]) -> dict[str, float]:
 
 
 def clicks(positions: Mapping[str, int | None], weight: Mapping[str, float], curve: Curve) -> float:
-    """Returns the weighted clicks over all searches. A search contributes its weight times the share of
-    clicks at its position. If the weights are search volumes, the result is the expected number of clicks per
-    month."""
+    """Returns the weighted clicks over all searches. The clicks of a search are its weight, multiplied by the
+    share of clicks at its position. If the weights are search volumes, the result is the expected number of
+    clicks per month."""
     return sum(curve.get(place or 0, 0.0) * weight.get(name, 1.0) for name, place in positions.items())
 
 

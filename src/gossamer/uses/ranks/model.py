@@ -11,11 +11,11 @@ from gossamer.parsing.ranks import ResultPage
 
 PAGE_RESULTS = 10
 """The nominal number of organic results per result page. A result page of Google or Bing contains about ten
-organic results. The first result of page 2 always has position 11, even if page 1 has fewer results. Because
-of this rule, the position of a result on page 2 does not depend on whether page 1 was fetched."""
+organic results. The first result of page 2 always has position 11, even if page 1 has fewer results. The
+positions on page 2 are therefore known even if page 1 was not fetched."""
 ASSUMED_END = "the provider answered without results, so this is assumed to be behind the last page"
-"""The reason for the verdict `no_results` if a provider returns no results for a page after page 1, and does
-not report that the results have ended."""
+"""The reason for the verdict `no_results` on a page after page 1, if the provider's answer contains neither
+results nor the information that the results have ended."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 
@@ -70,8 +70,8 @@ class FetchedResultPage(msgspec.Struct, kw_only=True):
     error: str = ""
     """The reason for the failure of the fetch, or ''."""
     since_page: int = 0
-    """The number of the first result page in the answer if the source returns all results up to `page`. If
-    the answer contains only the result page `page`, `since_page` is 0."""
+    """The number of the first result page in the answer, if one answer contains several result pages. If the
+    answer contains only the result page `page`, `since_page` is 0."""
     source: str = ""
     """The name of the provider or unlocker that returned the result page, or `own`, `archive` or `file`."""
     form: str = "html"
@@ -100,7 +100,8 @@ class RankEventKind(StrEnum):
     - `url`: a different page of the domain is now the domain's best result.
     - `feature-won`, `feature-lost`: the domain appeared in a feature, or disappeared from the feature.
     - `feature-shown`, `feature-hidden`: a feature appeared on the result page, or disappeared from the page.
-    - `layout-drift`, `layout-back`: the pages of an engine can no longer be read, or can be read again.
+    - `layout-drift`, `layout-back`: the layout of an engine's pages has changed, so that the pages cannot be
+      read, or the pages can be read again.
     - `failing`, `checked`: the checks of a search have begun to fail, or succeed again."""
 
     FIRST = "first"
@@ -134,8 +135,8 @@ class RankEvent(msgspec.Struct, kw_only=True):
 
 
 class Position(msgspec.Struct, kw_only=True):
-    """The position of a domain in a check. A failed check never creates a position of None, because a page
-    that was not read could contain the domain."""
+    """The position of a domain in a check of a search. A failed check never stores the position None, because
+    the domain could be on a page that was not read."""
 
     search: str
     domain: str

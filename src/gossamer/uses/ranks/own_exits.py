@@ -41,8 +41,8 @@ def read_exits(files: Sequence[str]) -> list[str]:
 
 def count_exits(files: Sequence[str], store: str | None) -> int:
     """Returns the number of exits that search an engine at the same time. `files`: files with lists of
-    proxies. `store`: the shared store, or None. The result is 1 if there is a shared store, because all exits
-    then share the delay of a host. Raises UsageError if a file cannot be read."""
+    proxies. `store`: the shared store, or None. With a shared store, the number is 1, because all exits of a
+    shared store share the delay of a host. Raises UsageError if a file cannot be read."""
     return 1 if store else max(1, min(len(read_exits(files)), MAX_EXITS))
 
 
@@ -73,8 +73,8 @@ async def crawl_by_exits(
 ) -> str:
     """Divides requests among exits, and runs the crawls of all exits at the same time. If the proxies of an
     exit are unusable, the requests of the exit go to the other exits, and the user gets a message. Returns
-    `finished` if all crawls finished. Otherwise, returns the state of a crawl that did not finish. Raises the
-    error of an exit if no exit is left. Errors with other causes are always raised."""
+    `finished` if all crawls finished, or the state of a crawl that did not finish. If the proxies of all
+    exits are unusable, raises the error of an exit. Errors with other causes are always raised."""
     waiting, state = list(requests), "finished"
     while waiting:
         used = exits[: len(waiting)]

@@ -15,9 +15,9 @@ then the neighbouring pages, and then, unless `fallback` is off, the other pages
 `smart` stops fetching pages as soon as all followed domains of the user are found."""
 DEPTH = 20
 MAX_DEPTH = 200
-"""The maximum number of results that a check may cover, which is a multiple of 10."""
+"""The maximum number of results of a check. This number is a multiple of 10."""
 GOOD, FAILED, END = "good", "failed", "end"
-"""The states of a fetched page. The state END means that the page has no results, so that later pages do not
+"""The states of a fetched page. The state END means that the page has no results, and that later pages do not
 exist."""
 
 

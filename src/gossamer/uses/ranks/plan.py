@@ -20,8 +20,8 @@ class EnginePlan(msgspec.Struct, frozen=True):
     expected: float
     """The expected number of requests, which is the mean number for the chosen strategy."""
     most: int
-    """The maximum number of requests, for the case that no domain is on the same result page as in the last
-    check."""
+    """The maximum number of requests. A run needs this number if no domain is on the same result page as in
+    the last check."""
 
 
 class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +96,8 @@ def make_plan(
 
 
 def _hours(requests: Sequence[float], source: ResultPageSource, exits: int) -> float:
-    """Returns the expected duration in hours. A provider answers `at_once` requests at the same time. Direct
-    searches have a separate delay for each engine at each exit."""
+    """Returns the expected duration in hours. A provider processes `at_once` requests at the same time.
+    Direct searches have a separate delay for each engine at each exit."""
     if source.account is not None:
         return sum(requests) * source.seconds / source.account.at_once / 3600
     return max(requests, default=0.0) * source.seconds / exits / 3600

@@ -27,7 +27,7 @@ _EVENT = ("kind", "time", "engine", "search", "domain", "before", "after", "deta
 
 
 class RankEvaluation:
-    """One evaluation of all rank rules. A RankEvaluation must be created inside a transaction."""
+    """Evaluates all rank rules once. A RankEvaluation must be created inside a transaction."""
 
     def __init__(self, history: RankHistory, book: RuleBook[RankRule], now: float) -> None:
         self._database, self._now = history.database, now
@@ -134,7 +134,7 @@ class RankEvaluation:
         place, known = _place(found.position, found.depth), self._known(rule, keyword)
         if kind == "missing":
             holds, text = found.position is None, f"not in the first {found.depth}"
-        elif kind == "below":  # after firing, the condition stays true at the limit itself
+        elif kind == "below":  # after the alert fired, the limit itself counts as below
             holds, text = (
                 (place > limit if known is None else place >= limit),
                 f"{found.shown} is below {limit}",

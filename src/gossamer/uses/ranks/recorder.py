@@ -59,8 +59,8 @@ class CheckRecorder:
         again: bool = False,
     ) -> list[RankEvent]:
         """Writes the checks of the searches `names` in a run, and returns the events of the checks. `again`:
-        whether the results of the run are rewritten. Events of rewritten results cause no alerts. A rewrite
-        does not change the stored states of layouts."""
+        whether the results of the run are rewritten, because its pages were parsed again. Events of rewritten
+        results cause no alerts. A rewrite does not change the stored states of layouts."""
         withheld, events = self._layouts(run, started, again=again)
         pages = page_rows.read_pages(self._database, run, names)
         known = self._known(run, names)
@@ -291,7 +291,7 @@ def position_of(row: Sequence[Any]) -> Position:
 
 
 def _with_notes(outcome: SearchOutcome, old: Mapping[tuple[str, str], Position]) -> SearchOutcome:
-    """Adds a note with the old position to each position that differs from the old position."""
+    """Adds a note to each position that has changed. The note contains the old position from `old`."""
     changed = dict(outcome.positions)
     for domain, one in changed.items():
         was = old.get((one.search, domain))

@@ -5,7 +5,7 @@
 | `rank_searches` | `id` | the searches: keyword, engine, country, language, location and device |
 | `rank_domains` | (`search`, `domain`) | the followed domains of each search |
 | `rank_checks` | (`search`, `run`) | the state of each check, and the reason if the check failed |
-| `rank_pages` | (`search`, `run`, `page`) | the fetched pages with results, and bodies for a limited time |
+| `rank_pages` | (`search`, `run`, `page`) | the fetched pages, their results and, for a limited time, their bodies |
 | `rank_positions` | (`search`, `domain`, `run`) | the known positions of domains in checks |
 | `rank_features` | (`search`, `run`, `type`, `domain`) | result counts of page 1 per type and domain |
 | `rank_events` | `id` | the changes between checks |

@@ -69,7 +69,7 @@ class RankPoint(NamedTuple):
 
 
 class FailedCheck(NamedTuple):
-    """A search whose last check failed or was skipped, or that was never checked."""
+    """A search that was never checked, or whose last check failed or was skipped."""
 
     search: Search
     state: str
@@ -214,14 +214,15 @@ class Day(NamedTuple):
 
 
 MAX_AGE_S = 14 * DAY_S
-"""Maximum age in seconds of a position that is used for the metrics of a day."""
+"""The metrics of a day include only positions that are at most this number of seconds old."""
 
 
 def daily(
     history: RankHistory, domain: str, *, now: float, days: int = 30, curve: Curve | None = None
 ) -> list[Day]:
-    """Returns the ranking metrics of a domain at the end of each day, oldest first. The result omits days
-    before the first check. If the check of a day failed, the last known position is used."""
+    """Returns one set of ranking metrics per day for a domain, oldest day first. The metrics of a day are
+    measured at its end. The result omits days before the first check. If the check of a day failed, the last
+    known position is used."""
     curve = curve or measures.default_curve()
     rows = history.query(
         "SELECT p.search, p.time, p.position FROM rank_positions p JOIN rank_searches s ON s.id = p.search AND s.listed = 1 "
@@ -280,7 +281,8 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 class FeatureShare(NamedTuple):
     """The frequency of a feature on first result pages. `pages`: the number of first result pages. `shown`:
     the number of pages that contain the feature. `owned`: the number of pages on which the feature contains a
-    domain of the user. `shown_before` and `owned_before`: the same numbers at the beginning of the period."""
+    domain of the user. `shown_before` and `owned_before`: the values of `shown` and `owned` at the beginning
+    of the period."""
 
     type: str
     pages: int
@@ -362,9 +364,9 @@ def volatility(history: RankHistory, *, after: float = 0.0) -> list[Volatility]:
 
 
 class Competing(NamedTuple):
-    """A search in which several pages of one domain compete (keyword cannibalisation). `together`: all pages
-    of the domain in the last results. `switches`: how many times a different page became the domain's best
-    result within the period."""
+    """A search in which several pages of one domain compete (keyword cannibalisation). `together`: the URLs
+    of all pages of the domain in the last results. `switches`: how many times a different page became the
+    domain's best result within the period."""
 
     search: str
     keyword: str

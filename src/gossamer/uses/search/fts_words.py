@@ -56,8 +56,8 @@ class FtsWords:
         )
 
     def remove(self, key: int, page: IndexedPage) -> None:
-        """Removes a page's words from the table. The words are needed to delete the row, because the table
-        stores no texts."""
+        """Removes a page's words from the table. The caller must pass the page's old content, because the
+        table stores no texts."""
         self._connection.execute(
             "INSERT INTO words (words, rowid, title, headings, text, url, site) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             (key, *_columns(page)),

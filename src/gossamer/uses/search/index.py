@@ -60,8 +60,8 @@ class WordIndex(Protocol):
         """Removes a page's words from the index."""
 
     def commit(self) -> None:
-        """Makes the changes of the words durable. The caller commits the transaction of the pages after this
-        call."""
+        """Makes the added and removed words durable. The caller commits the transaction of the pages after
+        this call."""
 
     def rollback(self) -> None:
         """Discards the changes since the last commit."""
@@ -77,8 +77,8 @@ class WordIndex(Protocol):
 
 
 class IndexUpdate(NamedTuple):
-    """The result of an update. `written`: the number of new and changed pages. `removed`: the number of
-    removed pages. `pages`: the number of pages that the index now contains."""
+    """The result of an update of the index. `written`: the number of new and changed pages. `removed`: the
+    number of removed pages. `pages`: the number of pages that the index now contains."""
 
     written: int
     removed: int

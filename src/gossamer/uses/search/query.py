@@ -126,8 +126,8 @@ def _term(value: str, column: str | None, negative: bool) -> Term:
         if len(found) > 1 and found[-2].end == found[-1].end:
             found.pop()  # the preceding pair contains this character
         else:
-            # the prefix matches all pairs that begin with this character, and also this character at the end
-            # of a run
+            # as a prefix, the character matches all pairs that begin with it. It also matches the single
+            # character that is indexed at the end of a run
             is_prefix = True
     return Term(tuple(word.text for word in found), column, is_prefix, negative)
 

@@ -17,7 +17,7 @@ class FoundIn(NamedTuple):
 
 
 class FoundInAll(NamedTuple):
-    """One page of the combined results of several crawls, and the total number of results."""
+    """One page of the combined results of several crawls. `total`: the number of results on all pages."""
 
     total: int
     results: list[FoundIn]

@@ -57,7 +57,8 @@ def snippet(text: str, terms: Sequence[Term], column: str = "text") -> Snippet:
 
 
 def _weight(spans: Sequence[Span], at: int) -> int:
-    """Returns the number of marked characters in a snippet that begins near the mark at this index."""
+    """`at`: the index of a span. Returns the number of marked characters in a snippet that begins near this
+    span."""
     total, limit = 0, spans[at][0] + SNIPPET_CHARS * 3 // 4
     for start, end in spans[at : at + 50]:
         if end > limit:

@@ -174,7 +174,7 @@ class TantivyWords:
         """Returns the total number of matching pages, and the ids and scores of at most `limit` matching
         pages from index `offset` on. `limit` 0 means all. If the pages are sorted by date, all scores are
         0."""
-        if self._stamp() is None:  # the words belong to an older index, whose pages were deleted
+        if self._stamp() is None:  # the pages of these words were deleted
             return 0, []
         with _readable_errors(self._folder):
             searcher = self._opened().searcher()

@@ -3,8 +3,8 @@ task, which is described in JSON.
 
 The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
 DataForSEO bills each page of 10 results. The first page costs the full price, and each further page costs 75%
-of that price. gossamer counts each page as one credit, so a request for page 3 costs 3. The status of the
-API's response is 200. Each task has a `status_code` of its own.
+of that price. gossamer counts each page as one credit, so a request for page 3 costs 3. The API's response
+has the status 200, and each task in the response has its own `status_code`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _values(extra: Mapping[str, str]) -> dict[str, str | int | bool]:
 
 
 def location_code(country: str) -> int:
-    """Returns Google's number of a country. Raises ValueError for a country that is not in ISO 3166-1.
+    """Returns Google's numeric ID of a country. Raises ValueError for a country that is not in ISO 3166-1.
 
     >>> location_code("us"), location_code("uk")
     (2840, 2826)

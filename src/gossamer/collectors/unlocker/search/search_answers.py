@@ -20,13 +20,15 @@ UNDOCUMENTED = "its response does not match its documentation"
 
 
 def json_page(body: bytes, paid: int) -> FetchedPage:
-    """Returns the JSON of a search as a page. `paid`: the credits that the search cost."""
+    """Returns a page whose body is the JSON of a provider's answer. `paid`: the credits that the search
+    cost."""
     return FetchedPage(200, [("content-type", "application/json")], body, None, paid)
 
 
 def searched_page(found: ApiAnswer, paid: int) -> FetchedPage | Refusal:
-    """Returns the page of an answer with status 200 that contains the state of the search
-    (`search_metadata.status`). A search that is not finished or that failed is not billed."""
+    """Converts an answer with status 200 to a page, or to a refusal if the search has not succeeded. The
+    field `search_metadata.status` of the answer contains the state of the search. A search that is not
+    finished or that failed is not billed."""
     metadata = json_of(found.body).get("search_metadata")
     state = metadata.get("status") if isinstance(metadata, dict) else None
     if state == "Success":
@@ -37,10 +39,12 @@ def searched_page(found: ApiAnswer, paid: int) -> FetchedPage | Refusal:
 def http_refusal(
     found: ApiAnswer, *fields: str, no_credit: tuple[bytes, ...] = (), no_credit_status: int = 429
 ) -> Refusal:
-    """Returns the meaning of an answer with an error status. `fields`: where the JSON contains the message.
+    """Converts an answer with an error status to a refusal. `fields`: the JSON fields that contain the
+    provider's message.
 
-    Status 402 means that no credit is left. Some providers use the status `no_credit_status` for this error.
-    Their response then contains one of the texts in `no_credit`, which are in lower case."""
+    Status 402 means that no credit is left. Some providers report this error with the status
+    `no_credit_status`, and with a body that contains one of the texts in `no_credit`. These texts are in
+    lower case."""
     words = provider_message(found, *fields)
     lower = found.body[:2000].lower()
     if found.status == 402 or (found.status == no_credit_status and any(text in lower for text in no_credit)):

@@ -41,7 +41,7 @@ class SearchQuery(NamedTuple):
 
 def read_search(needs: ApiCall) -> SearchQuery:
     """Returns the search that a request for a result page describes. The header `Sec-CH-UA-Mobile: ?1`
-    requests the results for phones. Raises ValueError if the URL is not that of a result page.
+    requests the results for phones. Raises ValueError if the URL is not the URL of a result page.
 
     >>> read_search(ApiCall("https://www.bing.com/search?q=a+b&cc=de&first=11"))[:4]
     ('bing', 'bing.com', 'a b', 'de')

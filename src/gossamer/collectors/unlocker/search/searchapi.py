@@ -46,7 +46,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns 1 search per page."""
+    """Returns 1, because each page costs one search."""
     return 1
 
 

@@ -1,6 +1,6 @@
 """SerpApi (serpapi.com: search-api, bing-search-api, api-status-and-error-codes). Searches with the status
 `Success` are billed, even if they have no results. If the same search was made within the last hour, SerpApi
-answers from its cache, which is free."""
+answers from its cache and does not bill the search."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns 1 search per page."""
+    """Returns 1, because each page costs one search."""
     return 1
 
 

@@ -15,16 +15,17 @@ NOTICE: Final = Severity.NOTICE
 INFO: Final = Severity.INFO
 Test = Callable[[PageFacts], str | Iterable[str]]
 """A function that finds problems of a page. A function that finds at most one problem per page returns a
-text, which is '' if the page has no problem. A function that may find several problems per page returns a
-different text for each problem."""
+text: the problem, or '' if there is no problem. A function that may find several problems per page returns an
+iterable with a different text for each problem."""
 MAX_DETAIL_CHARS: Final = 300
 
 
 class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One check. A check has either a function `test` or a query `sql`.
 
-    `test` is called for HTML pages with status 200. `over` selects all of these pages or only the indexable
-    pages. `sql` returns rows (url, target, detail) from the tables of `database` and `link_graph`.
+    `test` is called for HTML pages with status 200. If `over` is `indexable`, `test` is called only for the
+    indexable pages among them. The query `sql` selects the columns url, target and detail from the tables of
+    the modules `database` and `link_graph`.
     """
 
     id: str

@@ -10,7 +10,8 @@ from gossamer.uses.audit.model import Severity
 
 
 def _of_host(name: str, severity: Severity, title: str, fix: str, group: str = "security") -> AuditCheck:
-    """Returns a check that reports the rows of `host_findings` with its id."""
+    """Returns a check. The check reports the rows of `host_findings` whose column `fact` contains the id of
+    the check."""
     return AuditCheck(
         id=name,
         group=group,

@@ -35,8 +35,8 @@ def _codes() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
 
 def language_fault(code: str, *, hreflang: bool = False) -> str:
     """Returns the problem of a language code, or ''. With `hreflang`, Google's rules apply: `x-default`, or
-    an ISO 639-1 language with an optional script and ISO 3166-1 region. Otherwise, any well-formed BCP 47 tag
-    with a known two-letter language is valid.
+    an ISO 639-1 language with an optional script and ISO 3166-1 region. Without `hreflang`, any well-formed
+    BCP 47 tag with a known two-letter language is valid.
 
     >>> language_fault("en-UK", hreflang=True), language_fault("de-AT", hreflang=True), language_fault("en_US")
     ("there is no region 'UK'", '', "write 'en-US'")
@@ -89,7 +89,8 @@ def canonical_missing(facts: PageFacts) -> Iterator[str]:
 
 
 def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
-    """Yields the place of a robots directive: the header or the meta element."""
+    """Yields `X-Robots-Tag` or `meta robots`, depending on which of them contains one of the given
+    directives."""
     if words & {*facts.header_robots}:
         yield "X-Robots-Tag"
     elif words & {*facts.robots}:
@@ -97,7 +98,7 @@ def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
 
 
 def canonical_multiple(facts: PageFacts) -> Iterator[str]:
-    """Finds several canonical URLs."""
+    """Finds a page, or response headers, with several canonical URLs."""
     if len(facts.canonicals) > 1:
         yield f"{len(facts.canonicals)} in the page: {', '.join(facts.canonicals)[:200]}"
     if len(facts.header_canonicals) > 1:
@@ -105,7 +106,7 @@ def canonical_multiple(facts: PageFacts) -> Iterator[str]:
 
 
 def canonical_mismatch(facts: PageFacts) -> Iterator[str]:
-    """Finds a canonical URL in the page that differs from the canonical URL in the header."""
+    """Finds a page whose canonical URL differs from the canonical URL in the response headers."""
     if (
         facts.canonicals
         and facts.header_canonicals

@@ -1,4 +1,4 @@
-"""Checks of statuses and redirects."""
+"""The checks of HTTP statuses and redirects."""
 
 from __future__ import annotations
 
