@@ -146,7 +146,10 @@ class Connection(asyncio.Protocol):
         try:
             try:
                 self._transport.write(packed[0] if len(packed) == 1 else b"".join(packed))
-            except RuntimeError as error:  # uvloop has closed the socket, but does not say so yet
+            except (
+                RuntimeError
+            ) as error:  # uvloop has closed the socket, although `is_closing` returned False
+                self._transport = None
                 raise Lost("Connection closed by server.") from error
             return await self._waiter
         except BaseException:
