@@ -1,5 +1,5 @@
-"""Marks are strings in the code or the URL of a page. Marks identify captchas, notices of smaller vendors,
-and missing pages. Each mark is a lower-case bytes value."""
+"""Marks are strings in the code or the URL of a page. A mark shows that a page is a captcha, a notice of a
+smaller vendor, or a missing page. Each mark is a lower-case bytes value."""
 
 from __future__ import annotations
 

@@ -252,9 +252,10 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
     """Returns the highest level that belongs to the main text. The main element has level 0, and the elements
     around it have the levels 1, 2 and so on.
 
-    A level is added if its paragraphs increase the text by at least 60 % and it has little other text. If
-    most of the new text is in several similar siblings (`_twins`), an increase of 10 % is enough. A level
-    above a whole article or post is added only if most of its new text is in similar siblings.
+    A level is added to the main text if the paragraphs of this level increase the text by at least 60 %, and
+    if the level contains little other text. If most of the new text is in several similar siblings
+    (`_twins`), an increase of 10 % is enough. A level above a whole article or post is added only if most of
+    its new text is in similar siblings.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:

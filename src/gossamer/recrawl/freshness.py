@@ -36,9 +36,9 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
     """The share of time for which copies were stale, as measured by the visits that found a change. If a
-    visit finds a change, the copy was stale for a part of the time since the previous visit. For a page with
-    rare changes, the part is estimated as half of this time. For a page with frequent changes, the part is
-    more than half."""
+    visit finds a change, the copy was stale for a part of the time since the previous visit. This part is
+    estimated as half of that time if the page seldom changes, and as more than half if the page often
+    changes."""
     changes: float = 0.0
     """The expected number of changes per day of all pages together."""
     budget: float = 0.0

@@ -104,9 +104,9 @@ class Parquet:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the folder, and returns its first committed length. If `overwrite` is set, removes all
-        Parquet files in the folder. Otherwise, converts the remaining journals of an earlier crawl to parts.
-        Raises UsageError, SinkError, DiskFull."""
+        """Creates the folder, and returns the committed length with which the output begins. If `overwrite`
+        is set, removes all Parquet files in the folder. Otherwise, converts the remaining journals of an
+        earlier crawl to parts. Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: the folder {parent} does not exist; create it first")

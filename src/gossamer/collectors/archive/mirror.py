@@ -29,9 +29,9 @@ class Mirror:
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the file of a URL as a response. If the URL lacks the final slash of a folder that contains
-        `index.html`, returns a redirect to the URL with the slash, so that relative links resolve
-        correctly."""
+        """Returns a response whose body is the file that the URL names. If the URL lacks the final slash of a
+        folder that contains `index.html`, returns a redirect to the URL with the slash, so that relative
+        links resolve correctly."""
         for names in self._names(url):
             if any(not stays_in_folder(name) for name in names[:-1]) or not (
                 stays_in_folder(names[-1]) or not names[-1]

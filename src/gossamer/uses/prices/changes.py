@@ -267,8 +267,8 @@ def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
     """Adopts a new value of a field at once if the value does not count as a change. Returns whether the
     value was adopted. The first availability and the first seller of an offer do not count as changes, nor
-    does a regular price while no price is known. The state of a page does not count as a change if the visit
-    was at the new address of a moved target."""
+    does a regular price while no price is known. If a target has moved and the visit read its new address,
+    the state of the page does not count as a change."""
     if known is None and field in ("availability", "seller"):
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:

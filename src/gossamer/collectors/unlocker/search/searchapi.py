@@ -17,7 +17,7 @@ from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPL
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a search."""
+    """Returns the API call that makes a search."""
     search = read_search(needs)
     parameters = [("engine", search.engine), ("q", search.words)]
     parameters.append(("device", "mobile" if search.mobile else "desktop"))

@@ -22,7 +22,7 @@ from gossamer.collectors.unlocker.search.search_query import SAMPLE, read_search
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a search. Serper supports neither Bing nor the results for phones."""
+    """Returns the API call that makes a search. Serper supports neither Bing nor the results for phones."""
     search = read_search(needs)
     if search.engine != "google":
         raise ValueError("serper searches Google alone")
