@@ -58,7 +58,7 @@ CHECKS: Final = (
     _of_host(
         "ai-crawler-rules",
         INFO,
-        "What robots.txt says to crawlers of AI companies",
+        "Rules of robots.txt for AI crawlers",
         "Nothing to fix: see whether this is as intended.",
         group="AI",
     ),

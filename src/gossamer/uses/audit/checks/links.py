@@ -87,8 +87,8 @@ CHECKS: Final = (
         id="anchor-generic",
         group="links",
         severity=NOTICE,
-        title="Links whose text says nothing",
-        fix="Say in the link where it leads.",
+        title="Links with a generic text",
+        fix="Describe the target in the text of the link.",
         sql=_ANCHOR.format(
             detail="l.text",
             where="l.kind = 'a' AND l.source != l.target AND is_generic(l.text) AND d.host IN (SELECT host FROM hosts)",

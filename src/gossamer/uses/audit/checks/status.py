@@ -39,7 +39,7 @@ def soft_404(facts: PageFacts) -> Iterator[str]:
         return
     title, h1 = _ERROR_TITLE.search(facts.title), _ERROR_TITLE.search(facts.h1)
     if (title and (h1 or not facts.h1)) or (h1 and not facts.title):
-        yield f"status 200, but the page says: {(facts.h1 or facts.title)[:100]}"
+        yield f"status 200, but the page contains: {(facts.h1 or facts.title)[:100]}"
 
 
 CHECKS: Final = (
