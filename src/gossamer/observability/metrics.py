@@ -158,7 +158,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_build_info",
         "gauge",
-        "1, with the version of gossamer and of Python.",
+        "Always 1. The labels contain the versions of gossamer and of Python.",
         ("version", "python"),
         lambda _: iter([("", (__version__, platform.python_version()), 1)]),
     ),
@@ -212,7 +212,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_skipped_total",
         "counter",
-        "URLs that were found and not wanted.",
+        "URLs that were found and skipped, by reason.",
         ("reason",),
         _prefixed("skip:"),
     ),
@@ -234,21 +234,21 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_dead_letters_total",
         "counter",
-        "Requests that were given up.",
+        "Requests that failed permanently.",
         ("reason",),
         _total("dead", ERRORS),
     ),
     Metric(
         "gossamer_leases_expired_total",
         "counter",
-        "Claims that returned because their worker did not renew them.",
+        "Claims that returned to the queue because their worker did not renew them.",
         (),
         _plain("lapsed"),
     ),
     Metric(
         "gossamer_breaker_openings_total",
         "counter",
-        "Circuit breakers of hosts that opened (`open`), and hosts that were given up.",
+        "Openings of circuit breakers of hosts (`open`), and hosts that gossamer gave up on.",
         ("state",),
         _total("breaker", ("open", "given-up")),
     ),
@@ -274,7 +274,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_crawl_state",
         "gauge",
-        "1, with the state of the crawl.",
+        "Always 1. The label `state` contains the state of the crawl.",
         ("crawl", "state"),
         lambda found: (("", (one.name, one.state), 1) for one in found.crawls),
     ),
@@ -288,7 +288,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_crawl_pending",
         "gauge",
-        "Pages that wait or are being visited.",
+        "Pages that are queued or being visited.",
         ("crawl",),
         _crawls(lambda one, _: one.pending),
     ),
@@ -330,7 +330,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_crawl_last_page_age_seconds",
         "gauge",
-        "Time since the last page of a crawl under way, or since its start.",
+        "Time since the last page of a running crawl, or since its start.",
         ("crawl",),
         _crawls(_page_age),
     ),
@@ -344,7 +344,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_site_drift_ratio",
         "gauge",
-        "How far a running crawl is below the last good runs of a site: coverage of a field, quality, yield.",
+        "How far a value of a running crawl is below its value in the last good runs of the site. "
+        "The value is the coverage of a field, the quality, or the yield.",
         ("crawl", "site", "what"),
         _drift,
     ),
@@ -373,7 +374,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_freshness_measured_stale_ratio",
         "gauge",
-        "Measured share of time stale: half the time between two visits, for visits that found a change.",
+        "Measured share of time for which copies were stale. A visit that finds a change counts half of the time since the previous visit.",
         ("crawl",),
         _fresh(lambda one: one.measured_stale),
     ),
@@ -387,7 +388,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_freshness_budget_visits_per_day",
         "gauge",
-        "Visits of known pages a day that the budget allows.",
+        "Visits of known pages per day that the budget allows.",
         ("crawl",),
         _fresh(lambda one: one.budget),
     ),
@@ -401,7 +402,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_freshness_saved_visits_per_day",
         "gauge",
-        "Visits a day that equal intervals would need in addition for the same freshness.",
+        "Additional visits per day that equal intervals would need for the same freshness.",
         ("crawl",),
         _fresh(lambda one: one.saved),
     ),
@@ -415,7 +416,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_lane_hosts",
         "gauge",
-        "Hosts of crawls under way that may start now (`ready`) or later (`waiting`).",
+        "Hosts of running crawls that may get a request now (`ready`) or later (`waiting`).",
         ("lane", "region", "state"),
         lambda found: (
             ("", (one.lane, one.region, state), n)
@@ -433,7 +434,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_concurrency_level",
         "gauge",
-        "Visits that a process may run at once now, over all of its crawls.",
+        "Maximum number of concurrent visits of a process, over all of its crawls.",
         ("crawl", "process"),
         lambda found: (
             ("", (one.crawl, one.process), one.visits)
@@ -444,7 +445,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_concurrency_limit_processes",
         "gauge",
-        "Processes that work on the crawl, by what limits their visits at once.",
+        "Processes that work on the crawl, by the limit of their concurrent visits.",
         ("crawl", "limit"),
         _limits,
     ),
@@ -477,7 +478,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_malformed_messages_total",
         "counter",
-        "Malformed messages that a living worker took off the broker.",
+        "Malformed messages that a running worker removed from the broker.",
         ("worker",),
         lambda found: (
             ("", (one.name,), one.malformed) for one in found.workers[:MAX_WORKERS] if one.malformed
@@ -493,14 +494,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_store_memory_max_bytes",
         "gauge",
-        "Memory that a server of the store may use; 0: no limit.",
+        "Memory that a server of the store may use, or 0 if there is no limit.",
         ("server",),
         lambda found: (("", (one.name,), one.most) for one in found.servers),
     ),
     Metric(
         "gossamer_store_evicted_keys_total",
         "counter",
-        "Keys that a server of the store dropped to save memory. There must be none.",
+        "Keys that a server of the store dropped to save memory. The number must be 0.",
         ("server",),
         lambda found: (("", (one.name,), one.evicted) for one in found.servers),
     ),
@@ -514,14 +515,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gossamer_store_commands_total",
         "counter",
-        "Commands that a server of the store carried out.",
+        "Commands that a server of the store executed.",
         ("server",),
         lambda found: (("", (one.name,), one.commands) for one in found.servers),
     ),
     Metric(
         "gossamer_schedule_last_success_timestamp_seconds",
         "gauge",
-        "When the last good run of a schedule ended; 0: none did.",
+        "Time at which the last good run of a schedule ended, or 0 if there was none.",
         ("schedule",),
         lambda found: (
             ("", (one.name,), one.last_success or 0.0) for one in found.schedules if not one.paused
