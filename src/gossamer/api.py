@@ -155,8 +155,9 @@ async def add_async(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions])
 
 
 def fetch(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
-    """Fetches one page. robots.txt, limits and guards apply as in a crawl, but there are no retries. A page
-    with an error status such as 404 is returned. Raises FetchFailed if no page was received.
+    """Fetches one page. robots.txt, limits and guards apply as in a crawl, but there are no retries. If the
+    response has an error status such as 404, the page is still returned. Raises FetchFailed if no page was
+    received.
 
     >>> gossamer.fetch("https://example.com").css("h1::text").get()  # doctest: +SKIP
     'Example Domain'

@@ -108,8 +108,8 @@ class NothingFound(GossamerError):
 
 
 class FetchFailed(CrawlFailed):
-    """A call of the function `fetch` received no page. `reason`: the reason, with the same words as in the
-    records (`robots`, `dns`, `timeout`, ...)."""
+    """A call of the function `fetch` received no page. `reason`: the failure reason, which is one of the
+    words that records contain (`robots`, `dns`, `timeout`, ...)."""
 
     reason = ""
 
@@ -135,8 +135,8 @@ class DiskFull(GossamerError):
 
 class ResourceError(GossamerError):
     """This process has too little of a resource of its machine, such as descriptors, memory, threads or
-    ports. The process cannot even load one page at a time. The user must raise the limit and run the same
-    command again."""
+    ports. The process cannot load pages, not even one at a time. The user must raise the limit and run the
+    same command again."""
 
     exit_code = 9
 

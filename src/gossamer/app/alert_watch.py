@@ -1,5 +1,6 @@
-"""Watches a store and sends notifications of alerts. The watch runs beside a crawl, in the scheduler and in
-the exporter of metrics. If several watches run, only the elected leader evaluates the rules."""
+"""Watches a store and sends notifications of alerts. A watch runs in the process of a crawl, in the
+scheduler, and in the exporter of metrics. If several watches run, only the elected leader evaluates the
+rules."""
 
 from __future__ import annotations
 

@@ -71,10 +71,10 @@ class CollectorSetup:
     which the choice of each site's browser identity depends. `unlocker`: creates the collector of the
     unlocker rung. The first argument of `unlocker` is a function. This function maps a host to the unlocker
     options of the host's site. The second argument of `unlocker` is true if the unlocker rung is the crawl's
-    only rung. `others`: whether other workers have a browser, so that the browser may be missing on this
-    machine. `identities`: the object to which the identity of each rung is added. Raises ConfigError if a
-    site or the crawl needs a package or program that is not installed. Raises ConfigError if a site or the
-    crawl names an unknown browser.
+    only rung. `others`: whether this machine may lack the browser, because other workers have one.
+    `identities`: the object to which the identity of each rung is added. Raises ConfigError if a site or the
+    crawl needs a package or program that is not installed. Raises ConfigError if a site or the crawl names an
+    unknown browser.
     """
 
     name = "rungs"
@@ -347,9 +347,9 @@ def sessions(
     given: Given | None,
     of_host: Callable[[str], tuple[str, ...]],
 ) -> Sessions:
-    """Returns the sessions of the impersonated rung. If the ladder continues with the browser rung, only
-    browsers that Chromium can imitate are used. Raises ConfigError if a browser is unknown or if Chromium
-    cannot imitate the browser."""
+    """Returns the sessions of the impersonated rung. If the ladder also contains the browser rung, the
+    sessions imitate only browsers that Chromium can also imitate. Raises ConfigError if a browser is unknown,
+    or if the ladder contains the browser rung and Chromium can imitate none of the browsers."""
     from gossamer.identity.browsers import drivable
     from gossamer.identity.sessions import Sessions
 
@@ -470,8 +470,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a label for the
-    cache entries. The label separates responses of the browser from other responses."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind`: a label that
+    separates the cache entries of the browser from all other cache entries."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

@@ -121,7 +121,7 @@ def agent_of(settings: Settings) -> str:
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
-    retries. The site files among the job's targets read the page. The seeds of the site files are not
+    retries. The page is read with the site files among the job's targets. The seeds of the site files are not
     visited. `use`: the page function that reads the page. `carry`: the value that the request carries. Raises
     UsageError if no site has the function `use`."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)

@@ -253,8 +253,8 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 
 def part_of_output(spec: str, segment: str) -> str:
-    """Returns the separate output of one process, if several processes share the output `spec`. Both outputs
-    are in the form of `-o`. `segment`: the result of `segment_name`."""
+    """Returns the separate output of one process, if several processes share the output `spec`. `spec` and
+    the returned output are in the syntax of the option `-o`. `segment`: the result of `segment_name`."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)

@@ -58,7 +58,7 @@ class Holding(msgspec.Struct):
 class SiteAccounts:
     """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
     first rung in `rungs`. `made`: a function that creates the identity for one version of an account. Each
-    log-in begins with a call of `made`. `lent`: returns a rung that uses the account's identity."""
+    log-in first calls `made`. `lent`: returns a rung that uses the account's identity."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class SiteAccounts:
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
         """Returns whether another response has changed the cookies since `sent` was sent. The function checks
         several times, with short pauses, because a concurrent response may change the cookies a little later.
-        The function checks only once if the cookies have not changed since the log-in."""
+        If the cookies have not changed since the log-in, the function checks only once."""
         for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """The access of one process to the web for a crawl. `others`: whether other workers have the browser, so
-    that the browser may be missing on this machine. Raises ConfigError or NoProxyLeft if a part cannot be
-    built."""
+    """The network access of one process of a crawl. `others`: whether this machine may lack the browser,
+    because other workers have one. Raises ConfigError or NoProxyLeft if a part cannot be built."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False

@@ -106,8 +106,8 @@ class PagePreview(msgspec.Struct):
     """The links of the page, each URL once."""
     empty_without_scripts: bool = False
     too_costly: bool = False
-    """Whether the page is too costly to parse in this process. A crawl would parse the page in its separate
-    reading process. If `too_costly` is true, the list `links` is empty."""
+    """Whether the page is too costly to parse in this process. In a crawl, a separate process parses pages
+    that are too costly. If `too_costly` is true, the list `links` is empty."""
 
 
 def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scope:
@@ -239,9 +239,9 @@ def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[
 def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
-    """Returns a function that explains why the crawl does not follow a link. The link must not be among the
-    requests of the page function. The function returns None if only the scope and robots.txt decide about the
-    link."""
+    """Returns a function that explains why the crawl does not follow a link. The returned function must not
+    be called for links that the page function requested. The returned function returns None if only the scope
+    and robots.txt decide about the link."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

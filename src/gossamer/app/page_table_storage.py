@@ -50,7 +50,7 @@ class FolderTableStorage:
         return pages
 
     async def take_visits(self, pages: ScheduledPages, now: int, do: Do) -> bool:
-        """Moves visits from the inbox of the file into the table."""
+        """Moves reported visits from the table's inbox file into the table."""
         return bool(await do(pages.take_visits, now))
 
     async def commit(self, do: Do) -> None:

@@ -80,8 +80,9 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """Returns the outputs that no other crawl may write at the same time, by absolute path. Several crawls
-    may write to the same SQLite file, unless this crawl overwrites the file."""
+    """Maps the absolute path of each exclusive output to the path as given. No other crawl may write to an
+    exclusive output at the same time. Several crawls may write to the same SQLite file, unless this crawl
+    overwrites the file."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}

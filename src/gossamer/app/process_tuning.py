@@ -23,14 +23,14 @@ maps separately."""
 def settle_in() -> None:
     """Tunes garbage collection and malloc. Call it after all imports.
 
-    Imported objects never become garbage, and pages create few reference cycles. Python's collector scans all
-    young objects after 700 allocations, and a page makes thousands. The higher thresholds reduce the CPU time
-    of a crawl by a tenth.
+    Imported objects never become garbage, and pages create few reference cycles. By default, Python's garbage
+    collector scans all young objects after 700 allocations, and parsing a page makes thousands of
+    allocations. The higher thresholds reduce the CPU time of a crawl by a tenth.
 
-    The memory of a page's tree and texts is kept for the next page. Returning the memory to the system after
-    each page would cost 30 page faults per page. Arrow is configured to allocate from malloc, too. Arrow's
-    own pool would request new memory from the system each time. The system must zero this memory, which costs
-    as much time as writing a Parquet file.
+    The memory of a page's tree and texts is kept for the next page. If malloc returned this memory to the
+    system, each crawled page would cause 30 page faults. Arrow is configured to allocate from malloc, too.
+    Arrow's own pool would request new memory from the system each time. The system zeroes new memory, and the
+    zeroing takes as long as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -55,8 +55,8 @@ def end_at_next(*signals: int) -> None:
 
     While a C function such as `re` holds the interpreter, Python's signal handlers cannot run. This function
     installs the handlers again with `sysv_signal`. Whenever the kernel calls a handler that was installed in
-    this way, the kernel resets the signal to its default action. A Python handler must call this function
-    again each time that the handler runs. This function works only with glibc.
+    this way, the kernel resets the signal to its default action. A signal handler written in Python must call
+    `end_at_next` again each time that the handler runs. This function works only with glibc.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:

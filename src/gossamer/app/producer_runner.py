@@ -1,8 +1,8 @@
 """Runs producers. The URLs of a producer are added in batches, whether or not workers are running. A crawl
 ends only after its producers have ended. A producer's position is stored after its batch is in the frontier.
-After a kill, at most one batch is therefore added a second time. The seen set rejects the URLs of this batch.
-Producers wait while more than MAX_PENDING_URLS URLs are pending, or while the store's memory is nearly used
-up.
+After a kill, at most one batch is therefore added a second time. If a batch is added a second time, the seen
+set rejects its URLs. Producers wait while more than MAX_PENDING_URLS URLs are pending, or while the store's
+memory is nearly used up.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Feeder:
         await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Retries a step while the store is unreachable. A store is unreachable while it restarts, and until
-        a replica takes over."""
+        """Retries a step while the store is unreachable. For example, the store is unreachable during a
+        restart, or until a replica has taken over."""
         deadline = time.monotonic() + MAX_OUTAGE_S
         while True:
             try:
@@ -219,8 +219,8 @@ async def why_no_room(store: Store, crawl: str) -> str:
 
 @contextlib.asynccontextmanager
 async def keep_open(store: Store, crawl: str) -> AsyncIterator[None]:
-    """Keeps a crawl from finishing while the body of the `with` statement adds URLs to it. If the process is
-    killed, the crawl may finish 30 s later."""
+    """Keeps a crawl from finishing while the body of the `with` statement adds URLs to it. If this process is
+    killed, its lease expires within 30 s, and the crawl can then finish."""
     name = _lease_name()
     await _hold(store, crawl, name)
     try:
@@ -292,9 +292,9 @@ async def feed(
     begun: Callable[[], Awaitable[None]] | None = None,
     signals: ChangeSignals | None = None,
 ) -> None:
-    """Adds all URLs of the producers, whether or not workers are running. `begun` is called once the lease
-    keeps the crawl from ending before its producers. `signals`: the object that records changed entries of
-    known pages."""
+    """Adds all URLs of the producers, whether or not workers are running. `begun` is called as soon as a
+    lease prevents the crawl from ending before its producers have ended. `signals`: the object that records
+    changed entries of known pages."""
     async with run_producers(setup, store, sources, say, signals=signals) as work:
         if begun is not None:
             await begun()
@@ -314,8 +314,8 @@ async def feed(
 
 
 async def _ended(store: Store, crawl: str) -> GossamerError:
-    """Waits until a crawl to which URLs are being added has ended. Returns an error that describes how the
-    crawl ended."""
+    """Waits until the crawl has ended, while other tasks add URLs to it. Returns an error that describes how
+    the crawl ended."""
     crawls = Crawls(store)
     while True:
         await asyncio.sleep(CROWDED_INTERVAL_S)

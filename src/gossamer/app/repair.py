@@ -1,7 +1,8 @@
 """`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds lost crawls. The crawls are
 rebuilt from their outputs or from their kept rows. A page that has a row is done. The repair adds the URL of
-a done page to the seen set. The page is still requested once more, because the links that were not yet
-followed are stored nowhere else. The second request adds no second row for the page. See docs/decisions/0036.
+a done page to the seen set. The crawl still requests each done page again, because the links that the crawl
+had not yet followed are not stored elsewhere. Requesting a done page again does not add a second row for the
+page. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -471,8 +472,8 @@ def _head_end(path: str) -> int:
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Returns whether all lines after the last page row are complete rows of other kinds. The repair keeps
-    complete rows that are not page rows."""
+    """Returns whether all lines after the last page row are complete rows, such as items or attempts. The
+    repair keeps such rows."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

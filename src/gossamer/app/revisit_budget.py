@@ -61,8 +61,8 @@ class RevisitBudget:
         )
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget of the last `seconds` seconds, up to a maximum of MAX_CATCH_UP_S seconds. Unused
-        fractions of a visit are kept."""
+        """Adds the budget of the last `seconds` seconds, up to a maximum of MAX_CATCH_UP_S seconds. A
+        fraction of a visit is carried over to the next call."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
         self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)

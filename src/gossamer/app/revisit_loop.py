@@ -174,8 +174,8 @@ class RevisitLoop:
         return found
 
     async def signal(self, requests: Sequence[Request]) -> list[bool]:
-        """Records signals that pages changed, which makes these pages due sooner. Returns for each page
-        whether it is known."""
+        """Records a change signal for the page of each request. A change signal makes a page due sooner.
+        Returns for each page whether it is known."""
         return await self._change(self.pages.signal, requests, round(self._clock()))
 
     def _unkept(self, pages: int) -> float | None:
@@ -215,8 +215,8 @@ class RevisitLoop:
         await self._adds.frontier.revisit(adds, batch)
 
     async def _find_lost(self, now: int) -> None:
-        """Finds pages whose visit was lost, and makes them due again. A visit was lost if the table lists its
-        page as queued, but the crawl has no open URL."""
+        """Finds pages whose visit was lost, and makes them due again. If the table lists a page as queued
+        although the crawl has no open URL, the visit of this page was lost."""
         if not await self._do(self.pages.table.queued_by_host):
             return
         if (await crawl_counts(self._store, self._setup.crawl))["open"] <= 0:
@@ -236,8 +236,8 @@ class RevisitLoop:
             await drop_reported(self._store, self._setup.crawl, len(found))
 
     async def _read_clock(self) -> int:
-        """Returns the time, and adds the elapsed time to the budget. Moves the due times if the clock was set
-        back."""
+        """Returns the current time, and increases the budget for the time since the last call. Moves the due
+        times if the clock was set back."""
         wall, mono = self._clock(), self._monotonic()
         last_wall, last_mono = self._walls
         self._walls = wall, mono

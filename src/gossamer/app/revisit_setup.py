@@ -1,5 +1,5 @@
 """Prepares a crawl with `--revisit`. Determines the revisit rules from the settings and the site files.
-Creates the parts of the crawl that apply the rules."""
+Creates the objects that apply the revisit rules during the crawl."""
 
 from __future__ import annotations
 

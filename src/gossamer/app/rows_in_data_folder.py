@@ -1,5 +1,5 @@
-"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder. The
-kept rows fill outputs that are added later. `--keep` limits the size of the kept rows."""
+"""Manages the *kept rows*. A crawl with the embedded store keeps a copy of its rows in the data folder. An
+output that is added to the crawl later receives the kept rows. `--keep` limits the size of the kept rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
-    """Fills outputs that were added to a finished crawl with the rows that the crawl kept."""
+    """Writes the kept rows of a finished crawl into its newly added outputs."""
     if not {*output_values(setup.job)} - {*record.outputs, "-"}:
         return
     folder = Path(setup.job.settings.data) / setup.crawl

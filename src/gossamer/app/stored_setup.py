@@ -1,7 +1,7 @@
 """The setup of an existing crawl, for commands that add URLs to the crawl without running it.
 
-The record of a fleet's crawl contains its setup (`job_payload`). Every other crawl stores a copy when it
-begins, without outputs, headers and passwords.
+The record of a fleet's crawl contains its setup (`job_payload`). Every other crawl stores a copy of its setup
+when the crawl begins. The copy contains no outputs, headers or passwords.
 """
 
 from __future__ import annotations

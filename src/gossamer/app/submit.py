@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
     """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
-    on the crawl. Long lists are read after the call of `begun`. `say` receives progress messages while the
+    on the crawl. Long lists are read after `begun` was called. `say` receives progress messages while the
     lists are read. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")

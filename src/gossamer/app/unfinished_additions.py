@@ -1,10 +1,10 @@
 """Stores each command `gossamer add --again` until the command ends, so that a killed command can be
 repeated.
 
-To visit a known URL again, the seen set needs a separate entry for the visit. The entry is computed from the
-URL and from a random token of the command. The token is stored until the command ends. If the same command is
-repeated after a kill, the new run gets the same token. The token makes the seen set reject the URLs that the
-killed command already added.
+The seen set rejects known URLs, so each repeated visit of a URL needs its own entry in the seen set. This
+entry is computed from the URL and from a random token of the command. The token is stored until the command
+ends. If the same command is repeated after a kill, the new run gets the same token. The token makes the seen
+set reject the URLs that the killed command already added.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ class Addition(NamedTuple):
 
 def command_hash(given: Sequence[Target], options: Any) -> str:
     """Returns a hash of a command's targets and options. For a file, the hash depends on the absolute path.
-    For a list of a Python program, the hash depends on the list's name, which is computed from the list's
-    contents."""
+    For a list of URLs from a Python program, the hash depends on the list's contents."""
     texts = [
         str(Path(one.text).absolute()) if one.kind == "list" and one.lines is None else one.text
         for one in given

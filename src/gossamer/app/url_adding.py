@@ -1,9 +1,9 @@
 """Adds URLs to an existing crawl on this machine or on a fleet. The crawl may be running, paused or ended.
 
-The filters of the crawl apply to each URL as they apply to a link. Batches are added while a lease keeps the
-crawl from finishing. A finished crawl that gets new URLs is no longer finished. If the process is killed, run
-the same command again. The command then adds only the remaining URLs, because the seen set rejects the URLs
-that were already added.
+The filters of the crawl apply to each added URL in the same way as to links. Batches are added while a lease
+keeps the crawl from finishing. A finished crawl that gets new URLs is no longer finished. If the process is
+killed, run the same command again. The command then adds only the remaining URLs, because the seen set
+rejects the URLs that were already added.
 """
 
 from __future__ import annotations

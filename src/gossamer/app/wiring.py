@@ -578,8 +578,8 @@ def report_archive_damage(worker: CrawlWorker) -> None:
 
 
 def _has_page_table(setup: Setup) -> bool:
-    """Returns whether the crawl has a page table, which queues known pages again although the seen set
-    contains their URLs. The page table may come from this run or from an earlier run."""
+    """Returns whether the crawl has a page table. With a page table, known pages are queued again although
+    the seen set contains their URLs. The page table may come from this run or from an earlier run."""
     if setup.revisits_on_fleet:
         return True
     at = setup.known_at

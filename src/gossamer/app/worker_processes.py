@@ -72,7 +72,8 @@ class WorkerProcesses:
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _child(self) -> str:
-        """Runs a child. If the child dies, starts another child. Returns when a child ends normally."""
+        """Runs a child process. If the child dies, starts another child. Returns the outcome of the first
+        child that ends normally."""
         while True:
             code, said = await self._one()
             if code == 0:

@@ -158,8 +158,8 @@ def login(page: Answer) -> Block | None:
 
 def block_by_words(page: Answer) -> Block | None:
     """Detects a notice by its title and its sentences. Only a response with little text can be a notice. For
-    a response with a refusing status, one sentence of a notice is enough. A page with a good status must also
-    be very short or have the title of a notice."""
+    a response with a refusing status, one sentence of a notice is enough. A page with a good status is a
+    notice only if the page is also very short or has the title of a notice."""
     if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -251,7 +251,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 def _names(page: Answer) -> bool:
     """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
-    or a game. The title is a name if the page repeats the title and does not address the visitor."""
+    or a game. A title counts as a name if the page's text begins with the title and the rest of the text does
+    not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (

@@ -194,9 +194,9 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Returns whether a page contains a word that is typical of challenges. The names of scripts are searched
-    for only if the page contains a brace. A page without a brace cannot contain a script, and a search for
-    one character is faster than a search for a word."""
+    """Returns whether a page contains a word that is typical of challenges. If the page contains no brace,
+    skips the search for words that occur only in scripts. A page without a brace cannot contain a script, and
+    a search for one character is faster than a search for a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page

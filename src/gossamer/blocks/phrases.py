@@ -1,8 +1,8 @@
 """Patterns for the sentences of block notices. Each pattern is composed of several lists of words, and each
-list contains words of many languages. A sentence counts only on a short page with little other text. The
-sentence must address the visitor, for example with `your address`, `your country` or `you are in the queue`.
-All texts are in lower case. The gap between two words of a pattern has a maximum length and does not extend
-beyond the sentence."""
+list contains words of many languages. A matching sentence is evidence of a block only if the page is short
+and has little other text. The sentence must address the visitor, for example with `your address`, `your
+country` or `you are in the queue`. All texts are in lower case. The gap between two words of a pattern has a
+maximum length and does not extend beyond the sentence."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ REFUSED = lazy_pattern(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = lazy_pattern(alternatives("notice_phrases", "told"))
-"""Words such as `if`, `how` and `means`, and quotation marks. Such a word before a refusal shows that the
+"""Words such as `if`, `how` and `means`, and quotation marks. If one of these words precedes a refusal, the
 page only describes refusals."""
 WEB = lazy_pattern(alternatives("notice_phrases", "web"))
-"""Words such as `site` and `server`, which show that a text is about the web. A page with a refusal that does
-not address the visitor must contain one of these words, because the refusal might otherwise be about a road
+"""Words such as `site` and `server`, which show that a text is about the web. An impersonal refusal is
+evidence of a block only if the page contains one of these words. Otherwise, the refusal might be about a road
 or a park."""
 ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
 """Words in the titles of notices. A title of more than three words belongs to a notice only if the title
 contains one of the words."""
 BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
-"""Beginnings of refusals that do not address the visitor."""
+"""Beginnings of impersonal refusals, such as `access`."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"

@@ -24,8 +24,8 @@ or links is an ordinary page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers send when they refuse a visitor. Servers also send some of the statuses for other
-reasons."""
+"""Statuses that servers send when they refuse a visitor. Servers also send some of these statuses for reasons
+other than a refusal."""
 
 _TITLE = lazy_pattern(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = lazy_pattern(rb"charset=[\"']?([\w-]{3,20})")
@@ -138,9 +138,9 @@ class Answer:
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
         """Returns the given marks that occur in the page's code. A mark is a lower-case string that occurs in
-        the code of block pages. On a page with a good status, a mark in the visible text does not count,
-        because the page may be an article about blocks. If the visible text is JSON, marks in the text
-        count."""
+        the code of block pages. On a page with a good status, marks in the visible text are ignored, because
+        the page may be an article about blocks. If the visible text is JSON, marks in the text are not
+        ignored."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Marks are strings in the code or the URL of a page. A mark shows that a page is a captcha, a notice of a
+"""A mark is a string in the code or the URL of a page. A mark shows that the page is a captcha, a notice of a
 smaller vendor, or a missing page. Each mark is a lower-case bytes value."""
 
 from __future__ import annotations

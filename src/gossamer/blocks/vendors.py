@@ -201,8 +201,8 @@ def imperva(page: Answer) -> Block | None:
 
 
 def _lone_script(page: Answer) -> re.Match[bytes] | None:
-    """Finds Incapsula's script on a page that contains nothing else. On a page with other content, the script
-    does not prove a block."""
+    """Finds Incapsula's script on a page that contains nothing else. A page that contains Incapsula's script
+    and other content is not necessarily a block page."""
     return (
         re.search(rb"_incapsula_resource", page.low) if len(page.low) < 3000 and len(page.text) < 60 else None
     )

@@ -59,7 +59,8 @@ def mute(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Send no notifications of alerts for some time. After this time, alerts that still fire are sent."""
+    """Send no notifications of alerts for some time. Afterwards, notifications are sent for the alerts that
+    still fire."""
     from gossamer.config.value_parsers import seconds
 
     try:

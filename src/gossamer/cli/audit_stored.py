@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def stored_pages(settings: Settings, crawl: str | None, archive: str | None) -> str:
-    """Returns the path of stored pages. The pages were stored by a crawl of this machine or of a fleet, or
-    are in an archive. Pages in an object store are downloaded. Raises UsageError if the crawl stored no whole
+    """Returns the path of the pages in the given archive, or of the pages that a crawl on this machine or on
+    a fleet stored. Pages in an object store are downloaded. Raises UsageError if the crawl stored no whole
     pages."""
     from gossamer.cli.query import opened_crawl
     from gossamer.cli.reparse import crawl_folder, local_copy, stored_page_paths
@@ -32,7 +32,8 @@ def stored_pages(settings: Settings, crawl: str | None, archive: str | None) -> 
 
 
 def joined(paths: list[Path], folder: Path) -> str:
-    """Returns one path for several archives: a folder of links to their files."""
+    """Returns one path for all archives. For several archives, creates a folder with symbolic links to their
+    files."""
     from gossamer.collectors.archive.warc import files_of
 
     if len(paths) == 1:

@@ -331,7 +331,7 @@ def below_zero(words: list[str]) -> list[str]:
 
 def excluded_words(words: list[str]) -> list[str]:
     """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
-    options. A dash with a single letter remains an option."""
+    options. A word such as `-n`, which consists of a dash and a single letter, is still an option."""
     if words[:1] != ["find"]:
         return words
     return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]

@@ -276,8 +276,8 @@ def settings_of(words: dict[str, Any]) -> Settings:
 
 
 def folder_of(targets: list[str]) -> Path:
-    """Returns the folder of gossamer.toml. Looks in the folder of the last target that is a site file or a
-    folder. If that folder has no gossamer.toml, returns the current folder."""
+    """Returns the folder of gossamer.toml. Only the last site file or folder among the targets is considered.
+    gossamer.toml may be beside this site file or in this folder. Otherwise, returns the current folder."""
     folder = Path(".")
     for target in targets:
         path = Path(target)

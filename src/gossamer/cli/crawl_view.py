@@ -39,7 +39,7 @@ Part = tuple[str, str]
 
 
 class Signs:
-    """The characters of the display that some terminal encodings lack."""
+    """The special characters of the display, or ASCII characters in their place if `plain` is true."""
 
     def __init__(self, plain: bool = False) -> None:
         self.full, self.empty, self.mark = ("#", "-", "...") if plain else ("━", "─", "…")
@@ -108,7 +108,7 @@ def progress_of(live: Live) -> tuple[int, int, str]:
 
 
 def bar_length(done: int, known: int, room: int) -> int:
-    """Returns how many of the bar's `room` characters are filled. The last character is filled only if all
+    """Returns how many of the bar's `room` characters are filled. The bar is completely filled only if all
     URLs are done.
 
     >>> bar_length(999, 1000, 20), bar_length(1000, 1000, 20), bar_length(0, 0, 20)
@@ -155,8 +155,8 @@ def _statuses(responses: Responses) -> list[Part]:
 
 
 def errors_of(s: Summary, responses: Responses) -> list[tuple[str, int]]:
-    """Returns the errors by reason, most frequent first. Errors that are HTTP statuses are shown
-    elsewhere."""
+    """Returns the errors by reason, most frequent first. HTTP error statuses are left out, because another
+    line of the display shows them."""
     names = {name for name in (*s.errors, *responses.errors) if not name.startswith("http-")}
     counts = [(name, max(s.errors.get(name, 0), responses.errors[name])) for name in names]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
@@ -208,8 +208,8 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
-    """Returns the reason why no host with pending URLs is requested now. The reason applies to the host that
-    can be requested first."""
+    """Returns the reason why no host with pending URLs is requested now. If several hosts have pending URLs,
+    the reason is that of the host with the earliest next request."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]

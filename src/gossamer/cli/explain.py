@@ -43,13 +43,13 @@ PARKED = {
         "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
     ),
 }
-"""The reasons why the URLs of a host are parked. Maps True to the reason for a host that has used up its page
-budget, and False to the reason for a host that reached its byte or time limit."""
+"""The reasons why the URLs of a host are parked. The key True means that the host has used up its page
+budget. The key False means that the host has reached its byte or time limit."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict`: a word of `OPEN` if the gate does not refuse the URL, otherwise the
-    reason for the refusal. `rule`: the rule that led to the verdict."""
+    """The verdict of one gate. `verdict`: a word such as `pass` (see `OPEN`), or the reason why the gate
+    refuses the URL. `rule`: the rule that led to the verdict."""
 
     gate: str
     verdict: str
@@ -197,7 +197,7 @@ def explain(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its
+    """Show the verdict of each check on a URL, the rule that decided, and the URL's current state and
     history."""
     from gossamer.cli.printing import put_json, put_table
 
@@ -481,8 +481,8 @@ class Explainer:
         ]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
-        """Returns the verdict of the robots.txt that the frontier stores. The verdict's rule is the line of
-        robots.txt that decided, with its line number."""
+        """Checks the URL against the robots.txt rules in the frontier, and returns the verdict. The verdict's
+        rule is the line of robots.txt that decided, with its line number."""
         from gossamer.frontier.frontier_client import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access

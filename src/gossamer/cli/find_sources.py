@@ -219,7 +219,7 @@ def _only_crawl(data: Path) -> str:
 
 
 def signature(paths: list[Path]) -> str:
-    """Returns a text that changes when a file at one of the paths, or in a folder, is written."""
+    """Returns a text that changes when one of the files, or a file in one of the folders, is written."""
     found = []
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]

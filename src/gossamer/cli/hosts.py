@@ -58,7 +58,7 @@ def pause(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Pause requests to the host in all crawls. Requests in flight finish."""
+    """Pause requests to the host in all crawls. Requests that have already begun are completed."""
     from gossamer.config.value_parsers import span
     from gossamer.frontier.operator import FOREVER_S
 
@@ -92,8 +92,8 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, or of all hosts of a site file, in all crawls. The delay is never shorter than
-    the host's Crawl-delay."""
+    """Set a fixed delay for a host, or for all hosts of a site file, in all crawls. The delay is never
+    shorter than the host's Crawl-delay."""
     from gossamer.config.value_parsers import host_rate, seconds
 
     try:
@@ -284,7 +284,7 @@ async def _rate(
     settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
 ) -> int | None:
     """Sets a fixed delay for hosts and, if `per_host` is given, a fixed number of concurrent requests.
-    Returns the first fixed number of concurrent requests that one of the hosts has."""
+    Returns the fixed number of concurrent requests of the first host that has such a number, or None."""
     from gossamer.frontier.operator import OperatorCommands
     from gossamer.frontier.stats import CrawlStatistics
 

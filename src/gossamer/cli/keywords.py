@@ -124,7 +124,7 @@ def count(
 ) -> int:
     """Crawl sites, count keywords in the main text of their pages, and discover the terms that matter.
 
-    A run that was stopped or killed continues with the same command.
+    To continue a run that was stopped or killed, repeat the same command.
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.uses.keywords.counting import CountOptions

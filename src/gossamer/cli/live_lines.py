@@ -45,7 +45,8 @@ class LiveLines:
             self._paint(lines[: rows_now(self._file) - 1])
 
     def write_above(self, file: TextIO, text: str) -> None:
-        """Writes text above the lines. An incomplete last line is written once it is complete."""
+        """Writes text to the terminal, above the live lines. An incomplete last line is written once it is
+        complete."""
         with self._lock:
             whole, newline, rest = (self._partial + text).rpartition("\n")
             self._partial = rest
@@ -77,8 +78,8 @@ class LiveLines:
         self._lines, self._widths = lines, [text_width(_STYLE.sub("", line)) for line in lines]
 
     def _up(self) -> str:
-        """Returns the escape sequence that moves the cursor to the first line. A terminal that became
-        narrower has wrapped the lines."""
+        """Returns the escape sequence that moves the cursor to the first line. If the terminal has become
+        narrower, each line may occupy several rows."""
         columns = columns_now(self._file)
         rows = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{min(rows, rows_now(self._file))}A\r" if rows else "\r"
@@ -97,18 +98,19 @@ class LiveLines:
 
 
 class _Above:
-    """Replaces a standard stream while lines are shown. Writes the output of the stream above the lines."""
+    """Replaces a standard stream while live lines are shown. The stream's output appears above the live
+    lines."""
 
     def __init__(self, lines: LiveLines, file: TextIO) -> None:
         self._lines, self._file = lines, file
 
     def write(self, text: str) -> int:
-        """Writes the text above the lines."""
+        """Writes the text to the terminal, above the live lines."""
         self._lines.write_above(self._file, text)
         return len(text)
 
     def writelines(self, texts: Sequence[str]) -> None:
-        """Writes the texts above the lines."""
+        """Writes the texts to the terminal, above the live lines."""
         self.write("".join(texts))
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Derives click's parameters of a command from the signature of the function that runs the command.
+"""Derives the click parameters of a command from the signature of the command's function.
 
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...

@@ -113,7 +113,7 @@ def delays(text: str) -> tuple[float, float]:
 
 
 def read_list(sources: list[str], rejected: str | None) -> TargetList:
-    """Reads targets. Reports bad lines and remarks on stderr. Raises UsageError if there is no target."""
+    """Reads targets. Prints notes and rejected lines on stderr. Raises UsageError if there is no target."""
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.rules import rules_of_targets
     from gossamer.uses.prices.targets import read_targets, write_rejected
@@ -252,7 +252,7 @@ def run(
 ) -> int:
     """Visit all product pages, and record every change of price or availability.
 
-    A run that was stopped or killed continues with the same command.
+    To continue a run that was stopped or killed, repeat the same command.
     """
     from gossamer.cli.printing import hush_remarks, remark
     from gossamer.config.redaction import register_in

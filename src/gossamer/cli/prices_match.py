@@ -65,7 +65,8 @@ def review(
     """Decide whether pairs of offers with similar names are the same product. The most similar pairs come
     first.
 
-    Keys: y the same, n different, s skip, u undo, q quit. A decision is stored at once and never asked again.
+    Keys: y the same, n different, s skip, u undo, q quit. Each decision is stored at once, and the pair is
+    not shown again.
     """
     from gossamer.uses.prices.match_offers import list_open
 
@@ -205,8 +206,8 @@ def _accept(history: History, path: str) -> int:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """A context manager whose value is a function. This function waits for a key press on the terminal.
-    Ctrl-C works as usual."""
+    """A context manager that yields a function. The yielded function waits for a key press on the terminal
+    and returns the key. Ctrl-C works as usual."""
     import os
     import termios
     import tty

@@ -83,7 +83,8 @@ _hushed = [False]
 
 
 def hush_remarks(quiet: bool) -> None:
-    """Turns remarks off. Commands for which `--quiet` has no other effect call this function."""
+    """Turns remarks off if `quiet` is true. A command calls this function if its option `--quiet` has no
+    other effect."""
     _hushed[0] = quiet
 
 

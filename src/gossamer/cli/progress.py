@@ -31,8 +31,9 @@ class Progress(Protocol):
 
 
 def progress(data: Path, began: float, *, rows_on_terminal: bool = False) -> Progress:
-    """Returns the kind of progress display that suits stderr. `data`: the data folder. `began`: the start of the
-    run, in seconds since the epoch. `rows_on_terminal`: whether rows are printed to the same terminal."""
+    """Returns the kind of progress display that suits stderr. `data`: the data folder. `began`: the start of
+    the run, in seconds since the epoch. `rows_on_terminal`: whether the terminal that shows the progress also
+    shows rows."""
     if logs.started() is not None or is_plain_stderr() or rows_on_terminal:
         return Lines()
     from gossamer.cli.live_display import LiveDisplay

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 UNFIT = 3
 """The exit code if the budget is too small for a plan."""
 TRY_AGAIN = 9
-"""The exit code of a run in which every check failed, or for which the provider's account had no credit. If a
-run ends with this exit code, a later run may succeed."""
+"""The exit code if every check of a run failed, or if the provider's account has no credit. If a run ends
+with this exit code, a later run may succeed."""
 HISTORY = "ranks.db"
 MAX_SHOWN = 10
 MAX_SHOWN_CHANGES = 50

@@ -191,7 +191,7 @@ def import_(
     rejected: Rejected = None,
     as_json: Json = False,
 ) -> int:
-    """Import saved result pages into the rank history. The pages of each day become one run.
+    """Import saved result pages into the rank history. All pages of one day are imported as one run.
 
     The keyword of a page is read from the page's URL (in the WARC record, or after `saved from`) or from the
     page's search field. The time of a page is the time of its WARC record or of its file.

@@ -90,7 +90,7 @@ ORDER = ("200", "2xx", "304", "3xx", "404", "4xx", "5xx")
 
 
 def status_class(status: int) -> str:
-    """Returns the class of an HTTP status, such as 2xx. The statuses 200, 304 and 404 have their own classes.
+    """Returns the class of an HTTP status, such as 2xx. For 200, 304 and 404, returns the status itself.
 
     >>> status_class(200), status_class(204), status_class(503)
     ('200', '2xx', '5xx')

@@ -134,9 +134,9 @@ async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -
 
 
 async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
-    """Returns a dict with two keys. `broken_off`: the names of the unfinished producers, such as long seed
-    lists. This list is empty while any producer is running, and after the crawl has ended for good. `go_on`:
-    the command that continues the unfinished producers, or None if there are none."""
+    """Returns a dict with two keys. `broken_off`: the names of the unfinished producers, for example of long
+    seed lists. This list is empty while any producer is running, and after the crawl has ended for good.
+    `go_on`: the command that continues the unfinished producers, or None if there are none."""
     from gossamer.cli.steering import continue_command
     from gossamer.frontier import producer_positions
 

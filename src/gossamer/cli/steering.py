@@ -250,8 +250,8 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Changes the state of a crawl, unless another process has changed the state first. This keeps an ended
-    crawl in its end state. Returns whether the state was changed."""
+    """Changes the state of a crawl, unless another process has changed the state first. If another process
+    has just ended the crawl, the crawl keeps its end state. Returns whether the state was changed."""
     from gossamer.state.fleet_crawls import FleetCrawls
 
     return await FleetCrawls(crawls.store).turn(record.name, record.state, state, reason)

@@ -12,8 +12,8 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
-"""Minimum widths in columns to which cells are shortened: for URLs, for other texts, and for texts of several
-lines."""
+"""Cells are not shortened below these widths (in terminal columns): MIN_URL for URLs, MIN_PROSE for texts of
+several lines, and MIN_TEXT for other texts."""
 MAX_NAME = 40
 """Names in the first column are not shortened if they have at most this width, because users copy names into
 other commands."""
@@ -140,8 +140,8 @@ class FittedTable:
         return sum(map(width, self.kept)) + len(GAP) * (len(self.kept) - 1)
 
     def _next_to_drop(self) -> int | None:
-        """Returns the next column to leave out, or None. Empty columns are left out first. The columns in
-        `least` follow, and finally the last column. The first column is never left out."""
+        """Returns the next column to leave out, or None. Empty columns are left out first. Next, the columns
+        in `least` are left out, and finally the last columns. The first column is never left out."""
         if not self.heads or len(self.kept) < 2:
             return None
         empty = [place for place in self.kept[1:] if all(row[place] in ("", "-") for row in self.rows)]

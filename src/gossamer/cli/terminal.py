@@ -25,7 +25,8 @@ def is_dumb(stream: TextIO) -> bool:
 
 def has_colours(stream: TextIO) -> bool:
     """Returns whether text on this stream is colored. NO_COLOR (also set by `--no-color`) takes precedence
-    over FORCE_COLOR. Both variables take precedence over the type of the stream."""
+    over FORCE_COLOR. If neither variable is set, text is colored on a terminal that supports escape
+    sequences."""
     if os.environ.get("NO_COLOR"):
         return False
     if (forced := os.environ.get("FORCE_COLOR")) is not None:

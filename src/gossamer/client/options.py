@@ -222,9 +222,9 @@ def texts(value: Texts) -> list[str]:
 
 
 def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
-    """Builds the settings from options. `given`: the values of settings by name. The entry `setting` of
-    `given` contains further settings. `folder`: the folder that may contain gossamer.toml. Raises UsageError
-    and ConfigError."""
+    """Builds the settings from options. `given`: the values of settings by name. If `given` contains the key
+    `setting`, its value contains further settings, as with the option `-s`. `folder`: the folder that may
+    contain gossamer.toml. Raises UsageError and ConfigError."""
     from gossamer.config.settings import GivenSetting, load
 
     more = given.pop("setting", ())

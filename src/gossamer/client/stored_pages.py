@@ -1,5 +1,5 @@
-"""Reads the stored pages of an earlier crawl (docs/archive.md), either with another site file or page by
-page. Programs use this module to extract more data from the pages."""
+"""Reads the stored pages of an earlier crawl (docs/archive.md). Programs use this module to extract more data
+from the pages. A program can run a site file on all stored pages, or read single pages itself."""
 
 from __future__ import annotations
 

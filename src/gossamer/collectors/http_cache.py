@@ -56,8 +56,8 @@ class CacheCollector:
     """Returns stored responses from the folder, and fetches missing responses with the collector `inner`.
     `given`: a function that returns the headers that the user configured for a request. If `given` is None,
     all headers of a request count as configured by the user. `worth`: a function that returns whether a
-    response may be stored. `apart`: a label for the cache entries, such as the name of a rung. Only requests
-    with the same label share entries. Raises ConfigError if the folder cannot be used."""
+    response may be stored. `apart`: a label for the cache entries, such as the name of a rung. Requests with
+    different labels never share cache entries. Raises ConfigError if the folder cannot be used."""
 
     name = "cache"
 

@@ -26,9 +26,9 @@ connections when it is used again."""
 
 
 class ImpersonatedCollector:
-    """Collects pages with the TLS and HTTP/2 fingerprint of a browser. The browser is determined by the
-    request's guise, which is the request's browser identity. `options`: the arguments of `HttpCollector`.
-    Raises ConfigError if curl_cffi is missing."""
+    """Collects pages with the TLS and HTTP/2 fingerprint of a browser. The request's guise, which is its
+    browser identity, determines the browser. `options`: the arguments of `HttpCollector`. Raises ConfigError
+    if curl_cffi is missing."""
 
     name = "impersonated"
 

@@ -69,7 +69,7 @@ class SiteCollector:
         )
 
     async def close(self) -> None:
-        """If `collect` is a method, calls its object's `close` if there is one."""
+        """If `collect` is a method of an object that also has a method `close`, calls `close`."""
         close = getattr(getattr(self._collect, "__self__", None), "close", None)
         if callable(close) and inspect.isawaitable(done := close()):
             await done

@@ -224,8 +224,8 @@ def mask_head(head: bytes) -> bytes:
 
 
 class Secret:
-    """A secret value that prints as `***`. Only `reveal()` returns the value. It is deliberately not a `str`,
-    so that joining or encoding it by mistake raises an error instead of leaking the secret.
+    """A secret value that prints as `***`. Only `reveal()` returns the value. A `Secret` is deliberately not
+    a `str`, so that joining or encoding a `Secret` by mistake raises an error and does not leak the value.
 
     >>> key = Secret("abc")
     >>> f"{key}", repr(key), key.reveal()

@@ -23,7 +23,7 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 class WrittenValue(Protocol):
     """Protocol of an object that contains a setting's name, the setting's value, and the place where the
-    value was set. `settings.GivenSetting` implements it."""
+    value was set. `settings.GivenSetting` implements this protocol."""
 
     @property
     def where(self) -> str: ...

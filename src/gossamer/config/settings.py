@@ -1,5 +1,5 @@
-"""The settings of a crawl. They are flat, have the names of the options of `gossamer crawl`, and are
-immutable once read.
+"""The settings of a crawl. The settings are not nested, have the names of the options of `gossamer crawl`,
+and never change after gossamer has read them.
 
 `load` merges the sources: the defaults, `gossamer.toml`, environment variables (`GOSSAMER_DELAY`), `-s
 delay=2`, and the options. Later sources override earlier ones. Secrets are never written to `gossamer.toml`.

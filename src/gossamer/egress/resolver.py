@@ -197,8 +197,8 @@ class SingleAddressResolver:
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Records that an address did not answer. For TTL_S seconds, a host avoids this address if the host
-        has another address."""
+        """Records that an address did not answer. For TTL_S seconds, a host's other addresses are preferred
+        to this address."""
         if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL_S

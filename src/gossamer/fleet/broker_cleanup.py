@@ -49,7 +49,7 @@ class HeldMessage(NamedTuple):
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
     answer, or if the broker's settings are invalid, removes nothing. In both cases, the function raises
-    StoreError or ConfigError only if the user requested this part of the cleanup alone."""
+    StoreError or ConfigError only if the user listed the parts to clean."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet

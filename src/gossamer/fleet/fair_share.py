@@ -1,15 +1,16 @@
 """Divides the capacity of one process among crawls by precedence and weight. The method is stride scheduling,
 which leaves no capacity idle.
 
-While a crawl wants more claims than it gets, it gets all capacity that becomes free, and crawls of a lower
-precedence make no claims. If the crawl cannot use all capacity, for example while its hosts wait for their
+While a crawl wants more claims, crawls of a lower precedence make no claims. The crawl therefore gets all
+capacity that becomes free. If the crawl cannot use all capacity, for example while its hosts wait for their
 delay, crawls of a lower precedence get the rest.
 
-Each crawl has a counter, the crawl's *pass*. The pass grows by 1 / weight for each claim. Passes are compared
-among crawls of the same precedence. If several of these crawls want more claims than they get, a crawl with a
-high pass waits until the passes of the others have caught up. A crawl that claims nothing although capacity
-was offered wants no more claims, and the other crawls do not wait for this crawl. A crawl that makes claims
-is expected to want more claims immediately, because one call does not claim from all buckets.
+Each crawl has a counter, the crawl's *pass*. Each claim adds 1 / weight to the crawl's pass. The pass of a
+crawl is compared only with the passes of crawls of the same precedence. If several of these crawls want more
+claims than they get, a crawl with a high pass waits until the passes of the others have caught up. If a crawl
+was offered capacity and claimed nothing, the process assumes that the crawl wants no more claims, and the
+other crawls do not wait for this crawl. If a crawl made claims, the process assumes that the crawl wants more
+claims, because one call does not claim from all buckets.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ class CrawlEnding:
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _has_urls(self, name: str) -> bool:
-        """Returns whether URLs were added to a crawl after its workers had found it finished."""
+        """Returns whether a crawl has open URLs. Such URLs were added after the workers had visited all other
+        URLs."""
         return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:

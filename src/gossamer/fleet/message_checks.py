@@ -86,7 +86,7 @@ refused = RefusedMessages()
 
 
 class Unreadable:
-    """A placeholder for an item of a Redis list that is not JSON."""
+    """A placeholder for a Redis list item that is not JSON."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -109,7 +109,7 @@ for _kind in list(compression.encoders()):  # a small compressed message could e
 
 
 class _Checked:
-    """A mixin for Redis transports. It refuses list items that are not kombu envelopes."""
+    """A mixin for Redis transports. The mixin refuses list items that are not kombu envelopes."""
 
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):

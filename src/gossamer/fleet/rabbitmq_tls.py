@@ -1,5 +1,5 @@
 """Connects to RabbitMQ over TLS. Extends kombu's transport with checks of the broker's certificate and host
-name, as for a store."""
+name. These checks are the same as for a store."""
 
 from __future__ import annotations
 

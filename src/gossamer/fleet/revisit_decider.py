@@ -28,7 +28,7 @@ log = logging.getLogger("gossamer.worker")
 
 END_TIMEOUT_S = 2.0
 """Maximum number of seconds for which a process waits for the store when the process ends its revisit loop
-for a crawl. If the store does not answer, the lock that gives the loop to this process expires by itself."""
+for a crawl. If the store does not answer, this process's lead expires by itself."""
 RETRY_INTERVAL_S = 10.0
 """After an error in the loop of a crawl, a process waits this many seconds before it starts the loop
 again."""

@@ -3,8 +3,8 @@ leaves the site's hosts to workers that have this version. The worker records th
 the log.
 
 Site files are never sent to other machines. Each machine remembers which version of a file it last ran. If
-this version is the fleet's version and the file was edited since then, the edited file becomes the fleet's
-next version. A machine that did not run the fleet's version only reports the difference.
+this version is the fleet's version, and the file was edited after that run, the edited file becomes the
+fleet's next version. A machine that did not run the fleet's version only reports the difference.
 """
 
 from __future__ import annotations
@@ -87,9 +87,10 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Finds the sites of a crawl whose files this machine lacks. Stores these sites in `setup`, and
-        returns the reason for each of them. Files that were edited on this machine become the fleet's
-        versions. Raises ConfigError if this machine cannot serve the crawl."""
+        """Finds the sites of a crawl whose files this machine lacks. Stores these sites in `setup`. Returns a
+        dict that maps each of these sites to the reason, for example that the file is missing. Files that
+        were edited on this machine become the fleet's versions. Raises ConfigError if this machine cannot
+        serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
@@ -112,8 +113,8 @@ class SiteVersions:
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
-        """Returns whether this machine's site files and the fleet's versions are unchanged since `bench` was
-        created."""
+        """Returns whether this machine's site files and the fleet's versions have not changed since the crawl
+        worker `bench` was created."""
         return (
             bench.setup.sites == task.sites
             and all(site_files.version(site.path) == site.version for site in bench.sites)
@@ -135,9 +136,9 @@ class SiteVersions:
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
         """Compares the site files on this machine with the fleet's versions. Returns three values. The first
-        value maps each site whose file has the fleet's version to this version. The second value lists the
-        files that were edited on this machine. The third value maps each of the other sites to the reason:
-        the file is missing, or has another version."""
+        value contains the sites whose files have the fleet's version, and maps each of these sites to its
+        version. The second value lists the files that were edited on this machine. The third value maps each
+        of the other sites to the reason: the file is missing, or has another version."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)

@@ -24,8 +24,8 @@ AWAY_STOP_S, STOP_S = 6.0, 7.8
 not answer, otherwise `STOP_S` applies. If the slice does not finish in time, the URLs of its remaining claims
 are visited again later."""
 LAST_CALLS_S = 0.3
-"""Seconds within which the last calls of an aborted slice to the store must return. This timeout exists
-because the store may not answer."""
+"""Seconds within which the last calls of an aborted slice to the store must return. This timeout is necessary
+in case the store does not answer."""
 log = logging.getLogger("gossamer.worker")
 
 

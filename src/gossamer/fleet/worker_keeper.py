@@ -41,7 +41,7 @@ ticket, and raises an error if the broker does not accept the message."""
 
 
 class WorkerKeeper:
-    """The keeper of one worker. It runs in its own thread."""
+    """The keeper of one worker, which runs in a thread of its own."""
 
     def __init__(
         self,

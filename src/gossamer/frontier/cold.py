@@ -83,7 +83,8 @@ class Cold(Protocol):
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
         """Deletes rows whose entries are back in the frontier's store. `upto` contains (host, level, number)
-        tuples. For each tuple, deletes all rows of the host and level up to the number."""
+        tuples. For each tuple, deletes the rows of this host and level if the number of the row's last entry
+        is at most `number`."""
 
     async def drop(self) -> None:
         """Deletes all rows."""
@@ -270,7 +271,7 @@ class ColdServer:
         """Awaits a call to the server. Logs the beginning and the end of an outage, once each.
 
         If the outage began because the server was full, only a successful write ends the outage. A successful
-        read does not end it, because a full server still answers reads. Raises ColdError.
+        read does not end such an outage, because a full server still answers reads. Raises ColdError.
         """
         try:
             found = await self.store.guard(call)
@@ -402,8 +403,8 @@ class Spiller:
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
 
     async def run(self) -> None:
-        """Moves URLs until cancelled. Raises StoreError or ColdError if a store stays unreachable for too
-        long."""
+        """Moves URLs between the two stores until the task is cancelled. Raises StoreError or ColdError if a
+        store stays unreachable for too long."""
         since: float | None = None
         await asyncio.sleep(IDLE_INTERVAL_S)  # the crawl sends its first requests before the first round
         while True:
@@ -476,8 +477,9 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Moves the first entries of these outboxes to the cold store. It reads the entries, waits until they
-        are on the store's disk, writes them to the cold store, and removes them from the outbox."""
+        """Moves the first entries of these outboxes to the cold store. Reads the entries, waits until the
+        entries are on the disk of the frontier's store, writes them to the cold store, and removes them from
+        the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -530,8 +532,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns the number of lost URLs, or 0. URLs are lost if they have been missing from both the outbox
-        and the cold store for LOST_AFTER_S seconds."""
+        """Returns the number of lost URLs of one host and level. URLs are lost if they have been missing from
+        both the outbox and the cold store for LOST_AFTER_S seconds."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):

@@ -43,8 +43,8 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
 
 
 async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
-    """Drops the queue of a crawl that is being cancelled. Its URLs count as failed with the reason `expired`.
-    Returns their number."""
+    """Drops the queue of a crawl that is being cancelled. The dropped URLs count as failed with the reason
+    `expired`. Returns the number of dropped URLs."""
     await _give_back(store, crawl)
     await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
     pipe = store.client.pipeline(transaction=False)
@@ -100,8 +100,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlinks the keys of a crawl for which the function `which` returns True, one page of keys after
-    another. `which` receives each key without the crawl's prefix."""
+    """Deletes a crawl's keys in batches, but only the keys for which the function `which` returns True.
+    `which` receives each key without the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -155,7 +155,8 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""Maps each outcome of a run that sets the crawl's state to `limited` to the reason that the user sees."""
+"""If a run ends with one of these outcomes, the crawl's state becomes `limited`. The dict maps each outcome
+to the reason that the user sees."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
 """Settings that decide which URLs are accepted, and that may change between runs. The command `explain` uses

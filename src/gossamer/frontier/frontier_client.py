@@ -1,11 +1,13 @@
-"""The client through which a worker uses the frontier. Its main methods are `add`, `claim`, `settle`, `renew`
-and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes the reply.
+"""The client through which a worker uses the frontier. The client's main methods are `add`, `claim`,
+`settle`, `renew` and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes
+the reply.
 
 The methods that settle claims or add links work on many buckets at once. These methods take effect exactly
 once, even if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last
 writes. Therefore a call is repeated until its reply has arrived. If the store has replicas, the call is also
 repeated until one replica has the writes of the call. The reply to a repeated settle shows whether the first
-call succeeded: the output then already has the new length, or the tokens are already settled.
+call succeeded. After a successful first call, the output already has the new length, or the tokens are
+already settled.
 """
 
 from __future__ import annotations
@@ -188,9 +190,9 @@ async def call_until_confirmed(
     """Calls a script until each reply is confirmed. Returns one pair for each call. The first element is the
     reply. The second element is True if the script was called more than once.
 
-    Raises an error immediately if waiting cannot fix it. Raises Away if the caller does not wait for the end
-    of outages. `buckets` lists the buckets of each call. If a failover has moved the buckets of one call to
-    several servers, this call gets the reply `stale` without tokens.
+    If waiting cannot end an error, raises the error immediately. During an outage, raises Away if the caller
+    does not wait for the end of outages. `buckets` lists the buckets of each call. If a failover has moved
+    the buckets of one call to several servers, this call gets the reply `stale` without tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -220,8 +222,8 @@ async def call_until_confirmed(
 
 
 async def buckets_by_server(store: Store, buckets: Sequence[int]) -> list[list[int]]:
-    """Groups buckets by the server that holds them. Waits until all buckets are served. Raises Away if the
-    caller does not wait for the end of outages."""
+    """Groups buckets by the server that holds them. Waits until each bucket has a server. During an outage,
+    raises Away if the caller does not wait for the end of outages."""
     while True:
         try:
             return await store.by_server(buckets)
@@ -260,7 +262,7 @@ DEPTH_HASHES = 16_384
 
 
 class Frontier:
-    """The frontier of one crawl in a store. Its methods are the operations of the frontier."""
+    """The frontier of one crawl in a store. The methods of this class are the operations of the frontier."""
 
     def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
         self.store = store
@@ -374,9 +376,9 @@ class Frontier:
         rate: float | None = None,
         ended: Sequence[Settle] = (),
     ) -> Any:
-        """Returns the arguments of a claim. The arguments `limit`, `size_limit` and `rate` replace the
-        policy's limits if they are not None. `ended`: requests that have ended, whose slots the claim frees
-        first."""
+        """Returns the arguments of the script `claim.lua`. The arguments `limit`, `size_limit` and `rate`
+        replace the policy's limits if they are not None. `ended`: requests that have ended, whose slots the
+        claim frees first."""
         p = self.policy
         return (
             self.crawl,
@@ -449,8 +451,8 @@ class Frontier:
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
         """Requeues expired claims. Returns four numbers. The first number counts the requeued claims. The
-        second number is the sum of the open URLs and the active producers. The third number counts all URLs
-        that were ever added. The fourth number counts the open infrastructure requests.
+        second number counts the open URLs plus the active producers. The third number counts all URLs that
+        were ever added. The fourth number counts the open infrastructure requests.
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
         process of the crawl is alive. If `nobody_lives` is true, every claim is requeued, even if the lease
@@ -539,7 +541,7 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
-        """Changes counts outside a settle, for example for refused seeds."""
+        """Changes counts without settling claims, for example for refused seeds."""
         pipe = self.store.client.pipeline()
         for field, by in changes.items():
             if by:

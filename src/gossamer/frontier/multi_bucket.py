@@ -2,7 +2,7 @@
 combines the buckets.
 
 Reading all buckets takes one call per server. Scripts that change buckets are sent in one pipeline per
-server. An outage of one bucket does not delay the other buckets. The failed bucket is skipped and called
+server. An outage of one bucket does not delay the other buckets. The failed bucket is skipped, and is tried
 again in the next round.
 
 If a crawl has a page, byte or rate limit, its workers take turns to claim. A turn is a short lock in the
@@ -12,11 +12,11 @@ This method makes the page limit exact with any number of workers. The first buc
 rate cap. If a crawl has no page, byte or rate limit, its workers do not take turns.
 
 The page budget of a discovered host depends on the crawl's pages in all buckets. Therefore each call of `add`
-passes three sums over the other buckets to the script. The first sum counts the fetched pages. The second sum
-counts the pages that hosts without a voucher have used, and the third sum the pages that hosts with one
-voucher have used. The client reads the sums from the store at intervals. Between two reads, the client adds
-its own changes to the sums. The sums are not needed for a crawl without discovered hosts, or for a store with
-one bucket.
+passes three sums to the script. Each sum covers all buckets except the bucket of the call. The first sum
+counts all fetched pages. The second sum counts the pages of hosts without a voucher. The third sum counts the
+pages of hosts with one voucher. The client reads the sums from the store at intervals. Between two reads, the
+client adds its own changes to the sums. The sums are not needed for a crawl without discovered hosts, or for
+a store with one bucket.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 class LimitTurns:
     """Claims URLs for one worker of a crawl that has limits. The workers of the crawl take turns. A claim
-    waits only while another worker has the turn. An outage raises Away at once."""
+    waits only while another worker has the turn. If the store is down, a claim raises Away at once."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
@@ -155,8 +155,8 @@ class LimitTurns:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[float]:
-        """Waits for the turn, holds it during the `with` block, and then releases it. Yields the monotonic
-        time when the turn began."""
+        """Waits until this worker gets the turn. The worker has the turn until the `with` block ends. Yields
+        the monotonic time when the turn began."""
         mine = secrets.token_hex(8)
         while True:
             began = time.monotonic()
@@ -292,7 +292,7 @@ class AllBucketsFrontier:
         """Requeues expired claims of crawls whose process died.
 
         A dead crawl has no process that could requeue its claims. Until another crawl requeues these claims,
-        they occupy slots of hosts, and this crawl may be waiting for the same hosts.
+        the claims occupy slots of hosts. This crawl may be waiting for slots of the same hosts.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # after an outage, living workers must renew their leases first
@@ -313,8 +313,8 @@ class AllBucketsFrontier:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """Returns two numbers. The first number is the sum of the open URLs and the producers that may add
-        more URLs. The second number counts all URLs that were ever added."""
+        """Returns two numbers. The first number counts the open URLs plus the producers that may add more
+        URLs. The second number counts all URLs that were ever added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
@@ -372,8 +372,8 @@ class AllBucketsFrontier:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns True if `reply` is the reply of a script, and False if `reply` is an outage. Raises all
-        other errors. Raises the outage if the client does not wait for the end of outages."""
+        """Returns True if `reply` is the reply of a script, and False if `reply` is an outage. If `reply` is
+        any other error, or if the client does not wait for the end of outages, raises `reply`."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

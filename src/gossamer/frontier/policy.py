@@ -47,9 +47,9 @@ class Policy(msgspec.Struct, frozen=True):
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """The seen set grows in generations. Its first generation is spread over this many keys of the store. A
-    seen set of the kind `bloom` ignores `sets`, because its filter begins with one page and splits pages as
-    it grows."""
+    """The seen set grows in generations. The first generation of the seen set is spread over this many keys
+    of the store. A seen set of the kind `bloom` ignores `sets`, because its filter begins with one page and
+    splits pages as it grows."""
     depths: bool = False
     """Whether to store the depth of each URL, which is necessary for a crawl with a low depth limit. If the
     crawl later finds a shorter path to a URL, the crawl corrects the stored depth."""

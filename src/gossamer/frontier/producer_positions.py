@@ -23,7 +23,7 @@ def positions_key(crawl: str) -> str:
 
 
 async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """Returns the stored position of a producer (`at` and `done`), or None if it has none."""
+    """Returns the stored position of a producer (`at` and `done`), or None if no position is stored."""
     raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions_key(crawl), name)))
     found: dict[str, Any] | None = json.loads(raw) if raw else None
     return found

@@ -67,7 +67,7 @@ class HeldRows:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
 
     async def push(self, rows: Sequence[bytes]) -> None:
-        """Stores encoded rows. They are as durable as the crawl's queue."""
+        """Stores encoded rows. The stored rows are as durable as the crawl's queue."""
         await self._do(self._store.client.rpush(self._key, *rows))
 
     async def load(self) -> list[bytes]:
@@ -91,8 +91,8 @@ class RecentPages:
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. If `anew` is true, also deletes the record of
-        reports (see `first`)."""
+        """Starts reading at the current end of the stream. If `anew` is true, also deletes the records of
+        reports that `first` has added."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
@@ -113,8 +113,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether this is the first report of `what`. Adds `what` to the set of reports. The whole
-        set expires WARNED_TTL_S seconds after the last call of this method."""
+        """Returns whether this is the first report of `what`, and records the report. All these records
+        expire WARNED_TTL_S seconds after the last call of this method."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

@@ -11,8 +11,8 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""New results wait this many seconds for more results, so that one call stores all of them. New results do
-not wait if the previous call ended at least twice as many seconds ago."""
+"""New results wait this many seconds for more results, so that one call stores all of them. If at least twice
+this time has passed since the previous call ended, new results do not wait."""
 
 
 class _Result(NamedTuple):

@@ -30,8 +30,8 @@ slower scans are cached."""
 
 
 class Retries(NamedTuple):
-    """Information about the URLs that wait for a retry. `urls`: the number of URLs. `next`: seconds until the
-    first retry. `last`: seconds until the last retry."""
+    """Information about the URLs that wait for a retry. `urls`: the number of URLs. `next`: seconds from now
+    until the earliest retry. `last`: seconds from now until the latest retry."""
 
     urls: int = 0
     next: float = 0.0

@@ -134,8 +134,8 @@ async def crawl_counts(store: Store, name: str) -> Counter[str]:
 
 
 async def hosts_met(store: Store, name: str) -> int:
-    """Returns the number of hosts in the crawl. Scans all keys, so only commands should call it, and
-    rarely."""
+    """Returns the number of hosts in the crawl. Only commands should call this function, and rarely, because
+    the function scans all keys."""
     return sum([len(found) async for found in scan_keys(store, f"{{b:???}}{name}:h:*")])
 
 
@@ -149,7 +149,7 @@ async def expected_lost(store: Store, name: str) -> float:
 
 
 def scan_keys(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
-    """Yields matching keys in pages (`Store.scan`)."""
+    """Yields the keys that match `pattern`, in batches (`Store.scan`)."""
     return store.scan(pattern, PAGE_KEYS)
 
 

@@ -117,8 +117,8 @@ class UrlLookup:
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         """Searches the cold store, and the outbox of URLs that wait to be moved to the cold store. If the
         host has cold URLs but the cold store is not available, the result is `cold` without a position. This
-        state may be wrong, because the URL may instead be leased, retrying, dead or done. These states are
-        checked later than the cold store.
+        state may be wrong, because the URL may instead be leased, retrying, dead or done. The look-up checks
+        these four states only after the search of the cold store.
         """
         tails = {
             k.decode(): int(v)

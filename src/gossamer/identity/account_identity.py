@@ -15,10 +15,10 @@ from gossamer.model.request import Request
 
 
 class AccountIdentity:
-    """The identity of an account. `browser`: the browser that the account appears to use. None: gossamer's
-    own headers are sent. `given`: returns the headers that the user configured for a request. `domain`:
-    returns a host's registered domain. `session`: the name under which the account's connections are kept. No
-    other visitor uses these connections."""
+    """The identity of an account. `browser`: the browser that the account appears to use. If `browser` is
+    None, gossamer's own headers are sent. `given`: returns the headers that the user configured for a
+    request. `domain`: returns a host's registered domain. `session`: the name under which the account's
+    connections are kept. No other visitor uses these connections."""
 
     def __init__(
         self,
@@ -31,7 +31,8 @@ class AccountIdentity:
         self.name, self.session, self.browser = name, session, browser
         self.jar, self.headers = Jar(), dict[str, str]()
         self.news: list[tuple[str, bytes]] = []
-        """Cookies that responses set and that are not in the store yet, as (URL, Set-Cookie header)."""
+        """The cookies that responses have set since cookies were last stored. Each element is a pair of a URL
+        and a Set-Cookie header."""
         self._given, self._domain = given, domain
 
     def lend(self, request: Request) -> Lent:

@@ -173,8 +173,8 @@ def browser_headers(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Removes the headers `cache-control`, `content-type` and `origin` of a form submission from `extra`, and
-    returns them. Ignores headers that are not in the browser's order (`places`)."""
+    """Returns the headers `cache-control`, `content-type` and `origin` of a form submission. The returned
+    headers are removed from `extra`. Ignores headers that are not in the browser's order (`places`)."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {

@@ -1,5 +1,5 @@
 """The plain identity, which imitates no browser. The plain identity sends the configured headers, the
-credentials of seeds, and the cookies of a jar per domain."""
+credentials of seeds, and cookies. Each domain has its own cookie jar."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ MAX_JARS = 2000
 class PlainIdentity:
     """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: the URLs
     of the seeds. The crawl's secret headers may be sent to the origins of these URLs, with or without `www.`.
-    A seed with http also covers https, but a seed with https does not cover http. `domain`: maps a host to
-    its registered domain. `of_host`: returns the headers that the configuration of a host's site contains.
+    If a seed is an http URL, the secret headers may also be sent to its host over https. If a seed is an
+    https URL, the secret headers are not sent to its host over http. `domain`: maps a host to its
+    registered domain. `of_host`: returns the headers that the configuration of a host's site contains.
     Headers of the crawl and of the request take precedence over the headers of the site."""
 
     def __init__(
@@ -48,8 +49,8 @@ class PlainIdentity:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Returns the configured headers and the host's cookies. They are sent in addition to the collector's
-        own headers."""
+        """Returns the configured headers and the host's cookies. These headers are sent in addition to the
+        collector's own headers."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}

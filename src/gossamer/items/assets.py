@@ -232,7 +232,7 @@ def told_of(row: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def marked_fields(cls: type) -> tuple[tuple[str, File | Ref], ...]:
-    """Returns the fields of a class that refer to files or items, with the mark of each."""
+    """Returns a (field name, mark) pair for each field that refers to a file or an item."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code: a class without readable ones has no marks

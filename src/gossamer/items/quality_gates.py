@@ -270,8 +270,9 @@ def parse(text: str) -> QualityGate:
 
 
 def number_value(summary: Summary, name: str) -> float:
-    """Returns the value of the number `name`, for example `dead` or `coverage.price`. If there is too little
-    data, returns NaN, for which every comparison except `!=` is false."""
+    """Returns one number of the summary. `name` is the name of the number, for example `dead` or
+    `coverage.price`. If there is too little data, returns NaN, for which every comparison except `!=` is
+    false."""
     group, _, rest = name.partition(".")
     sites = summary.sites.values()
     if group in ("coverage", "drift"):

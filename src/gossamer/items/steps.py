@@ -29,7 +29,7 @@ class Fields(dict[str, Any]):
     """The fields of an item, in the form that steps receive.
 
     - `kind`: the kind of the item.
-    - `schema`: the schema of its class. None: the item is an untyped dict.
+    - `schema`: the schema of its class. If `schema` is None, the item is an untyped dict.
     - `sketch`: the sketch by which the item is compared with others. Set by `alike`.
     - `once`: if True, the item is stored only if it is the first of a group of similar items. Set by `alike`.
     - `made`: the value that the page function yielded, if it was not a dict.
@@ -146,9 +146,9 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     - `fields`: the fields to compare, in this order. Default: all fields.
     - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
       words or more.
-    - `head`: a field whose words differ between different things, for example the name. Items are nearly
-      equal only if this field is also similar. If `head` is not given, items are nearly equal if the words of
-      all compared fields are similar.
+    - `head`: a field that distinguishes similar items, for example the name. Items are nearly equal only if
+      they are also similar in this field. Without `head`, only the words of all compared fields must be
+      similar.
     - `drop`: stores only the first item of each group.
     """
 

@@ -163,8 +163,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
     not support. These checks are the bounds of Decimals, freshness, and the constraints of the package
     `annotated_types`.
 
-    `alone`: True for a field of a pydantic model. The list then contains only the checks for marks of
-    gossamer and msgspec, because pydantic itself checks everything else.
+    `alone`: True for a field of a pydantic model. The list then contains only the checks for `Fresh` and
+    `msgspec.Meta`, because pydantic itself checks all other annotations.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
@@ -205,8 +205,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields the marks in `given`. A mark that consists of several marks, for example
-    `annotated_types.Interval` or pydantic's `Field`, is replaced by these marks."""
+    """Yields the annotation marks in `given`, for example `Fresh`. A mark that consists of several marks, for
+    example `annotated_types.Interval` or pydantic's `Field`, is replaced by these marks."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)
@@ -252,7 +252,7 @@ def _judges(kind: Any) -> bool:
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Returns True if msgspec does not support a type or a class that the type contains."""
+    """Returns True if msgspec does not support a type, or any type nested in this type."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

@@ -115,7 +115,7 @@ def why_incomplete(
 
 def too_many(unseen: int, stored: int, share: float) -> bool:
     """Returns whether more items are missing than one run may mark as gone. The limit is a share of the
-    stored items, but at least one item. If all stored items are missing, the limit is always exceeded.
+    stored items, but at least one item. If all stored items are missing, always returns True.
 
     >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
     (False, False, True, True)
@@ -124,11 +124,11 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
-    """After a run has finished, decides which of the items without a usual value are stored. An item is
-    rejected if the coverage of a missing field fell by more than COVERAGE_FALL, because the pages have then
-    probably caused the missing value. For the same reason, an item is rejected if another item of the same
-    site and kind has the same values in the remaining usual fields. All other items have really lost a value,
-    and are stored."""
+    """After a run has finished, decides which of the items that lack usual values are stored. An item is
+    rejected if it lacks a value in a field whose coverage fell by more than COVERAGE_FALL. An item is also
+    rejected if another of these items, of the same site and kind, has the same values in all other usual
+    fields. In both cases, the pages have probably caused the missing value. All other items have really lost
+    a value, and are stored."""
     last = {(row.kind, row.key): row for row in rows}  # after a kill, `rows` may contain a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():

@@ -132,10 +132,10 @@ class FileSink(Protocol):
         `target()`. Raises UsageError, SinkError, DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
-        in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another program.
-        Raises DiskFull if the file cannot grow. If `rows` is empty, the method only cuts the file. This
-        happens once, when a crawl resumes."""
+        """Truncates the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new
+        length in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
+        program. Raises DiskFull if the file cannot grow. If `rows` is empty, the method only truncates the
+        file. `rows` is empty only once, when a crawl resumes."""
 
     def close(self, committed: int) -> None:
         """Completes the output, for example by closing the last Parquet part. `committed` is the committed
@@ -234,8 +234,8 @@ class HistorySink(TableSink, Protocol):
         contains a page's URL and a time (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """Returns two numbers for a site: the items that a complete run did not see, and the stored items
-        that are not gone."""
+        """Returns two numbers for a site. The first number counts the items that a complete run did not see.
+        The second number counts the stored items that are not gone."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""

@@ -178,8 +178,8 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def is_below(target: str, sign: str) -> bool:
-    """Returns whether a URL is at or below a sign's path (`/login`), or below its address
-    (`https://auth.example/`).
+    """Returns whether a URL is equal to or below `sign`, which is a path (`/login`) or a URL
+    (`https://auth.example/`). The query of `target` is ignored.
 
     >>> is_below("https://e.com/login?next=/a", "/login"), is_below("https://e.com/logins", "/login")
     (True, False)

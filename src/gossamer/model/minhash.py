@@ -31,7 +31,7 @@ MAX_CHARS: Final = 100_000
 """Maximum number of characters of a text that are compared."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""Minimum number of word hashes (of five) that are equal in two headings with enough words in common."""
+"""Two headings have enough words in common if at least this many of their five word hashes are equal."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = lazy_pattern(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
 """Matches a word, or one character in scripts without spaces between words."""
@@ -48,8 +48,8 @@ _EMPTY: Final = 1 << 64
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """Returns one list of pseudo-random bins for each bin. The lists are the same in every process. If a bin
-    is empty, `_lend` fills it with the value of the first nonempty bin in the list of this bin."""
+    """For each bin, returns a list of pseudo-randomly chosen bins. The lists are the same in every process.
+    To fill an empty bin, `_lend` copies the value of the first nonempty bin in the list of the empty bin."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 

@@ -90,15 +90,14 @@ class Page(msgspec.Struct):
     """The results of earlier tries during the same visit. Earlier tries used other proxies or, for
     robots.txt, lower rungs."""
     late: str = ""
-    """The missing content, if a browser waited for content that did not appear before the timeout, otherwise
-    ''."""
+    """The content that did not appear in a browser before the timeout, or '' if no content is missing."""
     captured: tuple[Captured, ...] = ()
     """Responses to requests of the page's scripts, if the site's rendering keeps them (`capture`)."""
     screenshot: str | None = None
     """The path of the page's screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """Only in a browser with a logged-in account: cookies that other hosts of the page's domain set, as (URL,
-    Set-Cookie header)."""
+    """Cookies that other hosts of the page's domain set, if a browser with a logged-in account fetched the
+    page. Each element is a pair of a URL and a Set-Cookie header."""
     console: tuple[str, ...] = ()
     """Console messages and errors of the page's scripts, if the site's rendering keeps them (`console`)."""
     exchange: Exchange | None = None
@@ -109,7 +108,7 @@ class Page(msgspec.Struct):
     text: str | None = None
     """The page's text, if it was already extracted from the body (for a PDF)."""
     router: bool = False
-    """Whether scripts of the page handle routes in the fragment, as seen in a browser."""
+    """Whether a browser found that the page's scripts handle routes in the fragment."""
     unrendered: str | None = None
     """The reason why the page needs a browser, or '' if the page needs no browser. A page needs a browser if
     the page is empty until its scripts have run. `unrendered` is None until the page has been checked."""

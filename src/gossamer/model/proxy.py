@@ -87,8 +87,8 @@ class Wanted(msgspec.Struct, frozen=True):
     of the crawl applies."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Returns whether a proxy meets the requirements. A gateway that has `{country}` but no list of
-        countries meets the requirements only if they name a country."""
+        """Returns whether a proxy meets the requirements. If a gateway has `{country}` but no list of
+        countries, the gateway meets the requirements only if the requirements name a country."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:

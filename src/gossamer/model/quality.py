@@ -1,9 +1,9 @@
 """Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. The
 quality is computed from counts that are committed together with the pages.
 
-The name of a count begins with `q`, and `|` separates its parts. A site's name contains no `|`, and fields
-with a `|` are not counted. Items that steps dropped are not counted. After `q|`, the name of a count has one
-of these forms:
+The name of a count begins with `q`, and `|` separates its parts. The name of a site never contains `|`. A
+field is not counted if its name contains `|`. Items that steps dropped are not counted. After `q|`, the name
+of a count has one of these forms:
 
 - `SITE|p`: pages that were read
 - `SITE|e`: pages that were read and contained neither items nor links
@@ -57,9 +57,10 @@ class Quality(msgspec.Struct):
     """Maps each `KIND.FIELD` to the share of items that have a value in the field. Rejected items count, too.
     The share is NaN if the kind has fewer items than the argument `least` of `of_counts`."""
     drift: dict[str, float] = {}
-    """Maps each measure that is below the median of the last good runs to its distance from this median. The
-    measures are `KIND.FIELD` for the coverage of a field, `yield` for the number of items per page, and
-    `quality`. For `yield`, the distance is a share of the median: 0.2 means 20 % fewer items per page."""
+    """Contains only measures that are below their median in the last good runs. The dict maps each of these
+    measures to the distance from its median. The measures are `KIND.FIELD` for the coverage of a field,
+    `yield` for the number of items per page, and `quality`. For `yield`, the distance is a share of the
+    median: 0.2 means 20 % fewer items per page."""
 
     @property
     def per_page(self) -> float:

@@ -49,7 +49,7 @@ class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A URL to visit. `url` is in fetch form, which means that it is serialized as the WHATWG URL Standard
-    defines and has no credentials. It has no fragment, except a route of a single-page application
+    defines and has no credentials. The URL has no fragment, except a route of a single-page application
     (`url.routes`)."""
 
     url: str
@@ -135,7 +135,7 @@ def split(url: str) -> tuple[str, str, str]:
 
 
 def pack(request: Request) -> tuple[str, bytes]:
-    """Returns the request's host and its entry for the queue of that host."""
+    """Returns the host of a request, and the entry that stores the request in the host's queue."""
     scheme, host, path = split(request.url)
     extra = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
     referrer = request.referrer

@@ -91,24 +91,24 @@ class Function(NamedTuple):
 
 
 class Site:
-    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when
-    a site file is loaded. A loaded site is immutable.
+    """A web site. All parameters except the name are optional. Raises ConfigError. If a site file is being
+    loaded, the message names the file. A loaded site is immutable.
 
     - `hosts`: `example.com` (only this host) or `*.example.com`. By default, the hosts of the seeds belong to
     the site. With `--scope host`, only hosts named in full are in scope. With `--scope domain`, hosts that
     match `*.` are in scope too.
     - `paths`: patterns of URLs (path and query) that belong to the site.
     - `seeds`: URLs, or a function that receives the site's arguments and returns URLs.
-    - `follow`: which links are followed. None: the URLs that the page functions yield or, if there are no
-      functions, all links in scope. True: all links in scope. False: no links. Other values are patterns of
-      links, or a function of the page that returns links.
+    - `follow`: which links are followed. None means the URLs that the page functions yield or, without page
+      functions, all links in scope. True means all links in scope. False means no links. Other values are
+      patterns of links, or a function of the page that returns links.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
     - `host_rate`: requests per second to a host, or text such as `30/m`: an alternative to the delay of
       `pace`.
     - `headers`: headers that are only sent to the site's hosts.
     - `must_have`: selectors that every good page must match.
     - `blocks`: patterns that mark a page as a block, in addition to the built-in ones. `!login` excludes a
-    kind or vendor. False: no page counts as a block.
+    kind or vendor. False means that no page counts as a block.
     - `retries`: the wait before each retry (seconds, or text such as `5m`), or "none".
     - `robots`: if False, robots.txt is fetched and its Crawl-delay is respected, but its rules are ignored.
     - `session`: a `Login` for pages behind a log-in.
@@ -125,9 +125,9 @@ class Site:
       patterns of URLs to the weights of their pages, as in `{"/product/": 5}`. A list of texts is also
       accepted, as in `["inlinks", "/product/=5"]`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
-    - `collector`: fetches the site's pages in place of gossamer's own collectors. It is a function of the
-      request, or an object with a method `collect(request)`. The function or method may be async. It returns
-      a `Response`, bytes or text.
+    - `collector`: fetches the site's pages in place of gossamer's own collectors. The collector is a function
+      of the request, or an object with a method `collect(request)`. The function or method may be async, and
+      returns a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
@@ -259,8 +259,8 @@ class Site:
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
 
     def _sinks(self, given: Any) -> tuple[str, ...]:
-        """Returns the outputs in the form of `-o`. For an output that is a class or an object, the result
-        contains a placeholder URL."""
+        """Returns the outputs in the form that the option `-o` accepts. For an output that is a class or an
+        object, the result contains a placeholder URL."""
         several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
         found, own = list[str](), dict[str, Any]()
         for one in several:

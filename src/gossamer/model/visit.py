@@ -23,16 +23,16 @@ class Claim(msgspec.Struct):
     host: str
     request: Request
     kind: str = "page"
-    """The task. `page` visits the URL. `robots` fetches the origin's robots.txt. `gate` only checks the URL
-    against robots.txt. The gate claims of a host form a batch, and at most one URL of the batch is also
-    visited."""
+    """The task. `page` visits the URL. `robots` fetches the origin's robots.txt. `gate` checks the URL
+    against robots.txt. All `gate` claims of a host form a batch, and at most one URL of the batch is visited
+    after the check."""
     attempt: int = 0
     """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
-    """The version of the origin's robots rules. 0: robots.txt has not been requested yet. If the number is
-    negative, no page may be fetched, and `politeness.robots_access.CLOSED` contains the reason. In a robots
-    claim, `robots` is the number of failed tries to fetch robots.txt."""
+    """The version of the origin's robots rules. 0 means that robots.txt has not been requested yet. If the
+    number is negative, no page may be fetched, and `politeness.robots_access.CLOSED` contains the reason. In
+    a robots claim, `robots` is the number of failed tries to fetch robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0

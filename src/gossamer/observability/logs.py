@@ -216,8 +216,8 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now: the due counts of earlier lines, then `record`. If too many equal
-        lines were written, `record` is left out."""
+        """Returns the records to write now. These are the counts of repeated lines whose time window has
+        ended, and then `record`. If too many equal lines were written, `record` is left out."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]
@@ -252,7 +252,8 @@ class LogHandler(logging.Handler):
 
 
 def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
-    """Returns a key that is the same for equal lines. The key does not depend on the numbers in texts."""
+    """Returns a key that is the same for equal lines. Texts that differ only in their numbers have the same
+    key."""
     fields = getattr(record, "fields", None)
     if fields is None:
         return record.name, record.levelno, _NUMBER.sub("0", str(record.msg))[:200]

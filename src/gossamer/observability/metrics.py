@@ -29,7 +29,7 @@ Sample = tuple[str, tuple[str, ...], float]
 
 
 class Metric(NamedTuple):
-    """One metric. `read` yields its samples."""
+    """One metric. `read` yields the samples of the metric."""
 
     name: str
     kind: str
@@ -40,8 +40,9 @@ class Metric(NamedTuple):
 
 
 def _total(what: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Returns a function that yields the totals named `WHAT|LABEL|...`. `known`: labels whose series start at
-    0 before anything is counted, because Prometheus sees no increase when a new series appears."""
+    """Returns a function that yields the totals named `WHAT|LABEL|...`. `known`: labels whose series exist
+    with the value 0 before anything is counted, because Prometheus sees no increase when a new series
+    appears."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         counts: dict[tuple[str, ...], int] = {(label,): 0 for label in known}
@@ -53,13 +54,13 @@ def _total(what: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterato
 
 
 def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads one total without labels."""
+    """Returns a function that yields the total `name`, which has no labels."""
     return lambda found: iter([("", (), float(found.totals[name]))])
 
 
 def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
     """Returns a function that yields the totals whose names consist of `prefix` and a word. `known`: words
-    whose series start at 0 before anything is counted, as in `_total`."""
+    whose series exist with the value 0 before anything is counted, as in `_total`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}

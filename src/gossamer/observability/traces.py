@@ -233,7 +233,7 @@ class _Ids:
         return int.from_bytes(span) if span else self._random.generate_span_id()
 
     def is_trace_id_random(self) -> bool:
-        """Returns True, because the bits of a hash are as good as random."""
+        """Returns True. A trace ID is a hash, and the bits of a hash are as good as random."""
         return True
 
 

@@ -1,10 +1,10 @@
 """Finds the main text of a page and splits it into text blocks.
 
 The library turbohtml finds the element that holds the main text. The module `boilerplate` decides which parts
-of the element are dropped. This module corrects the choice of turbohtml. The text may begin before the
-element, as a summary below the heading. The text may also continue in the elements around that element, for
-example in modules, slides or the posts of a thread. If turbohtml finds no element, or one with too little
-text, the longest run of text on the page is used instead.
+of the element are dropped. This module corrects the choice of turbohtml. The main text may begin before the
+element, for example with a summary below the heading. The main text may also continue in other parts of the
+page, for example in modules, slides or the posts of a thread. If turbohtml finds no element, or one with too
+little text, the longest run of text on the page is used instead.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
     A level is added to the main text if the paragraphs of this level increase the text by at least 60 %, and
     if the level contains little other text. If most of the new text is in several similar siblings
-    (`_twins`), an increase of 10 % is enough. A level above a whole article or post is added only if most of
-    its new text is in similar siblings.
+    (`_twins`), an increase of 10 % is enough. A level around a whole article or post is added only if similar
+    siblings contain most of the level's new text.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -305,8 +305,9 @@ def _steps(instructions: Any) -> list[str]:
 
 
 def _twins(element: Element) -> list[int]:
-    """Returns the sizes of an element's similar siblings, in characters outside of links. A similar sibling
-    has the same tag and similar classes. Siblings shorter than a paragraph are left out."""
+    """Finds the siblings of an element that have the same tag and similar classes. Returns the number of
+    characters of each of these siblings, without the text of links. Siblings shorter than a paragraph are
+    left out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:
@@ -510,7 +511,8 @@ def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
 
 def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> list[TextBlock]:
     """Returns all blocks in an element, without boilerplate. `chain`: the main element and the elements
-    around it, up to `top`. An element's position in `chain` is the level of its blocks."""
+    around it, up to `top`. The level of a block is the index, in `chain`, of the innermost element around the
+    block."""
     levels = {element: level for level, element in enumerate(chain or ())}
     level = max(0, len(levels) - 1)
     found: list[TextBlock] = []

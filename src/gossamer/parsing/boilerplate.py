@@ -247,10 +247,10 @@ class Pruner:
     """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
     element with a boilerplate name is kept if it has at least half of the text.
 
-    `inside`: the element with the main text, if `main` also contains its surroundings. If `inside` is given,
-    sizes are compared with the text of `inside`, and the elements between `main` and `inside` are kept.
-    `discussion`: whether comments are kept. `names`: if False, only the names of consent dialogs and comments
-    cause an element to be dropped.
+    `inside`: the element with the main text. It is given only if `main` also contains the surroundings of the
+    main text. If `inside` is given, sizes are compared with the text of `inside`, and the elements between
+    `main` and `inside` are kept. `discussion`: whether comments are kept. `names`: if False, only the names
+    of consent dialogs and comments cause an element to be dropped.
     """
 
     def __init__(
@@ -362,7 +362,8 @@ class Pruner:
         return self._under(element, self._total / 2) and not (kind == _WEAKLY and self._says(element))
 
     def _says(self, element: Element) -> bool:
-        """Whether an element with a weak name has paragraphs or a quotation."""
+        """Whether an element has paragraphs or a quotation. If so, a class or id of the kind `_WEAKLY` is no
+        reason to drop the element."""
         if self._is_tired():
             return False
         self.measured_chars += len(element.text)

@@ -75,8 +75,8 @@ def _head(tree: turbohtml.Document) -> str:
 
 
 def _prune(body: turbohtml.Element, measure: _Measure) -> None:
-    """Removes elements whose class or id names boilerplate. Elements with at least half of the text and
-    elements around the h1 are kept."""
+    """Removes elements whose class or id names boilerplate. Keeps an element if it has at least half of the
+    text, or if it contains the h1."""
     total = len(body.text)
     kept = {body, *(one for heading in body.select("h1")[:1] for one in heading.ancestors)}
     for element in body.select("[class], [id]")[:MAX_NODES]:

@@ -19,8 +19,8 @@ _MONTH: Final = (
     r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
 """Matches a word that may be the name of a month. The character ranges in the pattern are vowel signs of
-Indic and Southeast Asian scripts. The repetition is atomic because the ranges also contain letters, so that
-backtracking would take exponential time."""
+Indic and Southeast Asian scripts. The ranges also contain letters, so the two alternatives of the repetition
+overlap. The repetition is atomic, because backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(

@@ -104,7 +104,7 @@ class Form:
 
     @property
     def url(self) -> str:
-        """The URL that the form is sent to. Raises FormError if it is not an http(s) URL."""
+        """The URL that the form is sent to. Raises FormError if the form is not sent to an http(s) URL."""
         return self._where(None)
 
     @property
@@ -321,7 +321,7 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
 
 
 def _selected(select: turbohtml.Element) -> list[turbohtml.Element]:
-    """Returns the selected options. If none is selected in a drop-down list, returns its first enabled
+    """Returns the selected options. If a drop-down list has no selected option, returns its first enabled
     option."""
     options = list(select.select("option"))
     chosen = [one for one in options if "selected" in one.attrs]

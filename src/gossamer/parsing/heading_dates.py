@@ -155,8 +155,8 @@ class Heading:
         return False
 
     def begins_aside(self, element: turbohtml.Element) -> bool:
-        """Whether the element by itself is a container for text outside of the article. The ancestors of the
-        element are not checked."""
+        """Whether the tag, class or id of an element shows that the element is outside of the article. The
+        ancestors of the element are not checked."""
         if element in self._depths or not (element.attrs or element.tag in ("aside", "footer")):
             return False
         found = self._asides.get(element)

@@ -162,8 +162,8 @@ class Document:
 
     @property
     def shows(self) -> int:
-        """Returns a lower bound for the number of letters that the page shows. For a long text, the bound is
-        a quarter of the number of bytes, minus the hidden characters."""
+        """Returns a lower bound for the number of letters that the page shows. For a long text, the lower
+        bound is a quarter of the number of bytes, minus the number of hidden characters."""
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
         if len(self.letters) > _MAX_COUNTED_BYTES:
             return len(self.letters) // 4 - hidden

@@ -86,8 +86,7 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Builds JSON values from the marks and scalars of a text. The marks and scalars may be in an invalid
-    order."""
+    """Builds JSON values from the brackets, commas and scalars of a text, even if their order is invalid."""
     top: list[Any] = []
     open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key of its next value
 
@@ -124,8 +123,8 @@ def _built(text: str) -> list[Any]:
 
 
 def _marks(text: str) -> Iterator[tuple[str, Any]]:
-    """Yields the marks `{}[],` of a text, and its scalars with an empty mark. Skips whitespace, colons and
-    comments."""
+    """Yields the brackets, commas and scalars of a text, in order. A bracket or comma is yielded as the pair
+    (character, None), and a scalar as the pair ('', value). Skips whitespace, colons and comments."""
     at, end, unclosed = 0, len(text), set[str]()
     while at < end:
         char = text[at]

@@ -43,13 +43,14 @@ def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[d
 
 
 class Nearest:
-    """Finds the nearest marked ancestor of elements, in time linear in the number of elements visited."""
+    """Finds, among the elements in `marked`, the nearest ancestor of an element. All searches together take
+    time proportional to the number of elements visited."""
 
     def __init__(self, marked: list[Element]) -> None:
         self._known: dict[Any, Element | None] = {element: element for element in marked}
 
     def above(self, element: Element) -> Element | None:
-        """Returns the nearest marked ancestor, or None."""
+        """Returns the nearest ancestor that is in `marked`, or None."""
         walked = []
         node = element.parent
         while node is not None and node not in self._known:

@@ -133,8 +133,8 @@ SMALL_BYTES: Final = 64_000
 """Maximum size in bytes of a page for which MAX_TAGS does not apply. A page of this size cannot contain too
 many links."""
 FEW_TAGS: Final = 1000
-"""Minimum number of tags of a page that may be costly to parse. With fewer tags, the parser reopens at most
-500 formatting elements 500 times, which takes 30 MB."""
+"""Minimum number of tags of a page that may be costly to parse. In the worst case, a page with fewer tags
+makes the parser copy 500 formatting elements into each of 500 blocks, which takes 30 MB."""
 MAX_CLONES: Final = 500_000
 """Maximum number of elements that the parser may create by reopening formatting elements. Each new element
 takes 120 bytes and 0.2 us."""
@@ -180,9 +180,9 @@ _MARKERS: Final = frozenset(
         "title",
     ]
 )
-"""Elements that isolate the formatting elements around them. An end tag inside an isolating element does not
-close any formatting element outside of the isolating element (HTML Standard, 13.2.4.2 and 13.2.4.3). In
-`select`, end tags of formatting elements are ignored."""
+"""Isolating elements, which separate the formatting elements inside from the formatting elements outside. An
+end tag inside an isolating element does not close any formatting element outside of the isolating element
+(HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
 """A formatting element counts as closed at its end tag only if at most MAX_BLOCKS other elements began after
 its start tag. If more than MAX_BLOCKS elements began after the start tag, the parser may leave a copy of the

@@ -75,7 +75,8 @@ class PageView:
         self._document = document
         self._text: str | None = None
         self.counted: dict[str, int] = {}
-        """The counters to which the page's functions and steps added, with the amounts."""
+        """Maps the name of each counter to the amount that the page's functions and steps added to the
+        counter."""
         self._repeats: dict[str, int] = {}
         """Maps each request to the number of times that the page function repeated the request
         (`again=True`)."""
@@ -432,8 +433,8 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
 
 def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
     """Returns a key for a request with `again=True`. Such a request is made even if the URL was visited. The
-    key is derived from the page and the request. If the page is read again, for example after a crash, its
-    requests get the same keys, so none of them is made twice.
+    key is derived from the page and the request. If the page is read again, for example after a crash, the
+    requests get the same keys, so no request is made twice.
     """
     page = view.request_
     parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))

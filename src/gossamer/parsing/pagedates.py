@@ -123,8 +123,8 @@ _MAX_LABEL_WORDS: Final = 6
 MAX_LINKS: Final = 1_000
 """Maximum number of links on a page that are compared with the URL of the page."""
 _MIN_OWN_PATH: Final = 6
-"""Minimum number of characters in the path and query of a page's URL. A page with a shorter path and query is
-not searched for links to itself."""
+"""Minimum number of characters in the path and query of a page's URL. If the path and query have fewer
+characters, the page is not searched for links to itself."""
 _MAX_TEASER_CHARS, _MAX_TEASER_LINKS = 300, 2
 """Only the first _MAX_TEASER_CHARS characters of a teaser are read. A teaser contains at most
 _MAX_TEASER_LINKS links."""
@@ -194,10 +194,10 @@ def _as_shown(stated: list[str], modified: str | None, page: Document, heading: 
     """Returns the date of publication from the metadata, corrected by the dates that readers see on the page.
 
     `stated`: one or two dates from the metadata. A date from JSON-LD precedes the dates from meta elements.
-    If the two dates differ, the function returns the date that the page also shows. If the page shows the
-    date of the last change without a label such as `Updated`, the article was published again on that date,
-    and the function returns that date. If the metadata contain a time in UTC and the page shows the local
-    time, the function returns the local time.
+    If the two dates differ, the function returns the date that the page also shows. The date of the last
+    change may be near the page's heading, without a label such as `Updated`. In this case, the function
+    returns the date of the last change, because the article was published again on this date. If the metadata
+    contain a time in UTC and the page shows the local time, the function returns the local time.
     """
     published = stated[0]
     differ = published[:10] != stated[-1][:10]
@@ -397,8 +397,8 @@ def _named_dates(
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Splits a text at a label such as `Updated`. Yields the part before the label as published and the part
-    after the label as modified."""
+    """Splits a text at a label such as `Updated`. Yields the part before the label with the kind `published`,
+    and the part after the label with the kind `modified`."""
     label = words.MODIFIED.search(text)
     if label is None:
         yield "published", text

@@ -35,7 +35,7 @@ def text(body: bytes, pages: int = MAX_PAGES, seconds: float = MAX_SECONDS) -> s
     if there are more than 64 MiB. Also returns '' if the PDF is encrypted or has only images.
 
     PDFium reads the document in a process with at most 1 GiB of memory. If reading takes longer than
-    `seconds` or crashes that process, the pages read so far are returned. The text has at most 5,000,000
+    `seconds`, or if the process crashes, the pages read so far are returned. The text has at most 5,000,000
     characters. Raises RuntimeError if PDFium is not installed (`pip install 'gossamer[pdf]'`). May be called
     from any thread.
 

@@ -144,8 +144,9 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """Returns the ISO 4217 code of a currency. If a text with a bare `$` also contains the code or the
-    letters of a certain dollar, as in `$12.00 CAD` or `AU $12`, returns the code of this dollar."""
+    """Returns the ISO 4217 code of a currency. If the text has a bare `$`, a code or letters in the text may
+    show which dollar is meant, as in `$12.00 CAD` or `AU $12`. In this case, returns the code of this
+    dollar."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -239,9 +240,9 @@ def _present(
     decimal: str | None,
     three: str,
 ) -> tuple[int, Decimal]:
-    """Returns the index and the value of the current price. If the chosen number has the label of a former
-    price, as in `Was $50, now $40`, the current price is a later number. Otherwise the current price is the
-    chosen number."""
+    """Returns the index and the value of the current price, which is usually the number `chosen`. If the
+    label of this number marks a former price, as in `Was $50, now $40`, the current price is a later
+    number."""
     former = _label(text, numbers, chosen, places)
     for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
         beside = any(_beside(text, place, numbers[other]) for place in places)

@@ -209,8 +209,8 @@ class MainPart:
         return held
 
     def _heading(self, element: Element, depth: int) -> int:
-        """Measures a heading that is not one of the headings that the pages of the host share. All words of
-        the heading count as the page's own text, even if other pages show the same words."""
+        """Measures a heading that other pages of the host do not have. All words of the heading count as the
+        page's own text, even if other pages show the same words elsewhere, for example in a menu."""
         shared, self._shared = self._shared, frozenset()
         held = self.measure(element, True, depth + 1)
         self._shared = shared

@@ -284,7 +284,8 @@ section of the page."""
 MAX_ANCESTORS: Final = 12
 """Maximum number of ancestors that are examined per element."""
 NEAR_ANCESTORS: Final = 5
-"""Number of nearest ancestors of the heading whose contents count as near the product."""
+"""An element counts as near the product if it is inside one of the NEAR_ANCESTORS nearest ancestors of the
+heading."""
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))

@@ -4,7 +4,7 @@ when the breaker opens, when the breaker closes, and when gossamer gives up on a
 | state | requests | a fault | a good response or a block | later |
 | --- | --- | --- | --- | --- |
 | closed | as usual | is counted, and the 10th in a row opens the breaker for 30 s | resets the count | |
-| open | none | has no effect | closes the breaker | becomes half-open after that time |
+| open | none | has no effect | closes the breaker | becomes half-open when the open period ends |
 | half-open | one probe at a time | opens the breaker for twice as long | closes the breaker | |
 | given up | none, all URLs fail | has no effect | closes the breaker | becomes half-open after 15 min |
 
@@ -15,8 +15,8 @@ fifth. If the first wait of `--retries` is shorter than 30 s, the breaker first 
 wait. Gossamer gives up on a host if three probes in a row failed, and the host has been failing for longer
 than all waits of `--retries` together. Therefore every crawl ends. Only errors of the host are faults
 (FAULTS). A 404, a 429 and a refusal by robots.txt are not faults. While the breaker is closed, each URL
-counts only once, because a second fault of the same URL shows nothing new about the host. If a URL counted
-several times, the few failing URLs that remain at the end of a crawl could open the breaker of a good host.
+counts only once, because a second fault of the same URL shows nothing new about the host. The few failing
+URLs that remain at the end of a crawl must not open the breaker of a good host.
 
 The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` implements the
 same transitions in Python, and tests compare the results. The frontier also stores the share of a host's

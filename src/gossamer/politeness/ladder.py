@@ -3,12 +3,12 @@ host stores these results, separately for the whole host and for each class of i
 fleet share the ladders. The functions are pure.
 
 A visit begins at the cheapest rung that is known to work (`start_rung`). After a block, the visit climbs to a
-higher rung (`climb`). After an error, the visit does not climb. `after` updates the ladder with the result. A
-rung that works is kept, but lower rungs are probed from time to time. Rungs that are much cheaper than the
-current rung are probed together. If the rung directly below is expensive, that rung is probed less often.
-After a rate limit, or a block that may be one, the host first rests (`rest_seconds`). The next visits begin
-at a higher rung if two visits in a row needed that rung, or if one visit needed that rung and no visit has
-fetched a page at the lower rung yet.
+higher rung (`climb`). After an error, the visit does not try a higher rung. `after` updates the ladder with
+the result. A rung that works is kept, but lower rungs are probed from time to time. Rungs that are much
+cheaper than the current rung are probed together. If the rung directly below is expensive, that rung is
+probed less often. After a rate limit, or after a block that may be a rate limit, the host first rests
+(`rest_seconds`). The next visits begin at a higher rung if two visits in a row needed that rung, or if one
+visit needed that rung and no visit has fetched a page at the lower rung yet.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ MAX_COUNTED_PAGES = 3
 """Maximum value of `Learned.good` at the lowest rung. Counting further would add no information, and would
 cost a write to the store per visit."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""For each kind of block after which the host rests, contains the maximum number of rests in a row. After
-these rests, visits climb to a higher rung. A refusal (`denied`) has an entry because a refusal after several
-successful pages may mean a rate limit."""
+"""Maps each kind of block after which the host rests to the maximum number of rests in a row. After these
+rests, visits climb to a higher rung. The host also rests after a refusal (`denied`), because a refusal after
+several successful pages may mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: each further rest is this many times as
 long as the previous rest."""
 MAX_VAIN_CLIMBS = 3
 """If MAX_VAIN_CLIMBS visits failed at every rung (`Learned.lost`), blocked visits rarely climb to a higher
-rung. From then on, a blocked visit climbs only if `Learned.lost` is 4, 8, 16 or a multiple of
+rung. From then on, a blocked visit tries a higher rung only if `Learned.lost` is 4, 8, 16 or a multiple of
 `MAX_CLIMB_INTERVAL`."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
-"""Maximum number of path classes in a ladder. A visit to a path without a class in the ladder counts only in
-the results for the host."""
+"""Maximum number of path classes in a ladder. If the ladder does not contain the class of a path, visits to
+the path count only in the results for the whole host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
@@ -63,7 +63,7 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     misses: int = 0
     """Number of failed probes of lower rungs since `misses` was last reset (see PROVEN_PAGES)."""
     slowed: int = 0
-    """Number of consecutive rests of the host that had no effect."""
+    """Number of times in a row that the host rested without effect."""
     lost: int = 0
     """Number of visits that failed at every rung. `lost` is reset to 0 when a visit climbs to a higher rung
     and succeeds there."""
@@ -200,9 +200,9 @@ def after(
 ) -> Ladder:
     """Returns the ladder updated with the result of a visit that began at rung `began`. `got`: the rung that
     returned a page, or None if no rung returned a page. If the visit had no time left to try the next higher
-    rung, `got` is that rung, even without a page. `why`: the reason for the last block. `rested`: whether the
-    block causes the host to rest. Must not be called after an error, because an error shows nothing about the
-    rungs."""
+    rung, `got` is this higher rung, although the rung returned no page. `why`: the reason for the last block.
+    `rested`: whether the block causes the host to rest. Must not be called after an error, because an error
+    shows nothing about the rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes

@@ -86,7 +86,7 @@ class AgentRules:
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
     def __init__(self, blocks: list[tuple[RobotsGroup, int]]) -> None:
-        """`blocks`: the groups that name the agent, each with the agent's position in it."""
+        """`blocks`: pairs of a group that names the agent, and the position of the agent in the group."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
         """Seconds between two requests by the agent, or None."""

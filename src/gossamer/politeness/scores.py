@@ -27,8 +27,8 @@ blocked or failed in the network (dns, connect, timeout).
 | --- | --- |
 | other workers succeed | this worker takes no claims |
 | other workers also fail | this worker still takes claims, because the hosts cause the failures |
-| no other workers, at least 3 of the hosts answered this worker before | this worker takes no claims |
-| no other workers, fewer than 3 of the hosts answered this worker before | this worker still takes claims |
+| no other workers, and at least 3 of the hosts answered this worker earlier | this worker takes no claims |
+| no other workers, and at most 2 of the hosts answered this worker earlier | this worker still takes claims |
 
 A worker that takes no claims makes one test visit every 30 s, and resumes when a test visit succeeds.
 """
@@ -52,7 +52,8 @@ FRESH_S = 12.0
 """A worker's score record is current until the record is this many seconds old."""
 MARGIN = 0.9
 PRIOR = 5
-"""The maximum weight, in visits, of the results for easy hosts in the score for hard hosts."""
+"""The score for hard hosts also uses the results for easy hosts. PRIOR is the maximum weight of these
+results, as a number of visits."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
@@ -141,8 +142,8 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns two waiting times in ms. This worker may claim an easy host after the first time, and a hard
-    host after the second time."""
+    """Returns two waiting times in ms: one for easy hosts and one for hard hosts. This worker may claim a
+    host only after the host has waited this long."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS

@@ -71,7 +71,8 @@ class ProxyUpkeep:
                     await self._exchange()
 
     async def _keep(self) -> None:
-        """Exchanges observations and checks proxies that are due, until cancelled."""
+        """Runs until it is cancelled. Exchanges observations with the other workers, and starts the health
+        checks that are due."""
         me, name = (
             secrets.token_hex(6),
             blake2b("".join(self.pool.book.ids).encode(), digest_size=6).hexdigest(),

@@ -86,8 +86,9 @@ class ProxyPool:
         return True
 
     def score(self, place: int, domain: str, now: int) -> float:
-        """Returns the score of a proxy for a registered domain (`ProxyHealth.score`). If proxies have been
-        blocked by that domain, the proxy's general score is multiplied by its score for the domain."""
+        """Returns the score of a proxy for a registered domain (`ProxyHealth.score`). If the domain has
+        blocked proxies, the result is the proxy's general score multiplied by the proxy's score for the
+        domain."""
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)

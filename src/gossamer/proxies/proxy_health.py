@@ -1,6 +1,6 @@
 """The health of a proxy: its recent results, and the circuit breaker that decides whether it may be used.
-Each proxy and each provider has a health record. Each pair of a proxy and a domain that blocks proxies also
-has a health record.
+Each proxy and each provider has a health record. In addition, each proxy has a separate health record for
+each domain that blocks proxies.
 
 | breaker of | faults | faults until the breaker opens | shortest and longest time the breaker stays open |
 | --- | --- | --- | --- |

@@ -7,8 +7,9 @@ The result of a try has the following consequences:
   request goes through another proxy at once.
 - A timeout, reset, TLS error, 502 or 504 is an unclear result. A 403, 429 or 451 is a refusal. In both cases,
   the proxy becomes a suspect. The request goes through another proxy after the host's delay.
-- A success ends the request, and the proxy is good. The earlier suspects are then judged. A suspect with an
-  unclear result gets a fault. A suspect with a refusal counts as blocked by the host's registered domain.
+- A success ends the request, and the proxy is good. The earlier results then count against the suspects. An
+  unclear result counts as a fault of the suspect. A refusal means that the host's registered domain blocks
+  the suspect.
 
 After three unclear results or three refusals, the host is assumed to be the cause, and no proxy is blamed. No
 request is sent without a proxy.
@@ -58,8 +59,8 @@ class Lease(NamedTuple):
 
 class ProxyTries(NamedTuple):
     """The tries of a visit so far. `tried`: the indexes of the proxies that were tried. `before`: the
-    failures. `doubts`: pairs of a suspect's index and a bool. The bool is true for a refusal, and false for
-    an unclear result."""
+    failures. `doubts`: the suspects. Each suspect is a pair that consists of the index of the proxy and a
+    bool. The bool is true for a refusal, and false for an unclear result."""
 
     tried: list[int]
     before: list[Failure]

@@ -1,10 +1,11 @@
 """Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
 in time.
 
-If the hour field of a line is `*`, the line follows elapsed time. In autumn, such a line applies to both of
-the hours that have the same clock time. All other lines follow the local clock. If the clock skips a time in
-spring, that time is due at the first moment after the gap. If the clock shows a time twice in autumn, that
-time is due only at its first occurrence. If several times map to the same moment, this moment is due once.
+A cron line whose hour field is `*` follows elapsed time. If the clock repeats an hour in autumn, a cron line
+whose hour field is `*` is due in both hours. All other cron lines follow the local clock. If the clock skips
+a time in spring, that time is due at the first moment after the gap. If the clock shows a time twice in
+autumn, that time is due only at its first occurrence. If several times map to the same moment, this moment is
+due once.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Computes the freshness of the copies in a crawl that visits its pages again. Some numbers are estimates
-from the change rates. Other numbers are measured by the visits."""
+"""Computes the freshness of the copies in a crawl that visits its pages again. Some numbers are estimated
+from the change rates of the pages. Other numbers are measured from the results of visits."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The share of pages that are expected to have changed since their last visit."""
     measured_stale: float | None = None
     """The share of time for which copies were stale, as measured by the visits that found a change. If a
-    visit finds a change, the copy was stale for a part of the time since the previous visit. This part is
-    estimated as half of that time if the page seldom changes, and as more than half if the page often
-    changes."""
+    visit finds a change, the copy was stale for a part of the time since the previous visit. The stale part
+    is estimated as half of the time since the previous visit if the page seldom changes, and as more than
+    half if the page often changes."""
     changes: float = 0.0
     """The expected number of changes per day of all pages together."""
     budget: float = 0.0
@@ -49,8 +49,8 @@ class Freshness(msgspec.Struct, omit_defaults=False):
     """The share of the budget that the crawl has used since the process began, or None in the first minute of
     the process."""
     saved: float | None = None
-    """The number of visits per day that the schedule saves. A crawl that visits all pages at the same
-    interval would need these additional visits for the same freshness."""
+    """The number of visits per day that the schedule saves. A crawl with one interval for all pages would
+    need this many more visits per day to keep its pages equally fresh."""
     never_changed: int = 0
     """Number of pages that were visited at least three times and never changed."""
     always_changed: int = 0
@@ -127,8 +127,8 @@ class Reported(NamedTuple):
 
 
 _UNCERTAIN = "~"
-"""The first character of each report that was caused by a list such as a sitemap. The prefix is unambiguous
-because no URL begins with `~`."""
+"""If the reason for a report is a list such as a sitemap, the report begins with this character. The prefix
+is unambiguous because no URL begins with `~`."""
 
 
 async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:

@@ -28,9 +28,9 @@ MAX_AGE_SHARE = 0.95
 before the maximum age."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""Numbers of recent visits whose means are used as the measured staleness and pace. The means cover about
-MIN_MEASURED_VISITS visits, or about MEASURED_ROUNDS visits per page if this number is larger. Means over
-fewer visits would leave out pages that are visited rarely."""
+"""The staleness and the pace are measured as means over recent visits. The number of these visits is about
+MIN_MEASURED_VISITS, or about MEASURED_ROUNDS times the number of pages, whichever is larger. If the number of
+visits were smaller, pages that are visited rarely would be left out of the means."""
 
 
 class Measured(NamedTuple):
@@ -45,10 +45,10 @@ class Measured(NamedTuple):
     """The number of days for which copies were expected to be stale. The expected stale time is computed with
     the change rate that was estimated before each visit."""
     planned: float = 0.0
-    """The planned days between each visit and the previous visit of the same page, according to the due
+    """The planned time between each visit and the previous visit of the same page, according to the due
     times."""
     actual: float = 0.0
-    """The actual days between each visit and the previous visit of the same page."""
+    """The actual time between each visit and the previous visit of the same page."""
 
     @property
     def lateness(self) -> float:

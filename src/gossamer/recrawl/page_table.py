@@ -149,10 +149,10 @@ class TableSums:
         return list(found.values())
 
     def counts(self, oldest: int) -> dict[str, int]:
-        """Returns the following numbers by name. `pages`: all pages. `queued`: queued pages. `never`: pages
-        that never changed in at least three visits. `always`: pages that changed at each of at least three
-        visits. `old`: pages that were last visited before `oldest`. `visits`, `changed`: the sums of these
-        PageState fields over all pages."""
+        """Returns a dict of counts. `pages`: all pages. `queued`: queued pages. `never`: pages that never
+        changed in at least three visits. `always`: pages that changed at each of at least three visits.
+        `old`: pages that were last visited before `oldest`. `visits`, `changed`: the sums of these PageState
+        fields over all pages."""
         names = ("pages", "queued", "never", "always", "old", "visits", "changed")
         ((*found,),) = _rows(
             self._base,
@@ -220,8 +220,8 @@ class TablePlan:
 
 
 class InlinkCounts:
-    """Counts, for each URL, the pages that linked to it when they were first visited. A URL is identified by
-    its fingerprint in the seen set."""
+    """Counts the inlinks of each URL. An inlink of a URL is a page that contained a link to the URL at the
+    first visit of the page. A URL is identified by its fingerprint in the seen set."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
@@ -438,7 +438,8 @@ def request_of(page: PageState) -> Request:
 
 
 def line_of(page: PageState) -> KnownLine:
-    """Decodes the stored line of a page. The line contains the last visit that described the page."""
+    """Decodes the stored line of a page. A later visit replaces the line only if the visit finds the page, or
+    if the page is gone."""
     return _decode(page.line)
 
 

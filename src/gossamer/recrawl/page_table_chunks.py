@@ -1,8 +1,9 @@
 """Packs many known pages into a chunk, which is their stored form. The state of a page takes 24 bytes. The
 URLs and validators of all pages of a chunk are compressed together.
 
-A chunk consists of its format (1 byte), the number of pages (2 bytes), their states, and a zstd frame with
-the columns of their lines. Columns are easier to compress than lines. All numbers are little-endian.
+A chunk consists of the format of the chunk (1 byte), the number of pages (2 bytes), the states of the pages,
+and a zstd frame. The frame contains the line (`KnownLine`) of each page. The lines are split into columns,
+because columns are easier to compress than lines. All numbers are little-endian.
 """
 
 from __future__ import annotations

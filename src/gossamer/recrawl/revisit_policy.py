@@ -67,9 +67,10 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the price of a visit at which `pages` pages need `visits` visits per day. `sample`: pages that
-    represent all pages. If the maximum age alone requires more visits, returns the highest price (MAX_PRICE).
-    If the pages need fewer visits even at the lowest price, returns the lowest price (about MIN_PRICE)."""
+    """Chooses the price of a visit so that `pages` pages need `visits` visits per day, and returns this
+    price. `sample`: pages that represent all pages. If the maximum age requires more than `visits` visits at
+    any price, returns the highest price (MAX_PRICE). If the pages need fewer than `visits` visits even at the
+    lowest price, returns the lowest price (about MIN_PRICE)."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -92,8 +93,8 @@ def needed_visits(sample: Sequence[Sample], pages: float, price: float, bounds: 
 
 
 class HostLoad(NamedTuple):
-    """The visits that the known pages of a host need. `pages`: the number of known pages. `sample`: a sample
-    of these pages. `allowed`: the number of visits per day that the host's politeness allows."""
+    """Describes how many visits the known pages of a host need. `pages`: the number of known pages. `sample`:
+    a sample of these pages. `allowed`: the number of visits per day that the host's politeness allows."""
 
     pages: int
     sample: Sequence[Sample]
@@ -129,7 +130,8 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Returns the price of a visit at which several hosts together need `visits` visits per day."""
+    """Chooses the price of a visit so that several hosts together need `visits` visits per day, and returns
+    this price."""
     if not pages or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -163,7 +165,7 @@ def gone_interval(days: float, gone: int) -> float | None:
 
 def unkept_window(pages: int, window: float, visits: float) -> float | None:
     """Returns the number of visits per day that are needed to visit each page once within `window` days.
-    Returns None if the budget allows so many visits.
+    Returns None if the budget `visits` allows this number of visits.
 
     >>> unkept_window(1000, 0.5, 1500.0)
     2000.0

@@ -18,11 +18,11 @@ from gossamer.recrawl.revisit_policy import SignalRecord
 from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
-"""Maximum time in seconds that the visits of a host's queued pages may take. If the visits would take longer,
-no more pages of the host are queued."""
+"""Maximum time in seconds that the visits of a host's queued pages may take. If the visits of the queued
+pages already take longer, no more pages of the host are queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""Each run stores its time. If the clock is behind the stored time by more than this number of seconds, the
-module assumes that the clock was set back."""
+"""Each run stores the current time. If the clock is later behind the stored time by more than this number of
+seconds, the module assumes that the clock was set back."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
@@ -39,7 +39,7 @@ class ScheduledPages:
     """The known pages of a crawl, with their schedule."""
 
     def __init__(self, folder: Path | None, rules: RevisitRules, table: PageTable | None = None) -> None:
-        """`folder`: the crawl's folder. If `table` is None, the folder contains the table."""
+        """`folder`: the crawl's folder. If `table` is None, the table in this folder is used."""
         self._folder, self.rules = folder, rules
         self.schedule = PageSchedule(rules)
         if table is None:
@@ -62,8 +62,8 @@ class ScheduledPages:
         known_pages.forget(self._folder)
 
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
-        """Raises the importance of a page with the number of pages that link to the page. `fingerprint`
-        returns the fingerprint of a request, as in `KnownLine.links`."""
+        """Makes the importance of a page depend on its inlinks. A page is more important if more pages link
+        to the page. `fingerprint` returns the fingerprint of a request, as in `KnownLine.links`."""
         self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
 
     def restore(self, now: float) -> float:
@@ -81,7 +81,7 @@ class ScheduledPages:
         return back if back > MAX_CLOCK_STEP_S else 0.0
 
     def store_facts(self, now: float) -> None:
-        """Stores the numbers that the schedule has computed. A later run loads them (`restore`)."""
+        """Stores the numbers that the schedule has computed. A later run loads these numbers (`restore`)."""
         facts, schedule = self.table.facts, self.schedule
         with self.table.change():
             for name, value in schedule.measured._asdict().items():
@@ -147,8 +147,8 @@ class ScheduledPages:
 
     def replan(self) -> None:
         """Computes the due times of some waiting pages again, if the price of a visit or the prior changed
-        since their visits. If the price has fallen, these pages would otherwise wait too long, and the other
-        pages would use up the budget."""
+        since their visits. This is necessary because, after a fall of the price, pages with old due times
+        wait too long while pages with new due times use up the budget."""
         if self.rules.window is not None:
             return
         if self._replan_after is None:

@@ -3,11 +3,11 @@
 
 One process of the fleet reads all chunks into a working copy, which is a temporary SQLite file. The same
 process decides which pages are due. Each change is written back by one call of a script in the store. The
-script stores the chunks of the changed pages. A change may result from outcomes that workers reported. The
-script removes these outcomes from the list of reported outcomes. The script also checks the version of the
-table. The version differs if another process has written the table, or if the store lost its last writes. In
-this case, the script writes nothing, and the working copy is read again. Therefore, each outcome counts once,
-even if several processes write changes at the same time.
+script stores the chunks of the changed pages. If a change results from visit outcomes that workers reported,
+the script also removes these outcomes from the list of reported outcomes. The script also checks the version
+of the table. The version differs if another process has written the table, or if the store lost its last
+writes. In this case, the script writes nothing, and the working copy is read again. Therefore, each outcome
+counts once, even if several processes write changes at the same time.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class WorkingCopy(PageTable):
                     self._open, self._room = number, CHUNK_PAGES - len(pages)
 
     def load_inlinks(self, chunks: Iterable[bytes]) -> None:
-        """Adds stored chunks of inlinks. Raises ValueError if a chunk cannot be read."""
+        """Adds the inlink counts that the given chunks contain. Raises ValueError if a chunk cannot be
+        read."""
         try:
             counts = [pair for raw in chunks for pair in _INLINKS.iter_unpack(raw)]
         except struct.error as error:
@@ -235,8 +236,8 @@ class StoredTable:
         self.table: WorkingCopy | None = None
 
     async def open(self, do: Callable[..., Awaitable[Any]]) -> WorkingCopy:
-        """Reads the table into a working copy. `do` calls a function in the thread of the working copy.
-        Raises StoreError. Raises InUse if another process writes the table during the reading."""
+        """Reads the table into a working copy. `do` calls a function in the thread that uses the working
+        copy. Raises StoreError. Raises InUse if another process writes the table during the reading."""
         copy: WorkingCopy = await do(WorkingCopy)
         self.table = copy
         facts = await self._facts()

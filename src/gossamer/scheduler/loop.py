@@ -220,8 +220,8 @@ class Scheduler:
             self._say("not cleaned", reason=str(error))
 
     async def _store_away(self, error: GossamerError) -> None:
-        """Logs an outage of the store once. An embedded store is restarted. A shared store is tried again at
-        the next beat."""
+        """Logs an outage of the store once. An embedded store is restarted. If the store is shared, the next
+        round of the loop tries to reach it again."""
         if not self._away:
             self._away = True
             self._say("store is away", reason=str(error))

@@ -154,7 +154,8 @@ class RunSupervisor:
     """Follows the runs of all schedules to their ends.
 
     The scheduler's loop keeps `token` (the fencing token of the lead) and the store's clock up to date.
-    `open`: the stored runs that have not ended. A key consists of the schedule's name and the run's field.
+    `open`: the stored runs that have not ended. The key of a run is a pair: the name of the schedule and
+    `ScheduledRun.field`.
     """
 
     def __init__(
@@ -211,9 +212,9 @@ class RunSupervisor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """Runs the crawl that belongs to a run, and returns the outcome of the crawl. After an outage of the
-        store, tries again. For any other error, the outcome is `failed`. Returns None if the scheduler is
-        stopping."""
+        """Runs the crawl that belongs to a run, and returns the outcome of the crawl. If the store cannot be
+        reached, waits and then runs the crawl again. For any other error, the outcome is `failed`. Returns
+        None if the scheduler is stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))

@@ -16,9 +16,9 @@ files, or a TableSink, which writes to a database.
 | `object_store`, `object_store_archive`, `uploader` | object stores, and the upload of closed parts to them |
 | `item_files` | the files that items refer to (`--files`) |
 | `sqlite` | a database that upserts by key |
-| `upsert_sink`, `history` | the shared part of databases with one row per key |
+| `upsert_sink`, `history` | the code that all drivers of databases with one row per key share |
 | `postgresql`, `mongodb`, `cassandra`, `valkey` (hashes) | the drivers of databases with one row per key |
-| `journal`, `shipper` | the shared part of append-only stores |
+| `journal`, `shipper` | the code that all shippers of append-only stores share |
 | `kafka`, `webhook`, `valkey` (lists) | the shippers of append-only stores |
 | `own_sink` | a sink that is a class of the user |
 | `rows_in_data_folder` | the rows that a crawl keeps in its data folder |
@@ -28,8 +28,8 @@ files, or a TableSink, which writes to a database.
 
 The worker writes a file under the crawl's output lock in these steps:
 
-1. The worker reads the committed length of `target()` from the store. If the store has none, the worker calls
-   `prepare()` and stores the returned length.
+1. The worker reads the committed length of `target()` from the store. If the store contains no length, the
+   worker calls `prepare()` and stores the returned length.
 2. The worker calls `append(length, rows)`.
 3. The worker settles the claims and stores the new length, both in one script.
 4. If the leases of some claims had expired, the store refuses these claims. The worker then calls `append`

@@ -143,9 +143,9 @@ class AppendLog:
         """Returns the owner name of this crawl in its former store. The former store was replaced or emptied
         after the crawl wrote the output.
 
-        Returns "" if the log shows no former store. Also returns "" if a user removed the crawl from the
-        store, because the store is still the same. `rows`: whether the log must contain appends to the
-        output.
+        Returns "" if the log contains no entry about a former store. Also returns "" if a user removed the
+        crawl from the store, because this does not replace or empty the store. If `rows` is true, also
+        returns "" if the log contains no appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -343,9 +343,8 @@ def _page_after(entry: LogEntry) -> int:
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether the first `size` bytes of the file match an append. Ignores the part of the append
-    beyond these bytes. If the last block is incomplete, it is compared only if it ends with a complete
-    row."""
+    """Returns whether the first `size` bytes of the file match an append. Bytes of the append beyond `size`
+    are ignored. If the last block is incomplete, it is compared only if it ends with a complete row."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False

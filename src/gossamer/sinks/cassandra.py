@@ -1,13 +1,13 @@
 """Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
 `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many in parallel. Cassandra has no transactions. Therefore, the sink
-writes the history before the row. Writing the same batch again changes nothing. With
-`commitlog_sync: periodic`, a single node loses the writes of its last seconds when it is killed. Therefore, a
-warning is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or several replicas, prevent
-the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are not
-marked as deleted in Cassandra. To mark items, the sink would have to search for the items of a page, and this
-search would be slow.
+Each row is written with one upsert at LOCAL_QUORUM. Many upserts run in parallel. Cassandra has no
+transactions. Therefore, the sink writes the history before the row. Writing the same batch again changes
+nothing. With `commitlog_sync: periodic`, a single node loses the writes of its last seconds when it is
+killed. Therefore, a warning is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or
+several replicas, prevent the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the
+kind. Items are not marked as deleted in Cassandra. To mark items, the sink would have to search for the items
+of a page, and this search would be slow.
 """
 
 from __future__ import annotations

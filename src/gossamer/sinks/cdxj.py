@@ -3,9 +3,9 @@ form `com,example)/path 20260102030405 {"url": ..., "offset": ...}`.
 
 While a part of the WARC file grows, its index lines are in the journal `.NAME.index`. The lines of the
 journal are in the order of writing. The journal also contains two other kinds of lines. `@N` means that the
-records of the following lines begin at byte N or later. A reader ignores all lines before `@N` whose records
-begin at byte N or later, because these records were cut. `=M C` ends a group of C index lines. With this
-group, all records up to byte M have an index line.
+records of the following lines begin at byte N or later. If an earlier line describes a record that begins at
+byte N or later, a reader ignores the earlier line, because its record was cut. `=M C` ends a group of C index
+lines. After this group, the index covers all records before byte M.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class ColumnChoice(NamedTuple):
 
     @property
     def has_own(self) -> bool:
-        """Whether the choice includes all own fields of the items."""
+        """Whether the choice contains `*`, which stands for all of an item's own fields."""
         return OWN in self.names
 
     @property

@@ -130,7 +130,7 @@ def with_ids(kinds: Columns) -> Columns:
 def item_columns(
     items: Iterable[type], compared: bool = False, ids: bool = False
 ) -> dict[str, tuple[Column, ...]]:
-    """Maps each kind of items to its columns. The columns follow from the fields of the item classes. If
+    """Maps each kind of items to its columns. The fields of the item classes determine the columns. If
     several classes have the same kind, the kind has the fields of all of them.
 
     `compared`: whether the site has a step that marks equal and nearly equal items. Each row then names the

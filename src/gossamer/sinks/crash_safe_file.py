@@ -199,7 +199,7 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
     """Records in the file's mark the length at which the run ended, and whether the crawl finished. If the
-    file grows after the run has ended, another program wrote to it."""
+    file is later longer than this length, another program has written to the file."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -382,8 +382,8 @@ class ExactFile:
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
-        """Checks the file against the log of appends. The committed part is checked once per process, and the
-        bytes beyond it are checked each time. Raises SinkError."""
+        """Checks the file against the log of appends. The committed bytes are checked once per process, and
+        uncommitted bytes are checked each time. Raises SinkError."""
         if self._looked and size == committed:
             return
         if log.knows(self.path):

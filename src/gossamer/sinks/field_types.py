@@ -2,7 +2,7 @@
 converts JSON-ready values to Python values of a shape.
 
 Rows contain JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types
-uses the shape of a column to convert each value to the Python value that its driver writes.
+uses the shape of a column to convert each value to a Python value for the driver of the store.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _LEAVES: dict[Any, str] = {
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
     """Returns the shape of a field's annotation. `inside`: the classes that contain the field, directly or
-    through other classes. If the annotation is one of these classes, the class contains itself, and JSON is
-    returned.
+    through other classes. If the annotation is one of these classes, the class contains itself, and its shape
+    is JSON.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
@@ -116,8 +116,8 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Fi
 
 
 def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
-    """Returns the shape of a class as a struct. Returns JSON if the class is not encoded as an object with
-    all its fields."""
+    """Returns the shape of a class, which is usually a struct. If instances of the class are not encoded as
+    objects with all fields, the shape is JSON."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code

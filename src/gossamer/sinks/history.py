@@ -79,8 +79,8 @@ class ItemState(NamedTuple):
 
 class PastState(NamedTuple):
     """A former state of an item. `until` is the time at which the state ended. `row` is the item's row in
-    this state, or None if the row is still in the store. In the second case, the store must copy the row to
-    the history before the row is overwritten."""
+    this state, or None if the row is still in the store. If `row` is None, the store must copy the stored row
+    to the history before the row is overwritten."""
 
     name: Name
     state: ItemState
@@ -97,8 +97,8 @@ class PendingWrites(NamedTuple):
 
 
 def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
-    """Returns the state of an item after the item was seen with this content hash. Returns the object `was`
-    if nothing needs to be written.
+    """Returns the state of an item after the item was seen with this content hash. Returns the unchanged
+    object `was` if nothing needs to be written.
 
     >>> first = state_after_seen(None, "a", "2026-01-01")
     >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at
@@ -114,8 +114,8 @@ def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
 
 
 def state_after_gone(was: ItemState, at: str) -> ItemState:
-    """Returns the state of an item after its page was found to be deleted. Returns the object `was` if
-    nothing needs to be written."""
+    """Returns the state of an item after its page was found to be deleted. Returns the unchanged object `was`
+    if nothing needs to be written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 

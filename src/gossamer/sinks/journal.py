@@ -1,14 +1,14 @@
 """A journal on disk that contains each row exactly once. The committed rows of the journal are sent to an
 append-only store. The store is Kafka, a webhook or a Valkey list.
 
-As with any exact file (`crash_safe_file`), rows are settled once they are synced to the journal. Committed
-rows are sent in order. Each batch is a range `start..end` of journal positions. A Shipper ensures that a
-batch counts only once, even if the batch is sent twice. For Kafka, the transaction of the batch also stores
-the position. For a Valkey list, the script that appends the rows also stores the position. A webhook stores
-no position, but receives the same bytes again under the same ID. An outage of the store does not stop the
-crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk. Above this limit, no more rows are
-accepted. Positions never decrease, even if the frontier loses the writes of its last second. After such a
-loss, some rows may be sent twice, but none is lost.
+As with any exact file (`crash_safe_file`), the claims of rows are settled once the rows are synced to the
+journal. Committed rows are sent in order. Each batch is a range `start..end` of journal positions. A Shipper
+ensures that a batch counts only once, even if the batch is sent twice. For Kafka, the transaction of the
+batch also stores the position. For a Valkey list, the script that appends the rows also stores the position.
+A webhook stores no position. If a batch is sent again, the webhook receives the same bytes under the same ID.
+An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes can wait on the disk.
+Above this limit, no more rows are accepted. Positions never decrease, even if the frontier loses the writes
+of its last second. After such a loss, some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Journal:
         return 0
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `interfaces.FileSink`. Connects to the store first, because other processes may have written to
-        it."""
+        """See `interfaces.FileSink`. Connects to the store first, because the store may already contain more
+        rows than the journal's folder records."""
         self._reach()
         with self._mapped():
             sent, end = self._sent()

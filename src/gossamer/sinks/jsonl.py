@@ -143,8 +143,8 @@ class Stdout:
     between writing and settling, the rows are written again.
 
     If the reader has closed the pipe, BrokenPipeError is raised. The command line then ends the crawl
-    gracefully, and the rows stay unsettled. Processes that share one standard output must call `upsert` under
-    the crawl's output lock. Otherwise, long lines of two processes could be mixed.
+    gracefully, and the claims of the rows are not settled. Processes that share one standard output must call
+    `upsert` under the crawl's output lock. Otherwise, long lines of two processes could be mixed.
     """
 
     def __init__(self, fd: int = 1, choice: ProjectsRows | None = None) -> None:

@@ -249,9 +249,9 @@ _INTERNAL = 1
 the server cannot store a row. FerretDB, for example, reports InternalError for a field whose name contains a
 quote."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""The error codes with which MongoDB refuses a row. MongoDB refuses a row because of BadValue, FailedToParse,
-TypeMismatch, a field name that an update cannot use, a key that is too long, a document that is too large, a
-failed validator, or a violation of another unique index."""
+"""The error codes with which MongoDB refuses a row. MongoDB refuses a row for one of these reasons: BadValue,
+FailedToParse, TypeMismatch, a field name that an update cannot use, a key that is too long, a document that
+is too large, a failed validator, or a violation of another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000

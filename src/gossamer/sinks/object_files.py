@@ -1,9 +1,10 @@
 """Writes whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
-`part-N.jsonl` contains one line per response. The line names the URL and the object of the response. An
-object is durable before the line that refers to it is committed. If the process is killed between these two
-steps, an object without a line remains, which does no harm. A line has the fields `url`, `at` (seconds since
-the epoch), `status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+`part-N.jsonl` contains one line per response. The line contains the URL of the response and the name of its
+object. An object is durable before the line that refers to it is committed. If the process is killed between
+these two steps, an object without a line remains, which does no harm. A line has the fields `url`, `at`
+(seconds since the epoch), `status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`,
+`asked`.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ class FilteredFiles:
 
     `fills` determines what happens if a later run of a crawl adds this output. If `fills` is true, the output
     is first filled with the rows that the crawl kept. If `fills` is false, the output cannot be filled,
-    because the crawl does not keep its rows. If `fills` is None, the user did not name this output.
+    because the crawl does not keep rows for this output. If `fills` is None, gossamer does not even record
+    that the output lacks rows. For example, `fills` is None for the file of rejected items.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:

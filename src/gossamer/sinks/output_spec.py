@@ -105,7 +105,7 @@ def parse(spec: str) -> OutputSpec:
 
 def is_formula_guarded(spec: str) -> bool:
     """Returns whether texts in a CSV output are escaped, so that spreadsheets do not run them as formulas.
-    `FILE.csv?guard=no` disables this.
+    The parameter in `FILE.csv?guard=no` turns off this escaping.
 
     >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no&columns=title")
     (True, False)
@@ -227,7 +227,7 @@ class OpenedOutput:
 
 
 def kind_path(path: str, kind: str) -> str:
-    """Returns the path of the file for a kind. The file for page records or links has the path `path`.
+    """Returns the path of the file for a kind. Page records and links are written to `path` itself.
 
     >>> kind_path("out/all.csv", "book"), kind_path("out/all.csv", "page")
     ('out/all.book.csv', 'out/all.csv')
@@ -244,8 +244,8 @@ def kind_path(path: str, kind: str) -> str:
 
 def link_only_kind(path: str, kind: str) -> None:
     """Makes `books.csv` a link to `books.book.csv`, which is the file of the only kind of items. If there are
-    several kinds, `kind` is '', and the link is removed. If `path` exists and is not such a link, `path`
-    stays unchanged."""
+    several kinds, the caller passes '' as `kind`, and the link `books.csv` is removed. If `path` exists and
+    is not such a link, `path` stays unchanged."""
     folder, name = os.path.split(os.path.abspath(path))
     stem, _, ending = name.rpartition(".")
     with contextlib.suppress(OSError):

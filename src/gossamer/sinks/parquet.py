@@ -4,16 +4,17 @@ row exactly once.
 The committed length is the total number of journal bytes since the first row, including the bytes that are
 already converted to parts. `part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows`
 contains the rows from byte A on. When a journal has grown to `part_bytes`, it is converted to a part. The
-part is written under a temporary name and synced. Then the part is renamed. Because of the rename, the folder
-and the committed length always describe the complete state. Everything beyond the committed length is cut,
-even if the store lost its last second of writes. Because the store may lose its last writes, the journal of a
-closed part is kept for a while. A journal contains JSON lines. Many records that arrive at once are written
-as one Arrow batch (`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark) ignore files whose names begin
-with `_`, so every part that they find is complete. The columns have Arrow types that follow the annotations
-of the item class, for example lists, structs, maps and dates. A decimal is decimal128(38, 9) unless `Digits`
-specifies other digits. Times are in UTC with microseconds. Values of a field without a single type are stored
-as JSON text. If a folder already has parts, their column types are kept. If a value does not fit its column,
-the column becomes null, the value is stored in `_extra`, and the row is passed to `refuse`.
+part is written under a temporary name and synced. Then the part is renamed. The rename is atomic. Therefore,
+the files in the folder and the committed length always describe the complete state. Everything beyond the
+committed length is cut, even if the store lost its last second of writes. Because the store may lose its last
+writes, the journal of a closed part is kept for a while. A journal contains JSON lines. Many records that
+arrive at once are written as one Arrow batch (`row_fitting.frame_batch`). Readers (DuckDB, Arrow, Spark)
+ignore files whose names begin with `_`, so every part that they find is complete. The columns have Arrow
+types that follow the annotations of the item class, for example lists, structs, maps and dates. A decimal is
+decimal128(38, 9) unless `Digits` specifies other digits. Times are in UTC with microseconds. Values of a
+field without a single type are stored as JSON text. If a folder already has parts, their column types are
+kept. If a value does not fit its column, the column becomes null, the value is stored in `_extra`, and the
+row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -333,7 +334,8 @@ class Parquet:
 
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
-    """Encodes rows for the journal. Many records become a batch, other rows become lines."""
+    """Encodes rows for the journal. Many records of one class are encoded as an Arrow batch. Other rows are
+    encoded as JSON lines."""
     names = frozenset(column.name for column in columns)
     if (
         len(rows) >= _MIN_BATCH_RECORDS
@@ -362,7 +364,8 @@ def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tu
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
-    """Cuts a journal to `offset`, appends `data`, and syncs. Returns the journal's former size in bytes."""
+    """Cuts a journal to `offset`, appends `data`, and syncs. Returns the size of the journal in bytes before
+    the call."""
     fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         size = os.fstat(fd).st_size

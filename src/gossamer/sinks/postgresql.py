@@ -140,7 +140,7 @@ def record_created_columns(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
     """Records in the table `beside` that gossamer created these columns of a table. Returns the columns in
-    `others` that gossamer also created, or [] if the database user may not access `beside`."""
+    `others` that gossamer created earlier, or [] if the database user may not access `beside`."""
     import psycopg
 
     try:

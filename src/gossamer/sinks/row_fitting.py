@@ -99,8 +99,8 @@ def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
 
 
 def refit_row(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """Fits a row of a journal to the columns again. Fields without a value are ignored, so such fields need
-    no column."""
+    """Fits a row that was read from a journal to the current columns. Fields without a value are ignored, so
+    such fields need no column."""
     return fit_row(columns, {name: value for name, value in data.items() if value is not None})
 
 
@@ -224,8 +224,8 @@ def binary(value: Any) -> bytes | None:
 
 
 def time_in_milliseconds(value: Any) -> str | None:
-    """Converts a time for a store whose times have only milliseconds. A time with microseconds does not
-    fit."""
+    """Converts a time for a store whose times have only milliseconds. Returns None if the time has
+    microseconds."""
     found = _time(value)
     return None if found is not None and "." in found and found[23:].rstrip("Z").strip("0") else found
 

@@ -45,8 +45,8 @@ SINKS: Final = "gossamer.sinks"
 """The entry point group for sinks in installed packages. The name of each entry point in this group is the
 URL scheme of the sink."""
 PYTHON, SITE = "python", "site"
-"""URL schemes of sinks that are written by the user. A `python://` URL contains the names of a module and of
-a class in the module. A `site://` URL contains the name of a sink that a site file defines."""
+"""URL schemes of user-defined sinks. A `python://` URL contains the names of a module and of a class in the
+module. A `site://` URL contains the name of a sink that a site file defines."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 

@@ -50,8 +50,8 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The numbers of rows that an INSERT statement may have. The number of different statements is small so that
-SQLite can cache the compiled statements."""
+"""The possible numbers of rows in one INSERT statement. There are only a few different statements, so SQLite
+can cache the compiled statements."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
@@ -184,8 +184,8 @@ def note_columns(
 ) -> set[str]:
     """Stores in the table COLUMNS which columns of a table gossamer created. Returns the lower-case names of
     all columns that gossamer created. `names`: the columns to store. `untyped`: the columns without a
-    declared type. If COLUMNS has no entry for the table, an older version of gossamer may have created the
-    table. In this case, the untyped columns are also stored."""
+    declared type. If COLUMNS has no entry for the table, the function also stores the untyped columns,
+    because an older version of gossamer may have created the table."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -620,9 +620,9 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Returns a message about the first column that would change texts, or "" if there is no such column. A
-    column with a numeric type stores text as numbers, so `007` would become `7`. `there` maps the lower-case
-    name of each column to its declared type."""
+    """Returns a message about the first column whose declared type would change texts, or "" if there is no
+    such column. A column with a numeric type stores text as numbers, so `007` would become `7`. `there` maps
+    the lower-case name of each column to its declared type."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):

@@ -1,9 +1,9 @@
 """Uploads closed parts to an object store in a background thread, and then removes the local files.
 
 A part that is ready for upload has a marker file `NAME.ready`. After the upload, a marker file `NAME.sent`
-replaces the files of the part. Because of the marker files, the state is clear even after a process is
-killed. The next process uploads every ready part and repeats an interrupted upload. Only one process of a
-crawl uploads at a time.
+replaces the files of the part. If a process is killed, the marker files show the next process which parts are
+ready and which are uploaded. The next process uploads every ready part and repeats an interrupted upload.
+Only one process of a crawl uploads at a time.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Driver(Protocol):
 
     where: str
     misfits: list[Misfit]
-    """The rows of the current batch with values that the store cannot represent, each with a message. The
-    method `put` adds such rows to `misfits`."""
+    """The misfits of the current batch. A misfit is a row that contains a value that the store cannot
+    represent. The method `put` adds the misfits."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connects, and creates or extends the tables of these kinds."""

@@ -205,8 +205,8 @@ class Hashes:
         self._pipe.sadd(COLUMNS, *{self._note(kind, field) for _, fields in new for field in fields})
 
     def _gone(self, kind: str, new: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[list[bytes]]:
-        """Returns one list of fields per hash. The list contains the fields that gossamer created and the new
-        row lacks."""
+        """Returns one list of fields per hash. A field is in the list if gossamer created the field and the
+        new row does not contain the field."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for called, _ in new:

@@ -56,11 +56,11 @@ class First(NamedTuple):
 class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
-    `by`: the RecordEncoder that encoded the response. An output with a different RecordEncoder encodes the
-    response again, because record IDs must be unique. `answer`: the ID of the response record. `body`: the
-    hash and the Content-Encoding of the body, which identify the body. `first`: the earlier record of the
-    same body, or None if no such record was known when this response was encoded. `data`: the response
-    record. `asked`: the request record.
+    `by`: the RecordEncoder that encoded the response. If an output has another RecordEncoder, the output
+    encodes the response again, because record IDs must be unique. `answer`: the ID of the response record.
+    `body`: the hash and the Content-Encoding of the body, which identify the body. `first`: the earlier
+    record of the same body, or None if no such record was known when this response was encoded. `data`: the
+    response record. `asked`: the request record.
     """
 
     by: object
@@ -92,8 +92,8 @@ class RecordEncoder:
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """Forgets the bodies that were written at byte `at` of the output or later, because the output was
-        cut at this byte. The next record is written at `at`."""
+        """Forgets all bodies whose first record begins at byte `at` or later. The output was cut at this
+        byte, and the next record is written there."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
@@ -157,8 +157,8 @@ class RecordEncoder:
 
 
 def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first: First | None) -> bytes:
-    """Returns the record of a response. `answer` is the record's ID. `first` is the earlier record of the
-    same body, if any."""
+    """Returns the record of a response. `answer` is the ID of this record. `first` is the earlier record of
+    the same body, if any."""
     head, body, kind, fields = raw.exchange.head, raw.exchange.body, "response", ""
     # The body is stored without its transfer coding, so a reader of the record must not expect chunks.
     if b"ransfer-" in head:
@@ -227,7 +227,7 @@ def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> 
 
 
 def format_date(seconds: float) -> str:
-    """Formats a time as a WARC-Date. Parsing the date yields the same float.
+    """Formats a time as a WARC-Date. A reader that parses the date gets the float `seconds` back.
 
     >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
@@ -249,8 +249,8 @@ response takes 30 us in the event loop, and twice as long in a thread. The encod
 MAX_INLINE_BYTES bytes takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
 """Each process stores its latest appends in memory, up to this number of appends. After a crash, the store
-may lack the writes of its last second. A process makes fewer than 1000 appends per second, so the process
-remembers every append that a crashed store can lose."""
+may lack the writes of its last second. A process makes fewer than 1000 appends per second. This number is
+therefore enough for all appends that a crashed store can lose."""
 
 
 class AppendedRange(NamedTuple):
@@ -334,10 +334,10 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Checks the latest appends of this process. If an append was cut off, forgets the bodies that the
-        append contained. An append is cut off if the store has lost the commit of the append. The check also
-        works if other processes have written to the output in the meantime. If all of these appends were cut
-        off, earlier appends may be lost too, so all bodies are forgotten."""
+        """Checks which of this process's latest appends are still in the output, and forgets the bodies of
+        the others. An append is cut from the output if the store lost the commit of the append. The check
+        also works if other processes have written to the output in the meantime. If none of the latest
+        appends is left, the method forgets all bodies, because earlier appends may be gone too."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)
@@ -347,7 +347,8 @@ class Warc:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
-        """Returns the records that are appended at byte `committed`, and the index lines of these records."""
+        """Encodes responses as records that will begin at byte `committed` of the output. Returns the encoded
+        records and their index lines."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []
         at += sum(map(len, pieces))

@@ -34,8 +34,8 @@ class CheckResult(msgspec.Struct):
     updated: bool = False
     """Whether the check saved the found items as the new expected items."""
     can_update: bool = False
-    """Whether the expected items can be updated. This is true if the site could read the page, and the found
-    items differ from the expected items."""
+    """Whether the expected items can be updated. The value is true if the page function succeeded and found
+    other items than expected."""
 
 
 class Meta(msgspec.Struct):
@@ -140,8 +140,8 @@ def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
-    """Reads pages from a folder other than the site's saved pages. The result of each page contains its
-    items, or the error message."""
+    """Checks pages that are not among the site's saved pages. `where` is one page or a folder of pages. The
+    result of each page contains its items, or the error message."""
     files = [where] if where.is_file() else sorted(where.glob("*.html"))
     if not files:
         raise ConfigError(
@@ -205,8 +205,8 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
 
 
 def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
-    """Returns the lines of a diff. If there are as many items as expected, each item is compared with its
-    counterpart, and a heading names the fields that differ."""
+    """Returns the lines of a diff. If there are as many items as expected, each item is compared with the
+    expected item at the same position. A heading above each difference lists the fields that differ."""
     if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
         return ["@@ the expected items are not a list of objects @@", *_lines(wanted, found)]
     if len(wanted) != len(found):

@@ -46,7 +46,8 @@ def call_failed(
     site: LoadedSite, request: Request, result: Page | Failure | None, reason: str, detail: str, *, read: bool
 ) -> tuple[PageView, PageResult]:
     """Calls the site's function for a failed URL. Returns the page and the values that the function yielded.
-    If there was no response, the page is empty. `read`: whether the function may read the page."""
+    If there was no response, the page is empty. `read`: whether the site's function may access the contents
+    of the page."""
     page = result if isinstance(result, Page) else Page(request.url, 0, [], b"", time.time(), 0.0, 0)
     view = PageView(page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0))
     view.request_ = request

@@ -122,8 +122,8 @@ def _kind(view: PageView, details: DetailLinks | None) -> str:
 
 
 def _declared(view: PageView) -> set[str]:
-    """Returns the content types that the page declares: each type in JSON-LD or microdata that only one node
-    has, and `og:type`."""
+    """Returns the content types that the page declares. A type in JSON-LD or microdata counts only if exactly
+    one node of the page has this type. The type in `og:type` always counts."""
     counts = Counter(kind for node in _nodes(view) for kind in _types(node))
     found = {kind for kind, number in counts.items() if number == 1}
     og = (view.css('meta[property="og:type"]::attr(content)').get() or "").lower()
@@ -149,8 +149,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
-    """Returns whether the page itself has no price. This is true if each price on the page is in the card of
-    a link to a detail page."""
+    """Returns whether all prices on the page are in the cards of links to detail pages, so that the page
+    itself has no price."""
     cards = {_card(link.node) for link in view.css(details.selector)}
     for element in view.css("p, span, div, b, strong, td, ins, bdi").xpath("self::*[not(*)]")[:2000]:
         text = element.text

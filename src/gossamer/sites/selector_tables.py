@@ -46,7 +46,8 @@ def table_sites(path: Path, table: Any, seeds: Any) -> list[Site]:
 
 
 def _item_class(table: Mapping[str, Mapping[str, Any]]) -> type[Item]:
-    """Returns the item class. Its key is the URL. A field that a page lacks is None or empty."""
+    """Returns the item class. The key of an item is the URL of its page. A field that a page lacks is None or
+    empty."""
     hints: dict[str, Any] = {"url": str}
     values: dict[str, Any] = {}
     for fields in table.values():
@@ -108,9 +109,9 @@ def _check(where: str, name: Any, query: Any) -> None:
 
 
 def _reader(name: str, query: Any) -> Callable[[Any], Any]:
-    """Returns a function that reads a field from a page. The returned function reads all texts if the
-    selector is in a list, and a price if the field is named like a price. Otherwise, the function reads the
-    first text."""
+    """Returns a function that reads a field from a page. If the selector is in a list, the returned function
+    reads all texts. If the field is called `price` or `..._price`, the returned function reads a price.
+    Otherwise, the function reads the first text."""
     if isinstance(query, list | tuple):
         return lambda page: _texts(page, query[0])
     if _is_price(name, query):

@@ -55,8 +55,8 @@ class SiteLogs(logging.Handler):
 
 
 def print_site_logs(level: str) -> None:
-    """Starts to print the log records of site files that have at least this level. Does nothing if the
-    program has its own handlers."""
+    """Starts to print the log records of site files. Records with a lower level than `level` are left out.
+    Does nothing if the program has its own handlers."""
     root = logging.getLogger()
     if root.handlers:
         return

@@ -47,7 +47,7 @@ class AttemptsTable:
     """The attempts table of one crawl."""
 
     def __init__(self, store: Store, crawl: str, most: int = 0) -> None:
-        """`most`: the maximum size of the table in bytes. Only `add` uses it."""
+        """`most`: the maximum size of the table in bytes. Only the method `add` uses this limit."""
         self._store, self._keys, self._most = store, keys.attempts(crawl), most
 
     async def add(self, entry: bytes, lines: int) -> None:

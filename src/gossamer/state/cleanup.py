@@ -155,8 +155,8 @@ async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None)
 
 
 async def requeue_leases(broom: Cleaner) -> Removed:
-    """Requeues the expired claims of crawls that ended, so that they no longer count as open requests of
-    their hosts."""
+    """Requeues the expired claims of crawls that have ended. Otherwise, these claims would still count as
+    open requests to their hosts."""
     found = 0
     async for record in _records(broom, None):
         if record.state not in ENDED:
@@ -331,8 +331,8 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
 
 
 async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
-    """Requeues the claims of dead workers. Such claims count as open requests of hosts that other crawls
-    share, so they must be requeued before the crawl is removed."""
+    """Requeues the claims of dead workers. The claims must be requeued before the crawl is removed.
+    Otherwise, they would still count as open requests to their hosts, which other crawls may share."""
     while (await broom.step(broom.store.run("requeue_expired", bucket, name, 1000, 1000, 1)))[0]:
         pass
 

@@ -23,7 +23,7 @@ class HeapLine(NamedTuple):
     ready: int
     """Number of hosts that may get a request now."""
     waiting: int
-    """Number of hosts that may get their next request only later."""
+    """Number of hosts that must wait before they may get a request."""
     hard: int
     """Number of hard hosts among the hosts in `ready` and `waiting`. Many recent visits to a hard host failed
     or were blocked. The workers with the highest scores claim hard hosts first."""

@@ -1,5 +1,5 @@
-"""Stores what the fleet has learned about its collectors, which are the rungs of a ladder. The record of a
-host shows which collectors can fetch the host's pages. The record is the JSON text of a
+"""Stores which collectors can fetch the pages of each host. The workers of the fleet learn this from their
+visits. A collector is a rung of a ladder. There is one record per host. The record is the JSON text of a
 `politeness.ladder.Ladder`. Records are cached."""
 
 from __future__ import annotations

@@ -112,8 +112,8 @@ class Logins:
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
         """Records that a log-in failed for a reason other than the credentials. The account must wait before
-        the next log-in. `waits` is false if the failure occurred before any request was sent. In this case,
-        another log-in may follow at once."""
+        the next log-in. `waits` is false if the failure occurred before any request was sent. If `waits` is
+        false, the account need not wait."""
         await self._run("login_result", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:

@@ -57,8 +57,8 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """Returns the band keys that `near` has and the current sketch lacks. `near` is the sketch of an
-        older version of this text."""
+        """`near` is the sketch of an older version of this text. Returns the band keys of `near` that the
+        current sketch does not have."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -96,8 +96,9 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns three values: the holder of each key, the sketches of the holders, and the number of groups
-        in each bucket. The holder of a key is the ID of a text. This ID is stored under the key.
+        """Returns three dicts. The first dict maps each key to the ID of the text that is stored under the
+        key. The second dict maps these IDs to the sketches of the texts. The third dict maps each bucket to
+        the number of groups in the bucket.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -129,8 +130,8 @@ class NearDuplicateIndex:
         return {one: found for one, found in zip(wanted, held, strict=True) if found}
 
     async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
-        """Stores the first texts of new groups. If another process began the same group at the same time, one
-        of the processes gives up the group. Returns the groups that this process gives up."""
+        """Stores the first texts of new groups. If another process began the same group at the same time,
+        only one of the processes keeps the group. Returns the groups that this process gives up."""
         written: list[Word] = [("w", one.own, mark_provisional(one.near)) for one in ones if one.near]
         words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
         held, _ = await self._say([*written, *words])
@@ -195,8 +196,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Determines the group of a text from the stored keys and sketches. If the ID of the text is stored under
-    one of its keys, the text is the first of its group."""
+    """Determines the group of a text from the stored keys and sketches. If the text's own ID is already
+    stored under one of the text's keys, the text is the first of its group."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -216,9 +217,10 @@ def _yields(
     """Two processes began similar groups at the same time. Returns whether this process must give up its
     group.
 
-    Two similar texts share some band keys. If the ID of this text is stored under none of the shared keys,
-    the other process cannot find this text. In this case, this process gives up its group. If each process
-    can find the text of the other process, the text with the smaller ID stays the first of its group.
+    Two similar texts share some band keys. The other process finds this text only if the ID of this text is
+    stored under at least one of the shared keys. If the other process cannot find this text, this process
+    gives up its group. If each process can find the text of the other process, the process whose text has the
+    smaller ID keeps its group.
     """
     if one.same in lost:
         return True
@@ -237,8 +239,8 @@ def _yields(
 
 
 def mark_provisional(near: bytes) -> bytes:
-    """Returns the sketch, marked as provisional. The process that stored a provisional sketch may still give
-    up the group of the text."""
+    """Returns the sketch, marked as provisional. A sketch is provisional until the process that stored the
+    sketch has decided to keep the group of the text."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 

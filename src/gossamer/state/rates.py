@@ -66,8 +66,8 @@ class Caps:
         self._look_at = self._wait_until = 0.0
 
     async def take(self, n: int) -> int:
-        """Returns the number of claims that the worker may make now, at most `n`. Without a cap, the number
-        is `n`."""
+        """Returns the number of claims that the worker may make now, at most `n`. Returns `n` if no cap
+        applies."""
         now = time.monotonic()
         try:
             if now >= self._look_at:

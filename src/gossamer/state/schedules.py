@@ -112,8 +112,9 @@ class Unread(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if `name` cannot be the name of a schedule. The name must also be a valid beginning
-    for the name of a crawl, because the names of the schedule's crawls begin with the schedule's name."""
+    """Raises UsageError if `name` cannot be the name of a schedule. The names of the schedule's crawls begin
+    with the schedule's name. Therefore, the schedule's name must be valid as the beginning of a crawl's
+    name."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
@@ -212,9 +213,9 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Records in the store that all due times up to `mark` have been handled. `runs`: the runs that
-        begin. `ended`: the skipped and missed runs. Returns 1 on success, 0 if another scheduler was faster,
-        and -1 if this scheduler is no longer the leader."""
+        """Records in the store that all due times up to `mark` have been handled. `runs`: the runs that begin
+        now. `ended`: the runs that were skipped or missed. Returns 1 on success, 0 if another scheduler was
+        faster, and -1 if this scheduler is no longer the leader."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]

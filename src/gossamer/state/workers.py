@@ -189,7 +189,7 @@ class Refusals:
         }
 
     async def others(self, crawl: str) -> bool:
-        """Returns whether at least one running worker refuses neither the crawl nor any of its sites."""
+        """Returns whether at least one running worker accepts the crawl and all its sites."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
         return any(
             one.name not in some

@@ -254,8 +254,8 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
-    """Returns whether complete commands follow a broken command. If complete commands follow, the file has no
-    torn end, but a wrong length field in the broken command."""
+    """Returns whether complete commands follow a broken command. If complete commands follow, the fault is a
+    wrong length field in the broken command, not a torn end."""
     at = start + 1
     while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):

@@ -131,8 +131,8 @@ class Pipe(Commands):
         return self
 
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """Returns the replies. Raises the first error, or leaves errors in the list if `raise_on_error` is
-        false."""
+        """Returns the replies. If commands failed, raises the first error. If `raise_on_error` is false,
+        returns the errors among the replies instead."""
         commands, self._commands = self._commands, []
         replies = await self._send(commands, self._transaction) if commands else []
         if raise_on_error:

@@ -55,8 +55,8 @@ class Sentinels:
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the slot range of the master that a Sentinel names. The method first checks that the named
-        server is a master."""
+        """Asks the Sentinels for the address of the master, and returns the slot range of this master. The
+        method first checks that the named server is a master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0

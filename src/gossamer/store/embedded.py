@@ -4,9 +4,9 @@ folder starts the server, and the last process that uses the folder stops the se
 The folder `<data>/store/` contains the append-only files, `valkey.log`, `run.json` (the pid and the socket of
 the running server) and three lock files:
 
-- `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
-  the lock until every process that could write to the append-only files is gone, even while the server is
-  stopped by a signal. A server starts only if it can get this lock.
+- `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel
+  releases this lock only when every process that could write to the append-only files has exited. A server
+  that a signal has paused still holds the lock. A server starts only if it can get this lock.
 - Every living gossamer process that uses the folder holds a shared lock on `doors.lock`. If a process can
   take an exclusive lock on `doors.lock`, no other process uses the folder.
 - `start.lock` is held while a process looks for, starts or stops the server.
@@ -120,8 +120,9 @@ class Embedded:
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """Recovers from the loss of the server. If the old server answers again, the old server is used. If
-        not, a new server is started, at most three times. Returns the URL of the server."""
+        """Recovers from the loss of the server. If the old server answers again, uses the old server.
+        Otherwise, starts a new server. Raises StoreError after MAX_RESTARTS restarts. Returns the URL of the
+        server."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -430,9 +431,9 @@ class Embedded:
         self._remove_socket()
 
     def _shut_down(self) -> set[int]:
-        """Sends SHUTDOWN to the server. If the server is shutting down, returns a set that contains the
-        server's pid. If not, returns an empty set. SHUTDOWN is faster than a signal, which the server handles
-        only at its next tick, up to 100 ms later."""
+        """Sends SHUTDOWN to the server. Returns a set that contains the server's pid if the server is
+        shutting down, otherwise an empty set. SHUTDOWN is faster than a signal, which the server handles only
+        at its next tick, up to 100 ms later."""
         run = self._running()
         if run is None or not _is_private(Path(run[1])) or _standing(str(run[0])):
             return set()

@@ -1,8 +1,8 @@
 """Finds and removes embedded servers that nobody uses, because all their gossamer processes were killed or
 their data folder was deleted. The sockets of dead servers are found and removed, too.
 
-Only this user's private folders `gossamer-*` in the temporary folder are considered, and only if they contain
-nothing but a socket `s`.
+The module looks only at this user's private folders `gossamer-*` in the temporary folder. The module skips
+folders that contain anything except a socket `s`.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ _log = logging.getLogger("gossamer.store")
 
 
 class OutageWaiter:
-    """Waits for the end of each outage of one client, for at most `seconds`. `probe` raises an error while
-    the store is unavailable. `where` is the store's URL with masked passwords."""
+    """Waits until an outage of one client's store ends, for at most `seconds` per outage. `probe` raises an
+    error while the store is unavailable. `where` is the store's URL with masked passwords."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds

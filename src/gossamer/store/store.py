@@ -209,8 +209,8 @@ class Store:
         return self._groups[1]
 
     def note(self, error: GossamerError) -> None:
-        """Handles a failed call of `run_all`. Raises the error unless the error is an outage and the client
-        still waits for the outage to end."""
+        """Handles a failed call of `run_all`. Raises the error if it is not an outage, or if the client no
+        longer waits for the outage to end."""
         self.client.patience.note(error)
 
     async def wait(self, error: GossamerError) -> None:

@@ -139,8 +139,8 @@ async def write_durably(store: CheckedStore, *command: Any) -> None:
     """Sends a write command. If the store has an append-only file, the function waits until the new data and
     all earlier data are on disk. If the server has a replica, the function waits for the replica, too.
 
-    A store that syncs its append-only file every second needs at most two seconds. An embedded store syncs
-    the file after each write.
+    Each wait lasts at most two seconds, which is enough for a store that syncs its append-only file every
+    second. An embedded store syncs the file immediately.
     """
     while True:
         try:

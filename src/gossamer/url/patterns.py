@@ -28,8 +28,8 @@ TIMEOUT_S: Final = 0.05
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""Each timeout of a pattern reduces the pattern's time limit. After a timeout, the time limit grows again by
-this number of seconds per second, up to `TIMEOUT_S`."""
+"""Each timeout of a pattern reduces the pattern's time limit. Later, the time limit grows back to
+`TIMEOUT_S`. Every second, the time limit grows by this number of seconds."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
@@ -332,8 +332,9 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. `ways`: a list of one number, which is multiplied by the
-    number of ways in which the pieces (except long runs) can match. Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. `ways`: a list that contains one number. The function
+    multiplies this number by the number of ways in which the pieces can match. Long runs are not counted.
+    Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)

@@ -104,8 +104,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
     def lone(self, url: str, host: str) -> str | None:
         """Returns the reason for refusing a file that an item refers to, or None. The file may be on any
-        host. The method checks only the credentials, the port and the length of the file's URL, and the
-        `exclude` patterns."""
+        host. The method refuses only URLs that are not http(s), that contain credentials, that have a
+        forbidden port, that are too long, or that match an `exclude` pattern."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.allows_port(host) or self._excluding(url):

@@ -162,8 +162,8 @@ def _rule(called: str, table: Any, form: RuleForm[Rule]) -> Rule | None:
 
 
 def _error(name: str, source: str, key: str, message: str, rule: str = "", column: int = 0) -> ConfigError:
-    """Returns a ConfigError with the line and column of a key. If `column` is not 0, the reported column is
-    inside the value of the key."""
+    """Returns a ConfigError with the line and column of a key. If `column` is not 0, the error points to this
+    character of the key's value, counted from 1."""
     lines = source.splitlines()
     begin = 0
     if rule:

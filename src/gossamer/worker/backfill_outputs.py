@@ -23,14 +23,14 @@ PASS = ""
 """The name of an entry in the store. The entry contains an offset in the file of kept rows. The current pass
 (`--refresh`) begins at this offset."""
 LOST = -1
-"""A value that is stored instead of an offset in the file of kept rows, if an output lacks rows that the
-crawl did not keep."""
+"""This value replaces an output's offset if the output cannot be filled, because the crawl did not keep the
+missing rows."""
 Through = Callable[..., Awaitable[Any]]
 """A function that runs a call in the thread of the outputs, and repeats the call while the sink is
 unavailable."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
-"""A function that prepares an output file that is new to the crawl. Its arguments are the sink, the path of
-the file, and an offset in the file of kept rows. The new file lacks the kept rows from this offset on."""
+"""A function that prepares an output file that is new to the crawl. The function gets the sink, the path of
+the new file, and an offset in the file of kept rows. The new file lacks the kept rows from this offset on."""
 
 
 class OutputBackfill:
@@ -54,8 +54,9 @@ class OutputBackfill:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Maps the path of each output that the user named to a bool. The bool is True if the crawl keeps
-        rows that can fill the output (see `fills` of `sinks.open_outputs.FilteredFiles`)."""
+        """Returns one entry per output that the user named, keyed by the path of the output. The value is
+        True if the crawl keeps the rows of this output (see `fills` of
+        `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
@@ -86,8 +87,8 @@ class OutputBackfill:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs. This run may not write all outputs of the crawl. For each of the other outputs,
-        stores an offset, so that a later run can fill the output from this offset."""
+        """Fills the outputs of this run. For each output of the crawl that this run does not write, stores an
+        offset, so that a later run can fill the output from this offset."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}

@@ -35,8 +35,8 @@ RESOURCES = {
     OWN_LIMITS[errno.EAGAIN]: "threads",
     OWN_LIMITS[errno.EADDRNOTAVAIL]: "ports",
 }
-"""Error messages and the worker's record use different names for resources. Maps the name in error messages
-to the name in the worker's record."""
+"""Error messages and the worker's record use different names for resources. Maps each resource name in error
+messages to the resource name in the worker's record."""
 
 
 class Limiter:
@@ -74,8 +74,9 @@ class Limiter:
         """The resource that was too scarce even for a single visit at a time, or ''. The worker exits when
         `over` is set."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
-        """A function that returns a share and the name of a scarce resource. The share is the part of the
-        visits that the load of the process allows. If no resource is scarce, the name is ''."""
+        """A function that returns a factor and the name of a scarce resource. The limit on running visits is
+        multiplied by the factor, which is below 1 if the load of the process is too high. If no resource is
+        scarce, the name is ''."""
         self._log, self._clock, self._begins = log, clock, begins
         self._most_by, self._scarce = most_by, ""
         self._held_by = most_by if self._least == most else "latency"
@@ -102,8 +103,9 @@ class Limiter:
         return self._scarce if self.visits < self.level else self._held_by
 
     def need_more(self) -> None:
-        """Records that hosts are due and all visits are in use. Raises the level if the process has CPU time
-        and memory for more visits. Lowers the level towards `least` if the process has no CPU time left."""
+        """Called if hosts are due and the limit on running visits is reached. Raises the level if the process
+        has CPU time and memory for more visits. Lowers the level towards `least` if the process has no CPU
+        time left."""
         if self._least == self.most or not self.is_calm:
             return
         now = self._clock()
@@ -128,8 +130,8 @@ class Limiter:
             self.level = self.visits = min(most, self.level + self.level // 4 + 1)
 
     def short(self, what: str, measured: bool = False) -> None:
-        """Records a shortage of the resource `what` and lowers the limit. `measured`: whether a measurement
-        predicted the shortage, so that no visit has failed yet."""
+        """Records a shortage of the resource `what` and lowers the limit. `measured`: true if a measurement
+        found the shortage before a visit failed."""
         now = self._clock()
         self._grown_at, self._scarce = now, RESOURCES.get(what, what)
         if now - self._cut_at >= CUT_S:
@@ -173,7 +175,7 @@ class ClaimAllowance(Protocol):
         """Records the number of claims made."""
 
     def rests(self, busy: int) -> None:
-        """Records that the crawl currently needs no claims beyond the `busy` ones."""
+        """Records that the crawl currently requests no further claims."""
 
 
 class FleetCaps(Protocol):

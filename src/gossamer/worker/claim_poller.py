@@ -71,8 +71,8 @@ class ClaimPoller:
         self.waiting = True
         """Whether the poller knows of at least one host that waits for the start of its next request."""
         self.dry = True
-        """Whether the last round returned no claims. If the last round returned no claims, every host waits
-        until it is due, or until the commit of its visits frees slots."""
+        """Whether the last round returned no claims, for example because all hosts wait for their delay or
+        for the commit of their visits."""
         self.short = True
         """Whether the last round returned fewer claims than the worker requested. If the last round returned
         too few claims, the worker uses a separate call to free the slots of hosts."""
@@ -205,15 +205,15 @@ class ClaimPoller:
         first: bool,
         last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
-        """Plans one call. Returns the buckets to call with the number of claims to request from each, the
-        order in which each bucket chooses its hosts, and the rank of the hosts.
+        """Plans one claim call. Returns pairs of a bucket and the number of claims to request from the
+        bucket, the order in which each bucket chooses its hosts, and the rank of the hosts.
 
-        `landed`: buckets in which visits must free slots. These buckets are always called. `upto`: the
-        highest rank that may be called. Due buckets of a higher rank are not called. `asked`: buckets of rank
-        `upto` that the previous calls of this round have already called. These buckets are not called again.
-        `last`: whether to call the due buckets of all allowed ranks, the highest rank first. Otherwise, only
-        the due buckets of the highest allowed rank are called. `first`: whether every 8th claim goes to the
-        bucket whose host has been due for longest.
+        `landed`: buckets with slots that must be freed. The call always includes these buckets. `upto`: the
+        highest allowed rank. The call does not include due buckets of a higher rank. `asked`: buckets of rank
+        `upto` that an earlier call of this round included. The call does not include these buckets again.
+        `last`: whether the call includes the due buckets of all allowed ranks, the highest rank first. If
+        `last` is false, the call includes only the due buckets of the highest allowed rank. `first`: whether
+        every 8th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [

@@ -192,8 +192,8 @@ class Climb:
     """Tracks how one visit climbs the ladder of rungs.
 
     `request`: the visit's request with the name of the current rung. `tried`: how many times the URL was
-    retried before this visit. `left`: whether the URL has a retry left. `patience`: the number of seconds
-    from now within which a higher rung may start.
+    retried before this visit. `left`: whether the URL has a retry left. `patience`: the time limit for the
+    start of a higher rung, in seconds from now.
     """
 
     def __init__(
@@ -264,15 +264,15 @@ class Climb:
         )
 
     def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """Returns the result and the verdict of the lower rung if the higher rung could not make its request,
-        otherwise None."""
+        """If the higher rung could not make its request, returns the result and the verdict of the lower
+        rung. Otherwise, returns None."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 
 
 class Climbing:
-    """Creates one `Climb` per visit, in a crawl with more than one rung. `patience`: the number of seconds
-    after the start of a visit within which a higher rung may start. `lanes`: moves a host back to its usual
+    """Creates one `Climb` per visit, in a crawl with more than one rung. `patience`: the time limit for the
+    start of a higher rung, in seconds after the start of the visit. `lanes`: moves a host back to its usual
     lane when the host's pages no longer need a browser."""
 
     def __init__(

@@ -30,7 +30,7 @@ def site_versions(sites: Mapping[str, str]) -> str:
 
 def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns the request
-    unchanged if the known page could not be read, or if other versions of the site files read it.
+    unchanged if the last visit of the page ended with an error, or used other versions of the site files.
 
     >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -47,8 +47,8 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
 
 
 def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
-    """Adds the data that a later recrawl needs to a visit. If the page did not change, removes the page's
-    rows from the visit. `by`: the digest of the site files that read the page (`site_versions`)."""
+    """Adds to a visit the data for a later recrawl. If the page did not change, removes the page's rows from
+    the visit. `by`: the digest of the site files that read the page (`site_versions`)."""
     request, settle = visit.claim.request, visit.settle
     if (
         settle.end not in (ClaimEnd.DONE, ClaimEnd.REFUSED, ClaimEnd.DEAD)

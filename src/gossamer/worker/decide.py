@@ -106,16 +106,16 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns the change of the count `seeds`, which is the number of seeds without a response. If the
-    request is a seed, the change is -1. Otherwise, the count does not change."""
+    """Returns the change of the count `seeds`, which is the number of seeds without a response. A seed
+    decreases the count by 1. Any other request does not change the count."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
     """Returns the redirect target in fetch form, or None if the target is not an http(s) URL. `location` is
-    the UTF-8 text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has a fragment (a
-    route), the target gets the fragment of Location. If Location has no fragment, the target gets the
-    fragment of `url` (RFC 9110 section 10.2.2)."""
+    the UTF-8 text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has no fragment, the
+    returned target has no fragment. If `url` has a fragment (a route), the returned target has the fragment
+    of `location`, or the fragment of `url` if `location` has no fragment (RFC 9110 section 10.2.2)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

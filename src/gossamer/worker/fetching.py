@@ -55,9 +55,9 @@ class Fetching:
 
     - `treat`: maps a host to its treatment.
     - `parse`: the URL parser. - `same`: returns whether two URLs have the same canonical form. - `climbing`:
-      starts the climb of a visit up the ladder. None if the ladder has only one rung. - `lacks`: returns the
-      selector of required content that is missing from a page, or ''. - `shows`: returns how many letters a
-      page shows. `shows` parses the page, and the reader reuses the parsed tree later.
+      starts the climb of a visit up the ladder, or None if the ladder has only one rung. - `lacks`: returns
+      the selector of required content that is missing from a page, or ''. - `shows`: returns how many letters
+      a page shows. `shows` parses the page, and the reader reuses the parsed tree later.
     - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
     - `members`: fetches pages with logged-in accounts.
     - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`). - `lanes`:

@@ -82,8 +82,8 @@ class ReadResult(msgspec.Struct):
     taken: TakenLinks
     items: int = 0
     counts: dict[str, int] = {}
-    """Counts for the quality report of the site (`gossamer.model.quality`), including the number of items
-    that are not stored."""
+    """The counts that the site's quality report uses (`gossamer.model.quality`), including the number of
+    items that are not stored."""
     error: str | None = None
     infrastructure: bool = False
     """Whether the URL is a sitemap or a feed, which does not count as a page."""
@@ -155,8 +155,8 @@ class LinkIntake:
         self.keeps_links = False
         """Whether `TakenLinks.links` contains the fingerprints of all accepted links."""
         self.holds = True
-        """Whether a seed of the crawl may still be redirected. As long as a seed may be redirected, the link
-        intake sends refused links to the frontier if their host could become the host of the seed."""
+        """Whether a seed of the crawl may still be redirected. If a seed may be redirected to the host of a
+        refused link, the link intake sends the link to the frontier, which keeps it."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -273,9 +273,9 @@ class LinkIntake:
         edition: str = "",
     ) -> str | None:
         """Takes a single request that is not a plain link, for example a seed, a redirect target, or a
-        request from a site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. For a request with
-        an edition, the fingerprint without the edition is also added to the seen set, so that a plain link to
-        the same URL does not cause another visit.
+        request from a site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. A request with an
+        edition adds a second fingerprint, without the edition, to the seen set. A plain link to the same URL
+        therefore causes no further visit.
 
         Returns None if the request is accepted, otherwise the reason why the request is refused. A refused
         request is counted in `taken`.
@@ -375,8 +375,8 @@ class LinkIntake:
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:
-        """Stops keeping refused links. Called when all seeds have a response, because no seed can be
-        redirected any more."""
+        """Stops keeping refused links, because all seeds have a response and no seed can be redirected any
+        more."""
         self.holds = False
 
     def widen(self, scope: Filter) -> None:

@@ -86,8 +86,8 @@ def _own(login: Login) -> tuple[Sign, ...]:
 
 
 def _told(sign: Sign, view: PageView, target: str | None) -> str:
-    """Returns a description of a sign if the page shows this sign, otherwise ''. `target`: the page's
-    redirect target."""
+    """Returns a description of `sign` if the page shows this sign of a log-out, otherwise ''. `target`: the
+    page's redirect target."""
     page = view.page
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""

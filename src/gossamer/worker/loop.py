@@ -404,15 +404,14 @@ class Worker:
                 self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
-        """Requeues a claim whose visit has not begun. A robots.txt claim is not requeued, so its lease
-        expires."""
+        """Requeues a claim whose visit has not begun. Does not requeue a robots.txt claim."""
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
-        """Requeues all claims whose visits have not begun, except robots.txt claims. A worker that only
-        excluded itself because of its score keeps its robots.txt claims and still visits them. When the run
-        ends, robots.txt claims are dropped and their leases expire."""
+        """Requeues all claims whose visits have not begun, except robots.txt claims. If the run continues,
+        because the worker has only excluded itself from new claims, the worker keeps its robots.txt claims
+        and visits them. When the run ends, robots.txt claims are dropped and their leases expire."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:

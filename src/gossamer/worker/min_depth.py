@@ -77,7 +77,7 @@ class MinDepthVisits:
 
 def read_again(visit: Visit) -> Visit:
     """Returns the visit unchanged if the URL is visited for the first time. For a repeated visit, removes the
-    visit's rows, and all counts except those of links and bytes."""
+    visit's rows, and keeps only the counts of bytes and of links."""
     if visit.claim.again:
         read = visit.settle.end == ClaimEnd.DONE and visit.is_read
         visit.rows, visit.is_page = [], False

@@ -1,6 +1,6 @@
 """Finds near-duplicate pages. Adds a MinHash sketch to the row of each page, and marks the rows of pages that
-are equal or nearly equal to other pages of the crawl. Rows are marked before they are written, with one index
-lookup per batch."""
+are equal or nearly equal to other pages of the crawl. Rows are marked before they are written. Each batch
+needs one index lookup."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class DuplicateMarker:
-    """Marks the rows of one crawl that have a sketch. If a visit is lost after its row was marked, a later
-    visit of the same page looks up the same name in the index, so the new row gets the same group."""
+    """Finds the duplicates among the rows of one crawl, and marks these rows. If a visit is lost after its
+    row was marked, a later visit of the page creates the row again. The new row has the same name in the
+    index, and therefore gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index

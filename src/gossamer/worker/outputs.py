@@ -128,7 +128,7 @@ Moves = Sequence[tuple[str, int, int]]
 append, and the length after the append. Both lengths are in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""A function that keeps rows without the usual values until the end of the run. At the end,
+"""A function that keeps rows without the usual values until the end of the run. At the end of the run,
 `model.absence.judge` decides which of these rows are stored."""
 
 
@@ -233,9 +233,9 @@ class Outputs:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Upserts rows into the tables. Rows without the usual values are not yet written to tables that keep
-        an item history. The counts of written and refused rows are added to the first visit of the batch, so
-        that these counts are settled with the visit."""
+        """Upserts rows into the tables. Tables that keep an item history do not get rows without the usual
+        values, because these rows are held until the end of the run. The counts of written and refused rows
+        are added to the first visit of the batch, so that these counts are settled with the visit."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)

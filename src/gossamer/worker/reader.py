@@ -128,8 +128,8 @@ class Reader:
         self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
         self._tap = tap
         self.usual: Usual = {}
-        """The fields that nearly all items had in the last runs without quality problems. `usual` is empty if
-        no sink stores the history of items."""
+        """The fields that nearly all items of the last good runs had. `usual` is empty if no sink stores the
+        history of items."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
         self.builders = ItemBuilders(sites, key)
@@ -142,8 +142,8 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether each row contains the page from which the row was extracted. Receivers of rows in this
-        process may need the page."""
+        """Whether each row contains the page from which the row was extracted. Set if a program in this
+        process iterates over the rows, because the program may need the page."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
         """The pages that have been parsed and have not been read yet, with their parse trees. The methods
         `lacks`, `shows` and `unrendered` parse pages. The key of a parsed page is the page's `id()`."""
@@ -621,8 +621,8 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 def _too_deep(claim: Claim, page: Page) -> bool:
     """Returns whether a page has already killed two processes and is nested so deeply that the parser may
-    crash. The nesting is not checked after a single death, because a single death may have a different
-    cause."""
+    crash. The nesting is checked only after the second death, because a single death may have a cause other
+    than the page."""
     return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 

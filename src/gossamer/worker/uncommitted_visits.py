@@ -15,9 +15,9 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""The maximum delay with which a worker frees the slot of a finished request, as a share of the time between
-two request starts at the host. Slots of fast hosts are freed immediately, and a single call frees the slots
-of several slow hosts."""
+"""A worker frees a host's slot late by at most this share of the time between two requests to the host. The
+delay lets a single call free the slots of several slow hosts. Slots of fast hosts are freed without a
+delay."""
 TIMER_S = 0.002
 """The shortest delay in seconds for which a timer is used. Shorter delays are not useful because timers are
 late by up to a millisecond."""
@@ -74,7 +74,7 @@ class UncommittedVisits:
 
 
 def ends(visits: Mapping[int, Sequence[Visit]]) -> dict[int, list[Settle]]:
-    """Returns the settle records of the given visits, keyed by bucket. The elapsed time in each record is
-    measured up to now (`Visit.ends`)."""
+    """Returns the settle records of the given visits, keyed by bucket. Each record contains the time from the
+    start of the request until now (`Visit.ends`)."""
     now = time.monotonic()
     return {bucket: [visit.ends(now) for visit in some] for bucket, some in visits.items()}

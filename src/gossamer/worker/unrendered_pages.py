@@ -1,5 +1,5 @@
-"""Detects and counts unrendered pages, which are empty until their scripts have run. Also counts links to
-routes that are not followed."""
+"""Detects and counts unrendered pages, which are empty until their scripts have run. Also counts the links to
+routes, if routes are not followed."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ class UnrenderedPages:
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
     ) -> ReadResult:
-        """Adds up to two counts to the result of reading a page, and returns the result. The count
-        `unrendered` is 1 if the page needs a browser. The count `routes` is the number of routes on the page
-        that are not followed. If `page.unrendered` was already set before the page was read, the ladder
-        contains a browser rung, and the page is not counted as `unrendered`. `routes`: the distinct routes to
-        which the page links."""
+        """Adds the counts `unrendered` and `routes` to the result of reading a page if they are not 0, and
+        returns the result. The count `unrendered` is 1 if the page needs a browser. The count `routes` is the
+        number of routes on the page that are not followed. If `page.unrendered` is already set, the page is
+        not counted as `unrendered`. `routes`: the distinct routes to which the page links."""
         counts: dict[str, int] = {}
         if page.unrendered is None and may_be_empty(claim, page):
             page.unrendered = self.judge(claim, page, document)

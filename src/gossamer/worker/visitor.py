@@ -92,11 +92,11 @@ class Visitor:
     - `gate`: decides whether a URL may be visited, according to robots.txt and the treatment of its host.
     - `fetching`: makes the requests of a visit.
     - `reader`: reads pages. - `scope`: the crawl's scope, which contains the link intake and grows when a
-      seed is redirected. - `nearer`: visits a page again if a shorter path to the page is found. None if
-      depths need not be exact. - `sharing`: the request budgets that several hosts share. None if each host
-      has its own budget. - `apart`: requeues the claims of hosts whose site file this worker lacks. None if
-      the worker has all site files. - `keeping`: stores the files to which items refer. None if the crawl
-      does not download files.
+      seed is redirected. - `nearer`: visits a page again if a shorter path to the page is found, or None if
+      depths need not be exact. - `sharing`: the request budgets that several hosts share, or None if each
+      host has its own budget. - `apart`: requeues the claims of hosts whose site file this worker lacks, or
+      None if the worker has all site files. - `keeping`: stores the files to which items refer, or None if
+      the crawl does not download files.
     """
 
     def __init__(

@@ -40,9 +40,9 @@ _FIELDS = set(SeedLine.__struct_fields__)
 
 class ApiUrls:
     """The producer of a target of the form `URL OPTION=VALUE ...`. `URL` is the address of the first page of
-    the API. The options name the places in a response that contain the rows, the URL in a row, and the
-    address of the next page. `every`: the number of seconds after which all pages are read again. If `every`
-    is None, the pages are read once."""
+    the API. The options contain the paths of JSON fields: the list of rows in a response, the URL in a row,
+    and the address of the next page. `every`: the number of seconds after which all pages are read again. If
+    `every` is None, the pages are read once."""
 
     beside = "*"
 

@@ -137,7 +137,7 @@ class StdinUrls:
 
     def short(self) -> list[bytes] | None:
         """Waits up to STDIN_WAIT_S seconds for the end of the input. Returns all lines if the input is short
-        and ends within this time. Otherwise returns None, and `batches` yields the lines."""
+        and ends during the wait. Otherwise returns None, and `batches` yields the lines."""
         deadline = time.monotonic() + STDIN_WAIT_S
         while not self._ended and sum(map(len, self._head)) < SHORT_LIST_BYTES:
             try:
@@ -196,8 +196,8 @@ class StdinUrls:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """Yields input as it arrives, bypassing the file's buffer. A buffered file has a lock. A thread that
-    waits for input would still hold this lock when the program ends."""
+    """Yields input as it arrives. The function bypasses the file's buffer, because a thread that waits for
+    buffered input still holds the buffer's lock when the program ends."""
     read = getattr(file, "raw", file).read
     while part := read(CHUNK_BYTES):
         yield part

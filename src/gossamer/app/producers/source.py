@@ -25,8 +25,8 @@ class UrlBatch(NamedTuple):
     share: float | None = None
     editions: tuple[str, ...] = ()
     """One text per request that identifies the version of the page, for example its lastmod. The seen set
-    accepts a known URL again if the URL has a new edition. If the edition is '', the seen set rejects a known
-    URL."""
+    accepts a known URL again if the URL has a new edition. The seen set always rejects a known URL whose
+    edition is ''."""
     trouble: str = ""
     """A message that explains why the source cannot be read at the moment, or '' if the source can be
     read."""

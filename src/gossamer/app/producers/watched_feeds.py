@@ -157,8 +157,8 @@ def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, floa
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
-    """Returns the edition of an entry, or '' if the sitemap did not contain the entry before. The seen set
-    accepts a URL again if its edition is new, so the crawl visits a changed entry again."""
+    """Returns the edition of an entry, or '' if the sitemap did not contain the entry before. If a known URL
+    gets a new edition, the seen set accepts the URL again, and the crawl visits the page again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 
 

@@ -27,9 +27,9 @@ _TIME = re.compile(
 
 def parse_where(text: str) -> Test:
     """Parses a comparison of a field with a value: `price<10`, `name~chair` (contains, ignoring case),
-    `sku=null`, `sku="007"` (always compared as text). Two numbers, two times and two booleans are compared by
-    their values. All other values are compared as texts. A missing field is null, which is neither less nor
-    greater than any value. Raises UsageError.
+    `sku=null`, `sku="007"` (always compared as text). Numbers are compared with numbers, times with times,
+    and booleans with booleans. All other values are compared as texts. A missing field is null, which is
+    neither less nor greater than any value. Raises UsageError.
 
     >>> parse_where("price<10")({"price": 9.5}), parse_where("price < 10")({"price": None}), parse_where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
@@ -59,8 +59,8 @@ def parse_where(text: str) -> Test:
 
 def why_senseless(text: str, rows: Iterable[Row]) -> str:
     """Returns the reason why a comparison can never match, for example a numeric field that is compared with
-    a text. Returns "" if the comparison may match a row. A text that looks like a number is also compared as
-    a text, so it may match. Stops at the first row whose value can be compared."""
+    a text. Returns "" if the comparison may match a row. A text that looks like a number may still match,
+    because `=` and `!=` also compare texts. Stops at the first row whose value can be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""

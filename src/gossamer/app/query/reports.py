@@ -24,7 +24,8 @@ BY: dict[str, Callable[[Row], str]] = {
     "worker": lambda row: str(row.get("worker")),
     "region": lambda row: str(row.get("region") or "none"),
 }
-"""Maps each grouping of a report to a function that returns the group of an attempt. Hours are in UTC."""
+"""Maps each value of `--by`, such as `host`, to a function that returns the group of an attempt. Hours are in
+UTC."""
 MAX_KEPT_DURATIONS = 1000
 """The number of a group's most recent durations that are kept for the median and the 95th percentile."""
 

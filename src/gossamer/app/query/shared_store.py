@@ -153,7 +153,7 @@ async def _next(batches: AsyncIterator[list[Row]]) -> list[Row]:
 
 def _readable(spec: str, segments: list[str]) -> list[str]:
     """Returns the outputs that a reader must open to read the shared output `spec`. If `spec` is a database,
-    returns only the database. If `spec` is a folder, returns one file per worker process."""
+    returns `[spec]`. If `spec` is a folder, returns one file per worker process."""
     if kind_of(spec):
         return [spec]
     folder, form = job_payload.folder_of(spec)

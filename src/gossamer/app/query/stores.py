@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether the table `called` may belong to an output with `table=PATTERN`."""
+    """Returns whether the table with the name `called` may belong to an output with `table=PATTERN`."""
     if called in TAKEN:
         return False
     if not pattern:
@@ -181,8 +181,8 @@ def _named(pattern: str, called: str) -> bool:
 
 
 def _whole(row: Row) -> Row:
-    """Returns a row of a table with the item's own fields as separate fields. An item that is an untyped dict
-    is stored in the single column `data`."""
+    """Converts a table row to a row in which each field of the item is a separate field. An item that is an
+    untyped dict is stored in the single column `data`."""
     if row.keys() - _BESIDE == {"data"}:
         own = _parsed(row["data"])
         if isinstance(own, dict):

@@ -21,7 +21,7 @@ _SEEN = b',"_url":'
 
 
 class Sighting(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields that gossamer appends to each item's line. The fields contain when and where the item was
+    """The fields that gossamer appends to each item's line. These fields record where and when the item was
     seen."""
 
     _url: str
@@ -37,8 +37,8 @@ _seen = msgspec.json.Decoder(Sighting).decode
 
 
 class ItemPosition(NamedTuple):
-    """`at`: the offset of the last line that contains an item. `own`: the number of bytes of this line that
-    contain the site's own fields, or -1 if the number is not certain."""
+    """`at`: the offset of the last line that contains an item. `own`: the length in bytes of the item's own
+    fields, which are at the start of this line, or -1 if the length is not certain."""
 
     at: int
     own: int
@@ -184,8 +184,7 @@ def _named(line: bytes) -> tuple[Name | None, int]:
 
 
 def _same(before: BinaryIO, was: ItemPosition, after: BinaryIO, place: ItemPosition) -> bool:
-    """Compares two item lines without the fields that gossamer appends. Returns whether the remaining bytes
-    are equal."""
+    """Returns whether two item lines are certainly equal, apart from the fields that gossamer appends."""
     if was.own != place.own or place.own < 0:
         return False
     before.seek(was.at)

@@ -262,8 +262,8 @@ class ReparseProcess:
             self._ended()
 
     def _ended(self) -> int:
-        """Waits for the process. Returns its exit code. If a signal killed the process, returns the negative
-        number of the signal."""
+        """Waits until the process has ended, and returns the exit code of the process. If a signal killed the
+        process, returns the negative number of the signal."""
         os.close(self._pipe)
         pid, self._pid = self._pid, 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

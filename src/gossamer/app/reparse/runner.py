@@ -98,8 +98,8 @@ class ReparseResult(msgspec.Struct):
 
 class ReparseRun:
     """A run over stored pages. `folder`: the run's own folder. `stored`: the files and folders that contain
-    the pages. `outputs`: pairs of an output's spec and whether that output is overwritten. `shown`: an object
-    that displays the progress."""
+    the pages. `outputs`: pairs of an output's spec and a boolean, which is true if the output is overwritten.
+    `shown`: an object that displays the progress."""
 
     def __init__(
         self,
@@ -295,14 +295,15 @@ def make_reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """Returns the size of the stored pages in bytes. A run cannot be resumed after the size has changed,
-    because added pages may contain newer responses for URLs of the run."""
+    """Returns the size of the stored pages in bytes. If this size has changed, an interrupted run is not
+    resumed, because added pages may contain newer responses for the same URLs."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 
 
 def _row(line: bytes, columns: Columns) -> Row:
-    """Parses an item's line into a row. In decimal columns and typed values, numbers become decimals."""
+    """Parses an item's line into a row. In decimal columns, and in JSON columns with known element types,
+    numbers with a fraction become Decimal values."""
     item = msgspec.json.decode(line, type=dict[str, Any])
     decimals = [
         column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape

@@ -45,16 +45,16 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def is_blocked(kept: StoredAnswer) -> bool:
-    """Returns whether a response was a block page. If the only reason for the block was an empty page or
-    missing required content, returns False, because the crawl has parsed the response as a page."""
+    """Returns whether a response was a block page. Returns False for an empty page and for a page without the
+    required content, because the crawl has parsed these responses as pages."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def is_telling(kept: StoredAnswer) -> bool:
     """Returns whether a response is conclusive. A conclusive response contains the page, a redirect, or the
-    status 404 or 410, which means that the page does not exist. Other errors and block pages only show that
-    the fetch failed."""
+    status 404 or 410, which means that the page does not exist. A block page, or a response with any other
+    error status, is not conclusive, because it only shows that the fetch failed."""
     return (kept.status < 400 or kept.status in (404, 410)) and not is_blocked(kept)
 
 

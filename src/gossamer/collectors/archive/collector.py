@@ -154,10 +154,10 @@ def archive_collector(
     object archive, a folder of pages, or a single page. A WARC file is recognized by the extension `.warc` or
     `.warc.gz`, or by its first bytes.
 
-    A folder of pages is a mirror with files named `HOST[:PORT]/PATH`, such as `wget -r` writes. If `base` is
-    given, the folder is a mirror of the site at this URL. A single page is the response for `base`, or for
-    the first requested URL if `base` is None. Sizes are in bytes. Raises ConfigError if the path cannot be
-    read.
+    A folder of pages is a mirror with files named `HOST[:PORT]/PATH`, for example a folder that `wget -r`
+    wrote. If `base` is given, the folder is a mirror of the site at this URL. A single page is the response
+    for `base`, or for the first requested URL if `base` is None. Sizes are in bytes. Raises ConfigError if
+    the path cannot be read.
     """
     if "://" in path:
         raise ConfigError(
@@ -257,8 +257,8 @@ def _kept_in(where: Path) -> AnswerIndex | None:
 
 
 def from_pages(pages: Mapping[str, str | bytes | StoredAnswer | Page]) -> ArchiveCollector:
-    """Returns a collector for tests, which returns the given pages. `pages` maps URLs to pages. A page that
-    is given as text or bytes becomes an HTML page with status 200.
+    """Returns a collector for tests. The collector's responses are the given pages. `pages` maps URLs to
+    pages. A page that is given as text or bytes becomes an HTML page with status 200.
 
     >>> import asyncio
     >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body

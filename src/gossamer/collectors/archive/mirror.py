@@ -1,5 +1,5 @@
-"""Replays the files of a mirrored site. A URL corresponds to one of several possible file names in the
-mirror's folder. Symbolic links are not followed."""
+"""Replays the files of a mirrored site. The file of a URL may have one of several names in the mirror's
+folder. Symbolic links are not followed."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from gossamer.model.visit import RequestContext
 CHUNK_BYTES = 64 << 10
 MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
-"""Digits in the form YYYYMMDDHHMMSS. A date may lack its last digits, for example `2026`. This string
-supplies the missing digits."""
+"""Digits in the form YYYYMMDDHHMMSS. An incomplete date, such as `2026`, is completed with the last digits of
+this string."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
@@ -192,7 +192,7 @@ def _second(text: str) -> int:
 
 MAX_SKIPPED = 1000
 _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
-"""Schemes of records that other tools store in addition to pages."""
+"""URL schemes of WARC records that are not pages. Other tools store such records in addition to pages."""
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -434,7 +434,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 def asked_of(found: RecordHeader) -> RequestContext:
     """Returns the context of the page's request, or an empty context if the record contains no valid context.
-    Only gossamer writes this context."""
+    WARC files of other programs do not contain request contexts."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()

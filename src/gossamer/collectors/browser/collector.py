@@ -2,8 +2,9 @@
 gossamer's tunnel (`tunnel`). The tunnel resolves, checks and pins names with the same egress guard as the
 other rungs. Each combination of a registered domain, a session and a proxy has its own browser context, with
 its own cookies, cache and connections. A browser that hangs or dies is replaced, and the pages that were
-loading in this browser fail and are retried. The rules of robots.txt and the delays apply to the page itself.
-The page's resources are loaded without these rules and delays, as in a visitor's browser.
+loading in this browser fail and are retried. The rules of robots.txt and the delays apply only to the request
+for the page. The page's resources, such as images and scripts, are loaded without these rules and delays, as
+in a visitor's browser.
 """
 
 from __future__ import annotations

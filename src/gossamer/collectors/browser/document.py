@@ -155,8 +155,8 @@ class BrowserDocument:
             self._kept.cookies = await self._cookies()
 
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
-        """Yields a pair for each changed cookie of the domain's other hosts. The pair contains a URL of the
-        cookie's host, and a Set-Cookie value."""
+        """Yields one pair for each cookie that changed on another host of the same domain. The pair contains
+        a URL of the cookie's host, and a Set-Cookie value."""
         after = self._kept.cookies
         hosts = {
             domain.lstrip(".") for _, domain, _ in (*before, *after) if not covers_host(self._host, domain)

@@ -285,9 +285,9 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document. The first such request is the navigation that
-        gossamer starts. Reloads of the same URL are allowed, up to a limit. All other requests are aborted.
-        If the page requests another URL by GET, this URL is returned as a redirect."""
+        """Handles a request of the main frame for a document. gossamer itself causes the first request.
+        Reloads of the same URL are allowed, up to a limit. All other requests are aborted. If the page
+        requests another URL by GET, this URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -315,8 +315,9 @@ class GeckoWatch(Watch):
         return None
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """Handles the main document's response. HTML is loaded by the browser. A redirect is returned to the
-        caller. The body of other accepted content is read as received. All other responses are refused."""
+        """Handles the main document's response. If the response is HTML, the browser loads it. A redirect is
+        returned to the caller. The body of other accepted content is read as received. All other responses
+        are refused."""
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]

@@ -1,12 +1,12 @@
 """Controls a tab of a Chromium context. Loads a page in the tab, waits, scrolls and reads the page. The tab
 loads one page after another. The scripts of a finished page are stopped, and the tab is navigated to
 about:blank if no other page needs the tab. If a page redirects, or if its script opens another page, the URL
-of the other page is returned. Only during the page's steps, the browser opens the other page. Content other
-than HTML is read as received. Images, fonts and media are loaded only if the settings require them. The
-content of each frame is inserted into the document at the frame's place. A frame of the same origin is read
-together with the page. A frame of another origin is read in its own process. Frames that hang, fail, are too
-large, are blocked or would break the document are left out. If the settings require them, responses to
-scripts, console lines and a screenshot are captured, all within limits.
+of the other page is returned. The browser itself opens another page only while it performs the page's steps.
+Content other than HTML is read as received. Images, fonts and media are loaded only if the settings require
+them. The content of each frame is inserted into the document at the frame's place. A frame of the same origin
+is read together with the page. A frame of another origin is read in its own process. Frames that hang, fail,
+are too large, are blocked or would break the document are left out. If the settings require them, responses
+to scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Frames:
 
 
 def is_complete_anywhere(text: str) -> bool:
-    """Returns whether `text` is the HTML of one element, and stays one complete element at any place in a
-    page. Returns False if the HTML contains elements that affect the whole page, such as `base` or `meta`.
+    """Returns whether `text` is the HTML of one complete element, which can be inserted anywhere in a page.
+    Returns False if the HTML contains elements that affect the whole page, such as `base` or `meta`.
 
     >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
     (True, False)
@@ -340,8 +340,9 @@ class Watch:
             pass
 
     def blocks(self, url: str) -> bool:
-        """Returns whether a URL's host is blocked. This check supplements Chromium's own block list, which
-        applies neither to the documents of frames nor inside frames that have their own process."""
+        """Returns whether a URL's host is blocked. This check is needed in addition to Chromium's own block
+        list. Chromium's list does not apply to the documents of frames, or to requests of frames that have
+        their own process."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
@@ -573,8 +574,8 @@ KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no other page needs the tab. Navigating the tab to
 about:blank immediately would take a third of the time that a page takes."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
-"""BLANK_TIMEOUT_S is the number of seconds within which a tab must stop its scripts, or navigate to
-about:blank. CLOSE_TIMEOUT_S is the number of seconds within which a tab must close."""
+"""BLANK_TIMEOUT_S is the maximum number of seconds for stopping a tab's scripts, and for navigating the tab
+to about:blank. CLOSE_TIMEOUT_S is the number of seconds within which a tab must close."""
 
 
 class TabListener(Protocol):

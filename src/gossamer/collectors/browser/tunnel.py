@@ -226,8 +226,9 @@ class Tunnel:
         """Maps each authority that the tunnel could not reach to the reason. Contains only authorities of the
         current page."""
         self.blame: dict[str, str] = {}
-        """Maps each authority that could not be reached through a proxy to the part that failed. The part is
-        `proxy` for the proxy itself, or `path` for the way from the proxy to the target."""
+        """Maps each authority that could not be reached through a proxy to `proxy` or `path`. `proxy` means
+        that the proxy itself failed. `path` means that the target failed, or that the proxy could not reach
+        the target."""
         self.addresses: dict[str, str] = {}
         """Maps each authority to the address to which the tunnel connected."""
 

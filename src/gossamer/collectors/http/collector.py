@@ -233,13 +233,14 @@ class HttpCollector:
     """Collects pages over HTTP. Times are in seconds and sizes in bytes. `truncate`: whether a body that is
     too large is truncated instead of refused.
 
-    `connect` limits connecting, over all addresses of a host together. `first_byte` limits how long the
-    transfer may stay below 1 KiB/s. `total` limits the whole request. `once`: whether each request opens a
-    new connection, so that curl never sends a request twice. `keep`: whether pages contain the `exchange`,
-    which is the bytes that were sent and received. `folder`: the folder for large files during a transfer.
-    None means that files stay in memory and have the same size limit as pages. `more`: a function that
-    returns the content types that are accepted from a host in addition to ACCEPT. `beside`: another collector
-    whose connections this collector also uses. Both collectors must have the same TLS options.
+    `connect` is the time limit for connecting to a host, for all its addresses together. A transfer is
+    aborted if its rate stays below 1 KiB/s for `first_byte` seconds. `total` is the time limit of the whole
+    request. `once`: whether each request opens a new connection, so that curl never sends a request twice.
+    `keep`: whether pages contain the `exchange`, which is the bytes that were sent and received. `folder`:
+    the folder for large files during a transfer. None means that files stay in memory and have the same size
+    limit as pages. `more`: a function that returns the content types that are accepted from a host in
+    addition to ACCEPT. `beside`: another collector whose connections this collector also uses. Both
+    collectors must have the same TLS options.
     """
 
     def __init__(

@@ -213,8 +213,9 @@ class CurlMulti:
         self._check(lib.curl_multi_socket_action(self._multi, fd, mask, self._left))
 
     def info_read(self, _most: int) -> tuple[int, list[Curl], list[tuple[Curl, int, str]]]:
-        """Returns the number of remaining messages, which is always 0, the successful transfers, and the
-        failed transfers with curl's error number and text."""
+        """Returns three values. The first value is the number of remaining messages, which is always 0. The
+        second value lists the successful transfers. The third value lists the failed transfers, each with
+        curl's error number and message."""
         fine: list[Curl] = []
         failed: list[tuple[Curl, int, str]] = []
         while (message := lib.curl_multi_info_read(self._multi, self._left)) != ffi.NULL:

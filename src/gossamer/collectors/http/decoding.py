@@ -98,9 +98,9 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """Decodes a damaged member up to the damage. The first `sound` bytes of the member are known to be
-    intact. The bytes after the first `sound` bytes are decoded in steps of `fine` bytes, and the last bytes
-    before the damage are decoded one by one."""
+    """Decodes a damaged gzip member or deflate stream up to the damage. The first `sound` bytes are known to
+    be intact. The following bytes are decoded in steps of `fine` bytes. If a step fails, its bytes are
+    decoded one by one."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:

@@ -218,8 +218,8 @@ MAX_MEMORY_BYTES = 256 << 10
 """Maximum number of bytes of a file that are kept in memory. A file that exceeds this limit is moved to
 disk."""
 MIN_FILE_RATE_BYTES = 256 << 10
-"""Minimum transfer rate of a file in bytes per second. At this rate, a file of maximum size takes a certain
-time. The time limit of a file is this time or the general time limit, whichever is longer."""
+"""Minimum transfer rate of a file in bytes per second. The time limit of a file is the maximum size of the
+file divided by this rate, or the general time limit, whichever is longer."""
 MAX_PIECES = 200_000
 """Maximum number of pieces in which a body may arrive, in addition to one piece per KiB of the body."""
 
@@ -535,7 +535,7 @@ class Transfer:
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
     def cut(self) -> bool:
-        """Returns whether the received part of a body that is too large is kept."""
+        """Returns whether the body exceeds a limit and its received part is kept."""
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:

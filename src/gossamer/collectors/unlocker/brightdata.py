@@ -50,8 +50,8 @@ _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns a call of `POST /request` with JSON. Bright Data itself decides whether to render the page.
-    Bright Data does not support headers, bodies, selectors or sessions."""
+    """Returns the API call `POST /request`, with a JSON body. Bright Data itself decides whether to render
+    the page. Bright Data does not support headers, bodies, selectors or sessions."""
     if needs.headers:
         raise ValueError("brightdata forwards no headers")
     if needs.body is not None:

@@ -125,7 +125,7 @@ class UnlockerCollector:
         self, request: Request, headers: Mapping[str, str], guise: object = None
     ) -> Page | Failure:
         """Fetches one page. If the request is postponed, returns a failure whose `later` is set. Raises
-        ConfigError if the provider refuses the key, and NoCredit if the account is empty."""
+        ConfigError if the provider refuses the key, and NoCredit if the account has no credit left."""
         one = self._of_host(split(request.url)[1])
         needs = one.wanted(
             one.needs._replace(

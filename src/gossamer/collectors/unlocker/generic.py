@@ -122,8 +122,8 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page, or a refusal. The page's status is read from the configured place. If no place is
-    configured, the page gets the status of the provider's response. If `errors` gives a meaning to this
+    """Returns the page, or a refusal. The page's status is read from the place that `status=` specifies.
+    Without `status=`, the page has the status of the provider's response. If `errors` gives a meaning to this
     status, the function returns a refusal instead."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 

@@ -83,7 +83,7 @@ class FetchedPage(NamedTuple):
 class Refusal(NamedTuple):
     """A call that returned no page. `kind`: one of the constants from RETRY to NEEDS. `credits`: the credits
     that the provider charged for the call. `after`: the number of seconds to wait, or 0 if the provider
-    requests no wait. `reason`: the reason that the outputs contain for a refusal of the kind TARGET."""
+    requests no wait. `reason`: the failure reason that the outputs show if `kind` is TARGET."""
 
     kind: str
     detail: str
@@ -93,10 +93,10 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` returns the call for a page. `request` raises ValueError, with the reason, if
-    the provider does not support the call. `answer` interprets the response. `cost` returns the maximum cost
-    of a call, for users who set no cost. `timeout`: the seconds that a client should wait according to the
-    provider's documentation."""
+    """One provider. `request` returns the API call that fetches a page. `request` raises ValueError, with the
+    reason, if the provider does not support the call. `answer` interprets the response. `cost` returns the
+    maximum cost of a call, for users who set no cost. `timeout`: the seconds that a client should wait
+    according to the provider's documentation."""
 
     name: str
     endpoint: str

@@ -37,7 +37,7 @@ _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET|POST /?api_key=K&url=...`."""
+    """Returns the API call `GET|POST /?api_key=K&url=...`."""
     refuse_other_methods(("GET", "POST"), needs, "scraperapi")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
@@ -82,9 +82,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits of a call. A plain call costs 1. A rendered call costs 10. A premium call costs 10.
-    A rendered premium call costs 25. An ultra premium call costs 30. A rendered ultra premium call costs
-    75."""
+    """Returns the number of credits that a call costs. A plain call costs 1. A rendered call costs 10. A
+    premium call costs 10. A rendered premium call costs 25. An ultra premium call costs 30. A rendered ultra
+    premium call costs 75."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
     if _on(needs, "premium"):

@@ -65,8 +65,8 @@ status of the response."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Scrapfly passes the method and the body to the
-    target."""
+    """Returns the API call `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Scrapfly passes the method and the
+    body to the target."""
     refuse_other_methods(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")

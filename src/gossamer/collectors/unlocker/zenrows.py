@@ -86,7 +86,8 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET|POST|PUT /v1/?apikey=K&url=...`. Statuses 404 and 410 are passed through."""
+    """Returns the API call `GET|POST|PUT /v1/?apikey=K&url=...`. If the target responds with the status 404
+    or 410, ZenRows returns the page."""
     refuse_other_methods(("GET", "POST", "PUT"), needs, "zenrows")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
@@ -130,9 +131,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the maximum credits of a call. A plain call costs 1. A rendered call costs 5, and a call with a
-    premium proxy costs 10. A rendered call with a premium proxy costs 25. With `mode=auto` ZenRows chooses,
-    so the maximum is 25."""
+    """Returns the maximum number of credits that a call costs. A plain call costs 1. A rendered call costs 5,
+    and a call with a premium proxy costs 10. A rendered call with a premium proxy costs 25. With `mode=auto`
+    ZenRows chooses, so the maximum is 25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
         return 25

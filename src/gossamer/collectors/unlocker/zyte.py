@@ -52,8 +52,8 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns a call of `POST /v1/extract` with JSON. The call requests the unchanged body or, if the page is
-    to be rendered, the browser's HTML."""
+    """Returns the API call `POST /v1/extract`, with a JSON body. The call requests the unchanged body or, if
+    the page is to be rendered, the browser's HTML."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if wanted.pop("serp", "") == "true":
         if needs.headers or needs.render or needs.body is not None:

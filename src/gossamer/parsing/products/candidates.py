@@ -47,7 +47,7 @@ class PriceCandidate(msgspec.Struct, frozen=True, omit_defaults=True):
     """The price as written on the page."""
     source: str = ""
     """The source of the price: `json-ld`, `microdata`, `rdfa`, `meta`, `embedded`, `class` or `text`.
-    `embedded` is data in a script. `class` is an element whose class or id names a price."""
+    `embedded` means data in a script. `class` means an element whose class or id names a price."""
     place: str = ""
     """The place of the price on the page. For structured data, `place` is a path in the data. For an element,
     `place` is the class, id or tag."""

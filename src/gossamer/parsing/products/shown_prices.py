@@ -218,9 +218,9 @@ class ShownPrices:
 
     @once
     def _bare(self) -> ShownPrice | None:
-        """The bare price of the page. A bare price is a short text that contains a price with its currency
-        and little else. The first bare price after the heading is used. If no bare price follows the heading,
-        the last bare price before the heading is used."""
+        """The bare price that is used for the page, or None. A bare price is a short text that contains a
+        price with its currency and little else. The first bare price after the heading is used. If no bare
+        price follows the heading, the last bare price before the heading is used."""
         shop, first, ahead = self._shop, None, None
         behind = not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
@@ -269,7 +269,7 @@ def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
 
 
 def _is_bare(element: Element, text: str, shop: Shop) -> bool:
-    """Whether a buyer may pay the price in a text that contains only a price."""
+    """Whether a price may be the price that a buyer pays. `text`: a text that contains only this price."""
     return not (
         role_by_names(element)
         or is_hidden(element)
@@ -325,7 +325,7 @@ def tax_of(text: str) -> bool | None:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether the price is doubtful as the price that a buyer pays. A price is doubtful if the price is
+    """Whether a price is probably not the price that a buyer pays. A price is doubtful if the price is
     hidden, if the text has several prices, or if a class or id names a price that only some buyers pay."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None

@@ -93,9 +93,9 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
 
 
 def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
-    """Returns the blocks around the given roots, which are headings and containers. A block is the largest
-    ancestor of its root that contains no organic result, no root of another type and no main part of the
-    page."""
+    """Returns the blocks around the given roots, which are headings and containers. From each root, the
+    function moves up until the next ancestor contains an organic result, a root of another type or a main
+    part of the page. The last element before this ancestor is the block."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):

@@ -30,8 +30,8 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - `inside`: selectors of the blocks of this type. The selectors use ids, attributes or element names.
     - `classes`: further selectors of the blocks of this type. The selectors use class names. `classes` are
       ignored on a page whose class names are all new.
-    - `signs`: selectors of elements that are typical of this type. An unknown block that contains such an
-      element has this type.
+    - `signs`: selectors of elements that are typical of this type. If an unknown block contains an element
+      that matches one of these selectors, the type of the block is `type`.
     - `entries`: selectors of the entries inside the block. The first selector that matches is used.
     - `one`: whether the block contains a single result instead of several entries.
     - `aside`: whether the block is beside the main column. Blocks beside the main column have the last

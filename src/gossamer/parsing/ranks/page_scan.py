@@ -62,7 +62,7 @@ class Scan:
     weak: list[ResultCandidate] = field(default_factory=list)
     """Candidates in the main column that have fewer than two votes."""
     outside: int = 0
-    """The number of links with headings that are outside of the main column and not in any known block."""
+    """The number of links that have a heading and are neither in the main column nor in a known block."""
     containers: dict[Element, Feature] = field(default_factory=dict)
 
 
@@ -85,9 +85,9 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     """Returns the element that contains the organic results (the main column), or None. Returns None if the
-    ids of the page seem to have a new meaning. The ids seem to have a new meaning if the page contains an
-    element that is usually inside the main column, or if more than a third of the elements that usually
-    surround the main column are elsewhere on the page."""
+    ids of the page seem to have a new meaning. `rules.chain` lists the ids of nested elements, the innermost
+    first. The page must not have an element whose id comes before the main column's id in `rules.chain`. Of
+    the elements whose ids come later in `rules.chain`, at least two thirds must contain the main column."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None
@@ -191,8 +191,8 @@ def _containers(
 ) -> dict[Element, Feature]:
     """Returns the elements that are blocks of known features. Leaves out a container of a single result if
     the container has several candidates or questions. Some containers are known only by their class names. If
-    these containers hold most candidates of the page, these containers are left out, because the class names
-    must have a new meaning."""
+    most candidates of the page are in such containers, the class names must have a new meaning, and all such
+    containers are left out."""
     holds = _holds(inside)
     limit = max(2, len(inside) // 2)
 
@@ -230,8 +230,9 @@ def _is_excluded(one: ResultCandidate, containers: dict[Element, Feature], never
 
 
 def _of_common_class(inside: list[ResultCandidate]) -> list[ResultCandidate]:
-    """Returns the candidates whose list item shares a class name with the list items of most candidates. This
-    function is used if the class names are unknown, because even then all results have the same class."""
+    """Returns the candidates in list items with a common class name. A class name is common if the list items
+    of most candidates have this class name. This function is used if the class names are unknown, because
+    even then all results have the same class."""
     items = [one.chain[-1] for one in inside if one.chain[-1].tag == "li"]
     numbers = Counter(name for item in items for name in set(attribute_of(item, "class").split()))
     common = {name for name, number in numbers.items() if 2 * number > len(inside)}

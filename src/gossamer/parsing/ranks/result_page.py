@@ -40,7 +40,7 @@ def result_page(
     - `engine`: `google` or `bing`.
     - `url`: the page's URL, if it is known. The page number is read from the URL. The URL also shows whether
       the engine redirected the request to a CAPTCHA.
-    - `data`: a data file, or its path, which replaces the one in the package.
+    - `data`: a data file, or the path of a data file. It replaces the data file of the package.
 
     Raises UsageError if the engine is not known, and ConfigError if the data file is malformed.
 

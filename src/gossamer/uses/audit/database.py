@@ -292,8 +292,8 @@ class AuditDatabase:
             base.executemany("INSERT OR IGNORE INTO unstored VALUES (?)", ((url_id(one),) for one in urls))
 
     def forget_unstored(self) -> int:
-        """Removes the responses for URLs that the archive lacks, because such responses do not come from the
-        site. Returns the number of URLs that the archive lacks."""
+        """Removes the responses for URLs that are missing in the archive. These responses are placeholders
+        that do not come from the site. Returns the number of missing URLs."""
         with self.transaction() as base:
             base.execute("DELETE FROM responses WHERE id IN (SELECT id FROM unstored)")
         return int(self.value("SELECT count(*) FROM unstored"))

@@ -51,7 +51,8 @@ def bare_host(host: str) -> str:
 
 
 def is_public(host: str) -> bool:
-    """Returns whether a host is public, judging by its name: neither this machine nor in a private network.
+    """Returns whether a host is public, judging by its name or address. This machine and hosts in private
+    networks are not public.
 
     >>> is_public("example.com:8080"), is_public("localhost:3000"), is_public("192.168.1.5"), is_public("[::1]")
     (True, False, False, False)

@@ -94,8 +94,8 @@ def certificate_faults(
     host: str, options: Mapping[str, Any], *, typed: bool = True
 ) -> Iterator[tuple[str, str]]:
     """Yields the id of each check that the certificate of a host fails, and a description of the fault.
-    `typed`: whether the user named the host. Yields nothing for a host without TLS, because nobody can reach
-    the host by https."""
+    `typed`: whether the user named this host. If `typed` is true, a private IP address or localhost is
+    allowed. Yields nothing for a host without TLS, because nobody can reach the host by https."""
     allow = options.get("allow_private") or ()
     found = certificate_of(
         host,

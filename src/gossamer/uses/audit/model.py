@@ -106,7 +106,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     contradictions: list[str] = []
     """Values of the structured data that differ from the text of the page."""
     blocking_scripts: list[str] = []
-    """The `src` attributes of scripts in the head that the browser runs before it shows the page."""
+    """The `src` attributes of render-blocking scripts in the head. The browser runs these scripts before it
+    shows the page."""
     lazy_hero: str = ""
     """The URL of the page's first picture and the reason why the browser loads the picture late. `lazy_hero`
     is '' if the browser loads the first picture at once."""

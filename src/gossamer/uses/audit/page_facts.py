@@ -347,7 +347,7 @@ def _has_placeholder(text: str, view: PageView) -> bool:
 
 def detect_language(text: str, declared: str) -> str:
     """Returns the language of a text. Returns '' if the language is not certain, or if the extra `text` is
-    missing. A language that is hard to distinguish from the declared language counts as the declared
+    missing. If the text's language is hard to distinguish from the declared language, returns the declared
     language."""
     from gossamer.parsing.language import language_of_text
 

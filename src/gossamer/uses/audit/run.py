@@ -34,13 +34,12 @@ HIDING_SKIPS: Final = {
     "content-type": "",
 }
 """Maps reasons for skipped links to messages. A link that is skipped for one of these reasons may cause the
-audit to miss pages. The reasons do not include robots.txt and nofollow, because search engines also skip the
-links that robots.txt or nofollow excludes."""
+audit to miss pages. Links that robots.txt or nofollow excludes are not listed here, because search engines
+skip these links too."""
 _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
 )
-"""The names of the crawl options that also apply to the single requests of an audit (outside of the
-crawl)."""
+"""The names of the crawl options that also apply to requests that an audit sends outside of its crawl."""
 
 
 class AuditOptions(msgspec.Struct, kw_only=True):
@@ -48,9 +47,9 @@ class AuditOptions(msgspec.Struct, kw_only=True):
 
     database: str
     external: int | None = 500
-    """Maximum number of links to other sites that the audit checks. The same maximum applies to the embedded
-    files and unvisited pages of the site, taken together. If `external` is None, the audit checks all links,
-    and if `external` is 0, the audit checks no links."""
+    """Maximum number of links to other sites that the audit checks. The audit also checks at most this number
+    of embedded files and unvisited pages of the site. If `external` is None, the audit checks all links, and
+    if `external` is 0, the audit checks no links."""
     limit: int | None = None
     depth: int | None = None
     fresh: bool = False
@@ -279,8 +278,8 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
-    """Returns a list of at most one reason why the crawl may have missed links: some pages of the site need
-    JavaScript. The list is empty if no page needs JavaScript."""
+    """Returns a list with one message if some pages of the site need JavaScript, because the crawl may have
+    missed the links of these pages. Otherwise, returns an empty list."""
     query = (
         "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
         "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"

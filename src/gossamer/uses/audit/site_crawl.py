@@ -29,7 +29,7 @@ ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""Maps an id to the writer of each running crawl. The URL of an output contains the id, so that
+"""The writers of all running crawls, keyed by id. The URL of an output contains the id, so that
 `AuditAttempts` finds the writer of the crawl."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
@@ -162,8 +162,8 @@ def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
 
 
 def is_unstored(view: PageView) -> bool:
-    """Returns whether a page is missing in the archive. The response for a missing page does not come from
-    the site."""
+    """Returns whether a page is missing in the archive. For a missing page, the archive returns its own 404
+    response."""
     return view.status == 404 and view.body == UNSTORED
 
 

@@ -34,7 +34,7 @@ def read_site_files(
     pause: float,
     tell: Callable[[str], None],
 ) -> None:
-    """Reads robots.txt and the sitemaps that robots.txt names. If robots.txt names none, reads
+    """Reads robots.txt and the sitemaps that robots.txt names. If robots.txt names no sitemap, reads
     `/sitemap.xml`. `start`: the first page of the site, after redirects. `pause`: the seconds between two
     requests."""
     origin = origin_of(start)

@@ -22,8 +22,8 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The common name of all smaller sites. Their pages are counted together. A run counts only the MAX_SITES
-largest sites separately."""
+"""The name under which the pages of all smaller sites are counted. Only the MAX_SITES largest sites are
+counted separately."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 

@@ -37,8 +37,8 @@ SHARE_BYTES: Final = 64 << 20
 """Approximate compressed size in bytes of the partial term counts that one query sums."""
 _ROWS: Final = 10_000
 _LONG_ROWS: Final = 10_240
-"""Number of rows of `keywords.parquet` that are in memory before they are written as a row group. The rows of
-`keywords.parquet` are long because the rows contain contexts."""
+"""Number of rows per row group of `keywords.parquet`, which are in memory before they are written. The rows
+of `keywords.parquet` are long because the rows contain contexts."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
 """The names of two files in the folder that contains a run's partial counts. The file `skipped.npy` contains
@@ -220,8 +220,9 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
 
 
 def _sum_terms(base: Any, folder: Path) -> None:
-    """Creates the view `sums`, which contains the terms with their sums over all parts. DuckDB exceeds its
-    memory limit if one query sums many texts, so the terms are divided into shares by their hash."""
+    """Creates the view `sums`, which contains the terms with their sums over all parts. A single query over
+    many terms would exceed the memory limit of DuckDB. The terms are therefore divided into shares by their
+    hash."""
     parts = list(folder.glob("terms.terms-*.parquet"))
     shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
     for share in range(shares):

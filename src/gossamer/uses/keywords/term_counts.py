@@ -25,8 +25,8 @@ BETWEEN: Final = "\x1f"
 """The separator between the words of a phrase in the term counts."""
 _END_OF_PAGE, _SYMBOL, _LONG_WORD = -1, 0, 1
 _BITS: Final = 21
-"""The number of bits for the number of a word, and for the position of a word in a batch. A batch always
-contains fewer than 2 ** 21 words, so 21 bits are enough."""
+"""The size in bits of a word number, and of a position in a batch. A batch always contains fewer than 2 ** 21
+words, so 21 bits are enough."""
 _MASK: Final = (1 << _BITS) - 1
 
 

@@ -1,5 +1,6 @@
-"""Reads the stored texts of pages. Each text is a line of JSON. A crawl with `page_site` or another program
-writes the lines. Files are read in chunks, so the memory does not depend on the number of pages."""
+"""Reads the stored texts of pages. Each text is a line of JSON. The lines are written by a crawl that uses
+`page_site`, or by another program. Files are read in chunks, so the memory does not depend on the number of
+pages."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class KeywordPage(msgspec.Struct, frozen=True):
     count: int
     density: float
     prominence: float
-    """A number from 0 to 1 for the position of the keyword. The prominence is 1 at the beginning of the main
-    text and 0 at its end. The prominence is also 0 if the main text does not contain the keyword."""
+    """The prominence of the keyword, from 0 to 1. The prominence is 1 at the beginning of the main text and 0
+    at its end. The prominence is also 0 if the main text does not contain the keyword."""
     in_title: int
     in_headings: int
     anchors: int

@@ -1,4 +1,4 @@
-"""The steps after a run: evaluates the rules, sends alerts, and sends the events to outputs."""
+"""Evaluates the rules after a run, sends alerts, and sends the events to outputs."""
 
 from __future__ import annotations
 

@@ -25,16 +25,15 @@ from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
 AGREEING_VISITS = 2
 """The usual number of visits that must show a new value before the new value is reported as a change."""
 YOUNG_DAYS = 5
-"""The age in days below which the known values of an offer count as young. In a doubtful shop, a change needs
-one additional visit for each day by which the known values are younger than YOUNG_DAYS. If an offer
-alternates between two values at random, visits on YOUNG_DAYS days usually show both values."""
+"""The age in days below which the known values of an offer count as young. If the known values of an offer in
+a doubtful shop are D days old, a change needs YOUNG_DAYS - D additional visits. If an offer alternates
+between two values at random, visits on YOUNG_DAYS days usually show both values."""
 ALTERNATING_VISITS = 20
 """The number of visits that must show an alternating value before the value is reported as a change. A new
 value counts as alternating if an earlier visit showed the value, and another visit contradicted the value
 less than MEMORY_S seconds ago."""
 GONE_CHECKS = 3
-"""The number of consecutive visits of a page that must not show a variant before the variant counts as
-gone."""
+"""A variant counts as gone after this number of consecutive visits of the page without the variant."""
 DAY_S = 86_400.0
 MEMORY_S = 7 * 86_400.0
 """The number of seconds for which an offer stores a value that a later visit contradicted."""
@@ -64,8 +63,8 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     seen: int = 1
     needed: int = AGREEING_VISITS
     rival: str = ""
-    """A value of the last visit that differs from the held value and may be an error. The value is ignored
-    unless the next visit shows the same value again."""
+    """A value that the last visit showed instead of the held value, and that may be an error. This value is
+    ignored unless the next visit shows the same value again."""
     found: dict[str, Any] = {}
     """Values of other columns of the offer, which are stored together with the held value when the held value
     is confirmed. Each value in `found` is a text or a number."""
@@ -115,7 +114,8 @@ class Offer(msgspec.Struct, kw_only=True):
     """The median of the confirmed prices in the offer's current currency."""
     held: dict[str, HeldChange] = {}
     memory: dict[str, dict[str, float]] = {}
-    """Maps each field to the values that a later visit contradicted, with the times of the later visits."""
+    """Maps each field to a dict of contradicted values. The dict maps each value to the time of the visit
+    that contradicted the value."""
 
 
 class Compared(NamedTuple):
@@ -133,8 +133,8 @@ class Compared(NamedTuple):
 
 
 def amount_text(amount: Decimal | None) -> str | None:
-    """Returns an amount as text, without an exponent. If the amount has decimals, the text contains at least
-    two.
+    """Returns an amount as text, without an exponent. If the amount has decimals, the text has at least two
+    decimals.
 
     >>> amount_text(Decimal("99.9")), amount_text(Decimal("1E+3")), amount_text(Decimal("0.125"))
     ('99.90', '1000', '0.125')
@@ -325,7 +325,7 @@ def miss(offer: Offer, seen: Observation) -> None:
 
 def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
     """Returns the number of visits that must show a held value before the value becomes a change.
-    `doubtful_visits`: the minimum number of visits in the offer's shop, which is 0 for a trusted shop
+    `doubtful_visits`: the minimum number of visits for all offers of the shop, or 0 for a trusted shop
     (`shop_health.doubtful_visits`)."""
     held = offer.held[field]
     young = 0
@@ -335,8 +335,7 @@ def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
 
 
 def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
-    """Whether enough visits have shown a held value. `doubtful_visits`: the minimum number of visits in the
-    offer's shop (see `visits_needed`)."""
+    """Whether enough visits have shown a held value. `doubtful_visits`: see `visits_needed`."""
     return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
 
 
@@ -465,8 +464,8 @@ def _event(offer: Offer, kind: EventKind, time: float, before: str | None, after
 
 
 def move(before: Decimal | None, after: Decimal | None) -> float | None:
-    """Returns the size of a price change, which is abs(ln(after / before)). None if there is no change, or if
-    one of the prices is missing or zero.
+    """Returns the size of a price change, which is abs(ln(after / before)). Returns None if there is no
+    change, or if one of the prices is missing or zero.
 
     >>> round(move(Decimal(100), Decimal(50)), 3)
     0.693

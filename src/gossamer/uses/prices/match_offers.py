@@ -154,9 +154,9 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
     identifier, sorted.
 
     If a shop uses the identifier for two to MAX_USES_IN_SHOP targets, the targets of the shop are doubtful.
-    If a shop uses the identifier for more targets, the targets of the shop are ignored. If targets contradict
-    one another, the targets with the most contradictions are doubtful. The first of the remaining targets
-    forms a matching pair with each other remaining target.
+    If a shop uses the identifier for more than MAX_USES_IN_SHOP targets, the targets of the shop are ignored.
+    If targets contradict one another, the targets with the most contradictions are doubtful. Each matching
+    pair consists of the first remaining target and one of the other remaining targets.
     """
     uses = Counter(offers.shops[key] for key in members)
     kept = [key for key in members if uses[offers.shops[key]] == 1]
@@ -181,8 +181,8 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
 
 def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[str, str], tuple[str, float]]:
     """Returns the pairs that a person should decide, with their reasons and scores. At most one pair is
-    proposed for any two groups of targets. If a person has already decided a pair of the two groups, no pair
-    is proposed."""
+    proposed for any two groups of targets. No pair is proposed for two groups if a person has already made a
+    decision on a pair of their targets."""
     groups = offers.groups
     seen = {_ordered(groups.find(one), groups.find(other)) for one, other in offers.decided}
     vocabulary = Vocabulary(product.name for product in offers.products.values())

@@ -256,9 +256,9 @@ def _covered(one: Prepared, other: Prepared) -> float:
 
 
 def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
-    """Finds the words of `one` that are missing in the name of `other`. Returns two numbers: the greatest
-    weight of a missing word, and the mean similarity of the missing words to the words of `other`, weighted
-    by word."""
+    """Finds the words of `one` that are missing in the name of `other`. Returns the greatest weight of a
+    missing word, and the weighted mean similarity of the missing words to their most similar words in
+    `other`."""
     missing = {
         word: weight
         for word, weight in one.weights.items()
@@ -275,9 +275,9 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """Compares the model numbers in two names. Returns three numbers. The first is the number of model
-    numbers that both names contain. The other two are the numbers of model numbers that only the left or only
-    the right name contains, with the smaller number first."""
+    """Compares the model numbers in two names. Returns how many model numbers both names contain, how many
+    only the left name contains, and how many only the right name contains. The smaller of the last two counts
+    comes first."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -385,7 +385,7 @@ class MatchModel(NamedTuple):
 
 @cache
 def load_model() -> MatchModel:
-    """Returns the model of the data file."""
+    """Loads the score model from the data file MODEL."""
     stored = json.loads(MODEL.read_text("utf-8"))
     if tuple(stored["features"]) != FEATURES:
         raise ValueError(f"{MODEL.name} has other features than this code")

@@ -49,7 +49,7 @@ class MainFields(TypedDict):
 
 
 class Selectors(Protocol):
-    """The interface of the selectors for a page."""
+    """The common interface of `SelectorTable` and `CarriedSelectors`."""
 
     def values(self, page: PageView) -> dict[str, tuple[str, str]]:
         """Returns the fields that the selectors find on a page: field -> (text, selector)."""
@@ -133,8 +133,8 @@ def _decisions(product: ProductPage) -> dict[str, PriceDecision]:
 
 
 def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming: bool = False) -> SeenPage:
-    """Returns the result of visiting a page that was received. `requested`: the URL before redirects. The
-    targets of the page are listed under this URL."""
+    """Returns the result of a visit that received a page. `requested`: the URL before redirects. The targets
+    of the page are listed under this URL."""
     body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
     seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)

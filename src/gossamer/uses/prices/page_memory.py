@@ -13,7 +13,7 @@ from gossamer.uses.prices.database import Database
 from gossamer.uses.prices.model import Observation
 
 FULL_READ_S = 7 * 86400.0
-"""The number of seconds after which a page must be requested without a condition again. Gossamer regularly
+"""The number of seconds after which the next request for a page must be unconditional. Gossamer regularly
 reads the full page because some servers send validators (ETag, Last-Modified) that do not change when the
 price changes."""
 _TABLE = (

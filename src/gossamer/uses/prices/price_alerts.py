@@ -204,8 +204,8 @@ class Evaluation:
 
     def _fake_discount(self, offer: Offer, price: Decimal) -> tuple[bool, str]:
         """Returns whether the regular price is above the lowest price of the 30 days before the reduction,
-        and the text of the alert. If the history covers fewer than 30 days, the lowest price of all 30 days
-        may be even lower, so the result True is still correct."""
+        and the text of the alert. The result True is correct even if the history is shorter than 30 days,
+        because missing prices can only lower the lowest price."""
         was = offer.regular_price
         if was is None or was <= price:
             return False, ""

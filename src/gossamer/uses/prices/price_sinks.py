@@ -6,8 +6,8 @@ are settled.
 
 `SeenPages` receives the items of `price_site`. `UnchangedPages` receives the attempts, because no page
 function is called for an unchanged page (status 304). Each process of a run has both sinks. The URL of a
-history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process replaces the references
-with the secrets itself.
+history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process resolves these
+references on its own.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 TARGET = f"module:{__name__}"
 PRIORITIES = 8
-"""The number of priority levels of the requests of a run. The number is small because each level of a host
-needs a separate queue. The pages of a host with the same priority level are visited in the order of their
-requests."""
+"""The number of priority levels of the requests of a run. There are few levels, because each host has a
+separate queue per priority level. The pages of a host with the same priority level are visited in the order
+of their requests."""
 MAX_KEY_CHARS = 500
 """Maximum number of characters of the key of a request."""
 MAX_CARRY_BYTES = 4096

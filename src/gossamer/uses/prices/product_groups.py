@@ -17,7 +17,7 @@ class Groups:
         self._parents: dict[str, str] = {}
 
     def find(self, key: str) -> str:
-        """Returns the key that represents the set of a key."""
+        """Returns the representative of the set that contains `key`."""
         root = key
         while (parent := self._parents.get(root, root)) != root:
             root = parent

@@ -1,5 +1,5 @@
 """Records visits. The module reads the known values of the visited targets, compares these values with the
-visits, and writes the differences. A `Batch` lives inside one transaction.
+visits, and writes the differences. Each `Batch` is recorded in one transaction.
 
 A visit is ignored if it is not newer than the last visit of the same target. Recording the same observations
 again is therefore harmless.

@@ -1,6 +1,6 @@
 """Runs `gossamer prices`. A run first visits all product pages once. The run then makes second visits to the
-pages with unconfirmed changes, and writes the results into the price history. The visits are crawls in this
-process, in several processes, or on a fleet."""
+pages with unconfirmed changes, and writes the results into the price history. Each round of visits is a
+crawl, which runs in this process, in several processes, or on a fleet."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class PriceRun:
             raise
 
     def _stop_on_fleet(self) -> None:
-        """Stops the run's crawl on the fleet, if there is one."""
+        """Stops the run's crawl if the crawl is running on the fleet."""
         crawl = self._options.crawl
         stop_submitted(self._name, store=crawl.get("store"), setting=crawl.get("setting"))
 

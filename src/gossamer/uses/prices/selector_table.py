@@ -110,7 +110,8 @@ class SelectorTable:
 
 
 class CarriedSelectors(NamedTuple):
-    """The lines of a table for one page, which its request carries as tuples (field, selector, pattern)."""
+    """The lines of a selector table that apply to one page. The request for the page carries the lines as
+    tuples (field, selector, pattern)."""
 
     lines: Sequence[tuple[str, str, str]] = ()
 

@@ -20,8 +20,8 @@ from gossamer.uses.prices.product_groups import read_group
 from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
 PERIOD_DAYS = 30
-"""Next to a discount, a shop in the European Union must state the lowest price of this number of days before
-the discount (directive 98/6/EC, article 6a)."""
+"""A shop in the European Union that announces a discount must also state the lowest price of the last 30 days
+before the discount (directive 98/6/EC, article 6a)."""
 _POINT = "time, price, regular_price, currency, availability, seller, unit_price, unit, state"
 
 
@@ -55,7 +55,7 @@ class PriceStatistics(NamedTuple):
     at_price_s: float
     """The number of seconds for which the offer has had its last price."""
     known_s: float
-    """The number of seconds of the period in which the price was known."""
+    """The total time in seconds, within the period, during which the price was known."""
     changes: int
 
 

@@ -27,8 +27,8 @@ EARLY_SHARE = 0.3
 """A run reports the changes of a shop only after visiting at least EARLY_PAGES pages and at least this share
 of the shop's pages. At the end of the run, changes are reported even if the run has visited fewer pages."""
 AGREEING_SHARE = 0.8
-"""The minimum share of prices from a new source that must equal the old prices, if most prices of a shop come
-from a new source. If fewer prices from the new source equal the old prices, the shop counts as redesigned."""
+"""If most prices of a shop come from a new source, at least this share of these prices must equal the old
+prices. Otherwise, the shop counts as redesigned."""
 SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop counts as doubtful if more than this share of its second visits show the old value again. A shop
@@ -41,8 +41,7 @@ NEW_SHOP_VISITS = 4
 were made and no second visit contradicted a new value. If all shops together have too few second visits,
 FIRST_SHOP_VISITS applies instead of NEW_SHOP_VISITS."""
 FIRST_SHOP_VISITS = 6
-"""The number of visits that must show a new value in a new shop while all shops together have too few second
-visits."""
+"""Used instead of NEW_SHOP_VISITS as long as all shops together have too few second visits."""
 FADING = 0.97
 """The factor by which the counts of second visits in earlier runs are multiplied at the beginning of each
 run."""
@@ -55,8 +54,8 @@ of the shop count as confirmed."""
 SAMPLE_SHARE = 0.99
 MAX_AMOUNTS = 50
 KINDS = {"price": "price", "regular_price": "price", "availability": "availability", "seller": "seller"}
-"""Maps each field to its kind, because second visits are counted separately for each kind of field. Fields
-that are missing in the mapping, such as `page`, never count as doubtful."""
+"""Maps each field to its kind. Second visits are counted separately for each kind of field. Fields that are
+missing in the mapping, such as `page`, never count as doubtful."""
 
 
 class FieldVisits(msgspec.Struct, omit_defaults=True):
@@ -167,16 +166,16 @@ def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: 
 
 
 class SecondVisits(NamedTuple):
-    """The counts of second visits that showed a new value again (`agreed`) and that did not show the new
-    value again (`contradicted`). The counts of earlier runs are reduced (see FADING)."""
+    """Counts of second visits. `agreed` counts the visits that showed the new value again, and `contradicted`
+    counts the other visits. The counts of earlier runs are reduced (see FADING)."""
 
     agreed: float = 0.0
     contradicted: float = 0.0
 
     @property
     def doubtful(self) -> bool:
-        """Whether second visits often show the old values again, or whether there are too few second visits
-        to decide."""
+        """Whether too many second visits showed the old value again. Also true if there are too few second
+        visits to judge the shop."""
         visits = self.agreed + self.contradicted
         return self.contradicted + 1 > DOUBT_SHARE * (visits + 2)
 
@@ -187,7 +186,7 @@ class SecondVisits(NamedTuple):
 
 
 def second_visits(shops: Iterable[ShopHealth]) -> dict[str, SecondVisits]:
-    """Adds up the second visits of several shops. Maps each kind of field to the sum."""
+    """Sums the counts of second visits over several shops. Returns the sums, keyed by the kind of field."""
     sums = {kind: [0.0, 0.0] for kind in KINDS.values()}
     for shop in shops:
         for kind, (agreed, contradicted) in sums.items():

@@ -40,7 +40,7 @@ OTHER_NAMES = {
 
 
 class RejectedLine(msgspec.Struct, frozen=True):
-    """A line of a target list or keyword list that was rejected, or a saved result page that was rejected."""
+    """A rejected input: a line of a target list or keyword list, or a saved result page."""
 
     source: str
     line: int

@@ -12,8 +12,8 @@ from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 
 class Known(NamedTuple):
     """The results of earlier checks of a search. `positions`: the last position of each domain. `shown`: the
-    result types on the most recent page 1, or None if no earlier check read page 1. `owned`: pairs of a
-    result type and a followed domain, for the domain's results on the most recent page 1."""
+    result types on the most recent page 1, or None if no earlier check read page 1. `owned`: pairs (result
+    type, domain), one for each type of result that a followed domain had on the most recent page 1."""
 
     positions: dict[str, Position]
     shown: frozenset[str] | None = None

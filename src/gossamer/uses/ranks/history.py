@@ -116,8 +116,8 @@ class RankHistory:
         return {row[0]: Search(**dict(zip(_SEARCH, row[1:], strict=True))) for row in rows}
 
     def keywords(self) -> list[Keyword]:
-        """Returns the keywords of the current list. A keyword contains a domain of the user, and the
-        competitors in the same search."""
+        """Returns the keywords of the current list, one per search and domain of the user. Each keyword also
+        names the competitors in the search."""
         searches = self.searches()
         volumes = dict(self.database.rows("SELECT id, volume FROM rank_searches WHERE listed = 1"))
         rows = self.database.rows(

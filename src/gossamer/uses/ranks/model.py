@@ -14,8 +14,8 @@ PAGE_RESULTS = 10
 organic results. The first result of page 2 always has position 11, even if page 1 has fewer results. The
 positions on page 2 are therefore known even if page 1 was not fetched."""
 ASSUMED_END = "the provider answered without results, so this is assumed to be behind the last page"
-"""The reason for the verdict `no_results` on a page after page 1, if the provider's answer contains neither
-results nor the information that the results have ended."""
+"""The reason that is stored with the verdict `no_results` if the provider returned no results for a page
+after page 1, and did not report the end of the results."""
 ENGINES = ("google", "bing")
 DEVICES = ("desktop", "mobile")
 

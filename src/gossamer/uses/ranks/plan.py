@@ -20,8 +20,8 @@ class EnginePlan(msgspec.Struct, frozen=True):
     expected: float
     """The expected number of requests, which is the mean number for the chosen strategy."""
     most: int
-    """The maximum number of requests. A run needs this number if no domain is on the same result page as in
-    the last check."""
+    """The maximum number of requests. The strategy `smart` needs fewer requests if it finds the domains
+    early."""
 
 
 class RankPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,9 +58,9 @@ def make_plan(
     price: float | None = None,
     exits: int = 1,
 ) -> RankPlan:
-    """Estimates the cost of a run. `last`: the number of the result page with the last position, keyed by
-    search id. `price`: the price of 1,000 credits. `exits`: the number of exits that search an engine at the
-    same time."""
+    """Estimates the cost of a run. `last`: maps each search id to the number of the result page on which the
+    last check found the user's domain. `price`: the price of 1,000 credits. `exits`: the number of exits that
+    search an engine at the same time."""
     depth = depth._replace(cumulative=source.cumulative)
     able = {name: one for name, one in searches.items() if not source.refuses(one)}
     expected: Counter[str] = Counter()

@@ -165,9 +165,8 @@ def _chart(history: RankHistory, one: Standing, rivals: dict[str, list[Standing]
 
 
 def _shown(history: RankHistory, charted: Sequence[Standing], keyword: str) -> ShownPage | None:
-    """Returns the latest first result page of a keyword. If `keyword` is '', returns the latest first result
-    page of the first search in the charts. Raises UsageError if the history contains no page 1 of the given
-    keyword."""
+    """Returns the most recent page 1 of a keyword. If `keyword` is '', returns the most recent page 1 of the
+    first search in the charts. Raises UsageError if the history contains no page 1 of the given keyword."""
     if keyword:
         clause, values = "s.keyword = ?", [keyword]
     elif charted:

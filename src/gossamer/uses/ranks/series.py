@@ -279,10 +279,10 @@ def share_of_voice(history: RankHistory, curve: Curve | None = None) -> dict[str
 
 
 class FeatureShare(NamedTuple):
-    """The frequency of a feature on first result pages. `pages`: the number of first result pages. `shown`:
-    the number of pages that contain the feature. `owned`: the number of pages on which the feature contains a
-    domain of the user. `shown_before` and `owned_before`: the values of `shown` and `owned` at the beginning
-    of the period."""
+    """The frequency of a feature on page 1 of the results. `pages`: the number of searches whose page 1 was
+    read. `shown`: the number of pages that contain the feature. `owned`: the number of pages on which the
+    feature contains a domain of the user. `shown_before` and `owned_before`: the values of `shown` and
+    `owned` at the beginning of the period."""
 
     type: str
     pages: int
@@ -378,7 +378,8 @@ class Competing(NamedTuple):
 
 
 def competing(history: RankHistory, *, after: float = 0.0) -> list[Competing]:
-    """Returns the searches in which several pages of a user's domain compete, most switches first."""
+    """Returns the searches in which several pages of a user's domain compete. The search in which the best
+    page changed most often comes first."""
     rows = history.query(
         "SELECT p.search, s.keyword, p.domain, p.position, p.url, p.urls FROM rank_positions p JOIN rank_searches s ON "
         "s.id = p.search AND s.listed = 1 JOIN rank_domains d ON d.search = p.search AND d.domain = p.domain AND d.own = 1 "

@@ -1,7 +1,7 @@
 """Stores the words of a search index in a tantivy index, which is a folder next to the SQLite file with the
 pages. A tantivy index is smaller than a SQLite table and is built faster.
 
-The words are committed first. The pages are committed next, together with the stamp of the words' commit. If
+The words are committed first. The commit of the pages follows, and stores the stamp of the words' commit. If
 a crash occurs between the two commits, the stamps differ, and the words are indexed again from the pages.
 """
 

@@ -1,10 +1,10 @@
 """DataForSEO (docs.dataforseo.com: serp/google/organic/live/advanced, appendix/errors). A call runs a live
 task, which is described in JSON.
 
-The key is `LOGIN:PASSWORD`. A task cannot begin at a later page. A task returns all results up to `depth`.
-DataForSEO bills each page of 10 results. The first page costs the full price, and each further page costs 75%
-of that price. gossamer counts each page as one credit, so a request for page 3 costs 3. The API's response
-has the status 200, and each task in the response has its own `status_code`.
+The key is `LOGIN:PASSWORD`. A task always begins at the first result page, and returns all results up to
+`depth`. DataForSEO bills each page of 10 results. The first page costs the full price, and each further page
+costs 75% of that price. gossamer counts each page as one credit, so a request for page 3 costs 3. The API's
+response has the status 200, and each task in the response has its own `status_code`.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ COUNTRY_BASE = 2000
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns the call of a live task. DataForSEO decodes `%` and `+` in `keyword`, so these characters are
-    encoded here."""
+    """Returns the API call that runs a live task. DataForSEO decodes `%` and `+` in `keyword`, so these
+    characters are encoded here."""
     search = read_search(needs)
     if search.page * PAGE_RESULTS > MAX_DEPTH:
         raise ValueError(f"dataforseo returns at most {MAX_DEPTH} results")
@@ -78,7 +78,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the JSON of a task, or a refusal."""
+    """Returns a page with the results of a task as JSON, or a refusal."""
     if found.status != 200:
         return http_refusal(found, "status_message")
     reply = json_of(found.body)

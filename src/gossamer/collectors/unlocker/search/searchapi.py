@@ -39,7 +39,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the JSON of a search, or a refusal."""
+    """Returns a page with the results of a search as JSON, or a refusal."""
     if found.status == 200:
         return searched_page(found, needs.cost)
     return http_refusal(found, "error", "message", no_credit=(b"used all", b"credit", b"run out"))

@@ -18,7 +18,8 @@ from gossamer.collectors.unlocker.search.search_query import PAGE_RESULTS, SAMPL
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `GET /search.json?engine=google&q=...`. A call must not contain both `location` and `uule`."""
+    """Returns the API call `GET /search.json?engine=google&q=...`. A call must not contain both `location`
+    and `uule`."""
     search = read_search(needs)
     at = (search.page - 1) * PAGE_RESULTS
     parameters = [("engine", search.engine), ("q", search.words)]
@@ -38,7 +39,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the JSON of a search, or a refusal."""
+    """Returns a page with the results of a search as JSON, or a refusal."""
     if found.status == 200:
         return searched_page(found, needs.cost)
     return http_refusal(found, "error", no_credit=(b"run out",))

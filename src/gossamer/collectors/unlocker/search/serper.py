@@ -36,7 +36,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the JSON of a search, or a refusal."""
+    """Returns a page with the results of a search as JSON, or a refusal."""
     if found.status != 200:
         return http_refusal(
             found, "message", "error", no_credit=(b"not enough credits",), no_credit_status=400

@@ -23,9 +23,9 @@ MAX_DETAIL_CHARS: Final = 300
 class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One check. A check has either a function `test` or a query `sql`.
 
-    `test` is called for HTML pages with status 200. If `over` is `indexable`, `test` is called only for the
-    indexable pages among them. The query `sql` selects the columns url, target and detail from the tables of
-    the modules `database` and `link_graph`.
+    `test` is called for HTML pages with status 200. If `over` is `indexable`, pages that are not indexable
+    are left out. The query `sql` selects the columns url, target and detail from the tables of the modules
+    `database` and `link_graph`.
     """
 
     id: str
@@ -40,10 +40,11 @@ class AuditCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The pages for which `test` is called: `indexable` or `html`."""
     sql: str = ""
     needs: str = ""
-    """A condition without which the check is skipped or inconclusive, or '' if the check has no condition.
-    The condition `whole` requires that the crawl saw the whole site. The condition `sitemap` requires that
-    the site has a sitemap. The condition `links` requires that the audit checked links to other sites and
-    embedded files. The condition `hosts` requires that the audit sent requests to the site's hosts. The
-    condition `requests` requires that the audit sent requests to the site instead of reading stored pages."""
+    """The name of the condition that the check requires, or ''. If the condition is not met, the check is
+    skipped or inconclusive. The condition `whole` requires that the crawl saw the whole site. The condition
+    `sitemap` requires that the site has a sitemap. The condition `links` requires that the audit checked
+    links to other sites and embedded files. The condition `hosts` requires that the audit sent requests to
+    the site's hosts. The condition `requests` requires that the audit sent requests to the site instead of
+    reading stored pages."""
     thing: str = "pages"
     """The kind of object that has the problem: pages, links, files, hosts or sitemaps."""

@@ -1,4 +1,4 @@
-"""Checks of text, language, images, structured data, and of pages that need JavaScript."""
+"""Checks of text, language, images and structured data, and checks of pages that need JavaScript."""
 
 from __future__ import annotations
 
