@@ -12,8 +12,8 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MAX_CATCH_UP_S = 60.0
-"""The maximum number of seconds whose unspent budget may be spent later, for example after a pause of the
-revisit loop."""
+"""After a pause, the revisit loop may use the budget of the pause later, but at most the budget of this many
+seconds."""
 UNKNOWN_DELAY_S, MIN_DELAY_S = 1.0, 0.01
 """UNKNOWN_DELAY_S is the delay in seconds that the budget assumes for a host whose delay is not known yet.
 MIN_DELAY_S is the shortest delay that the budget assumes for any host."""

@@ -29,8 +29,8 @@ WEB = lazy_pattern(alternatives("notice_phrases", "web"))
 evidence of a block only if the page contains one of these words. Otherwise, the refusal might be about a road
 or a park."""
 ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
-"""Words in the titles of notices. A title of more than three words belongs to a notice only if the title
-contains one of the words."""
+"""Words in the titles of notices. A title with more than three words is the title of a notice only if it
+contains one of these words."""
 BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
 """Beginnings of impersonal refusals, such as `access`."""
 

@@ -64,7 +64,8 @@ def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
 
 
 def naive_times(value: Any) -> Places:
-    """Returns the positions of datetimes without a time zone in a value of an untyped dict."""
+    """Searches a value of an untyped dict for datetimes without a time zone. Returns the positions of these
+    datetimes."""
     if isinstance(value, datetime):
         return value.tzinfo is None
     if isinstance(value, dict):

@@ -359,8 +359,8 @@ class LinkIntake:
 
     def voucher(self, claim: Claim) -> str:
         """Returns the voucher for the links on a page, which is a hash of the page's registered domain.
-        Returns '' if the page's links get no voucher. A page may vouch only if its host is a seed host or has
-        at least two vouchers."""
+        Returns '' if the page may not vouch for other hosts. A page may vouch if its host is a seed host, or
+        if at least two domains vouch for its host."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""

@@ -71,8 +71,8 @@ Result = TypeVar("Result")
 
 class MakesVisits(Protocol):
     """Makes the visits of a batch of claims and passes each visit to `put`. A batch with several claims
-    contains only gate claims of one host. At most one claim of such a batch is visited. The other claims are
-    refused or requeued."""
+    contains claims of one host that are checked against robots.txt (gate claims). At most one of these claims
+    is also visited. The other claims are refused or requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 

@@ -22,7 +22,7 @@ OTHER = "other"
 """The label that all names beyond a limit share."""
 MAX_COLLECTORS, MAX_KINDS, MAX_PROVIDERS = 12, 50, 20
 MIN_REQUESTS = 10
-"""After this many requests to a domain, this process proposes the domain for its own metrics."""
+"""After this many requests to a domain, this process proposes that the domain gets separate metrics."""
 MAX_WATCHED = 1000
 """Maximum number of domains whose requests a process counts."""
 _OK = frozenset((ClaimEnd.DONE.word, REDIRECTED))

@@ -88,8 +88,8 @@ class Gap(msgspec.Struct, frozen=True):
 
     term: str
     listed: bool
-    """Whether the term is one of the keywords that the run counts. A term that is not a counted keyword was
-    only discovered in the texts."""
+    """Whether the term is one of the keywords that the run counts. If false, the term is not in the list of
+    keywords, and was discovered in the texts."""
     theirs: int
     their_pages: int
     mine: int

@@ -93,9 +93,9 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     past_agreed: float = 0.0
     past_contradicted: float = 0.0
     fields: dict[str, FieldVisits] = {}
-    """Maps each kind of field (`KINDS`) to its counts of second visits. Second visits are counted separately
-    for each kind of field, because a shop with alternating sellers may still have reliable stock data.
-    `fields` is empty if an earlier version of gossamer stored the data."""
+    """Maps each kind of field (`KINDS`) to the results of second visits for this kind. The results are
+    counted separately for each kind, because a shop with alternating sellers may still have reliable stock
+    data. `fields` is empty if an earlier version of gossamer stored the data."""
     usual: float = 1.0
     """The usual share of intact pages of the shop, from 0 to 1."""
 
