@@ -131,9 +131,10 @@ async def submit_async(
 
 def add(crawl: str, *urls: Target, **options: Unpack[AddUrlOptions]) -> Added:
     """Adds URLs to the crawl of this name, which may be running, paused or ended, in a data folder or on a
-    fleet (`store=`). A finished crawl visits the new URLs when its usual command is run again. On a fleet, a
-    finished crawl continues immediately. If the crawl already knows a URL, the URL counts as a duplicate.
-    Elements that are not URLs are listed in `rejected_lines` of the result. Raises GossamerError.
+    fleet (`store=`). If the crawl is finished, it visits the new URLs when you run the command of the crawl
+    again. On a fleet, a finished crawl continues immediately. If the crawl already knows a URL, the URL
+    counts as a duplicate. Elements that are not URLs are listed in `rejected_lines` of the result. Raises
+    GossamerError.
 
     >>> gossamer.add("shop", ["https://shop.example/new"], priority=9, id="42")  # doctest: +SKIP
     """

@@ -95,7 +95,8 @@ class CrawlFailed(GossamerError):
 
 
 class CrawlStopped(GossamerError):
-    """A crawl was stopped while visits were still in flight. The next run repeats these visits."""
+    """A crawl was stopped while visits were still in flight. The next run of the crawl repeats the unfinished
+    visits."""
 
     exit_code = 11
 
@@ -179,8 +180,8 @@ OWN_LIMITS = {
     errno.EAGAIN: "processes and threads (ulimit -u)",
     errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
 }
-"""Maps error numbers to the resources that this process or machine has run out of. The names of the resources
-are used in messages."""
+"""Maps error numbers to the resources that this process or machine has run out of. Error messages contain the
+names of these resources."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers that mean a full disk, an exceeded quota, or a file of maximum size."""
 

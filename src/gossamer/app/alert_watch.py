@@ -101,9 +101,9 @@ class AlertWatch:
             log_event(event, alert=after.rule, text=after.text, severity=after.severity, **dict(after.labels))
 
     def _deliver_due(self, receiver: Receiver, mutes: dict[str, float], now: float) -> None:
-        """Begins a delivery of the alerts that are due for a receiver. Does nothing while another delivery to
-        the receiver is in progress, before the receiver's next retry is due, or while more alerts may still
-        join the group."""
+        """Begins a delivery of the alerts that are due for a receiver. Does nothing in three cases: another
+        delivery to the receiver is in progress, the next retry for the receiver is not due yet, or more
+        alerts may still join the group."""
         task = self._tasks.get(receiver.name)
         if (task is not None and not task.done()) or time.monotonic() < self._retry.get(
             receiver.name, (0.0, 0.0)

@@ -44,7 +44,8 @@ class CleanupScene(NamedTuple):
 
 class CleanupKind(NamedTuple):
     """A kind of old data that a cleanup removes. `what` describes the data. `age` is the age in seconds at
-    which the data is removed. `clean` removes or counts the data."""
+    which the data is removed. `clean` removes the data, or only counts the data if the cleanup is a dry
+    run."""
 
     what: str
     age: float

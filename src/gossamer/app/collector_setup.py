@@ -48,7 +48,7 @@ class Lender(LendsProxies, Protocol):
 
 
 class Identities:
-    """The identities of a crawl's rungs. Other parts use this object to end the sessions at a domain."""
+    """The identities of a crawl's rungs. `forget` ends the sessions of all identities at a domain."""
 
     def __init__(self) -> None:
         self._all: list[LendsIdentity] = []

@@ -33,8 +33,8 @@ class Enqueuer:
     """Adds URLs to the frontier of one crawl. Checks the scope of each URL, makes the URL canonical, and
     finds its bucket and lane. A worker checks robots.txt later, when it claims the URL.
 
-    `name`: names the caller in reports of slow patterns. `heaps`: the ready heaps that a worker of a fleet
-    serves.
+    `name`: names the caller in reports of slow patterns. `heaps`: the names of the ready heaps from which a
+    worker of a fleet claims URLs (see `Policy.lanes`).
     """
 
     def __init__(

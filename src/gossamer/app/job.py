@@ -86,8 +86,9 @@ class Setup(msgspec.Struct, kw_only=True):
     the names of the sites. None means that the worker has all site files."""
     alone: bool = True
     segment: str = ""
-    """A part of the names of this process's output files, such as SEGMENT in `part-SEGMENT.jsonl`
-    (`job_payload.segment_name`). `segment` is '' unless the process belongs to a fleet."""
+    """The text that identifies this process in the names of its output files, such as SEGMENT in
+    `part-SEGMENT.jsonl` (`job_payload.segment_name`). `segment` is '' unless the process belongs to a
+    fleet."""
     open: bool = False
     """Whether some seeds are not known at the start, because producers supply them later. If `open` is true,
     a link is in scope if the link stays on the host (or domain) of the page that contains the link."""
@@ -123,8 +124,8 @@ class Setup(msgspec.Struct, kw_only=True):
 
 
 def register_secrets(setup: Setup) -> None:
-    """Registers the secrets of a setup that another process sent. Registered secrets are masked in all
-    output."""
+    """Registers all secrets in a setup. A process calls this function after it has received the setup from
+    another process. Registered secrets are masked in all output."""
     job = setup.job
     for name, value in job.headers.items():
         register_header(name, value)

@@ -233,8 +233,8 @@ def check_shareable(specs: list[str]) -> None:
 
 
 def folder_of(spec: str) -> tuple[str | None, str]:
-    """Returns the folder that an output such as `out/`, `out/:csv` or `out.parquet` names, and its format.
-    The folder is None if the output is a single file.
+    """Returns the folder that an output such as `out/`, `out/:csv` or `out.parquet` names, and the format of
+    the output. The folder is None if the output is a single file.
 
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))

@@ -57,8 +57,9 @@ class Holding(msgspec.Struct):
 
 class SiteAccounts:
     """The accounts of one site. `rungs`: the rungs that fetch the site's pages. The log-in takes place on the
-    first rung in `rungs`. `made`: a function that creates the identity for one version of an account. Each
-    log-in first calls `made`. `lent`: returns a rung that uses the account's identity."""
+    first rung in `rungs`. `made`: a function that takes an account's name and the version of its log-in, and
+    returns the identity for this log-in. Each log-in first calls `made`. `lent`: returns a rung that uses the
+    account's identity."""
 
     def __init__(
         self,

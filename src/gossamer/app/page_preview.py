@@ -1,7 +1,7 @@
 """Previews what a crawl would do with one page. The preview contains the function that reads the page, the
-requests that follow, and the links that are left out, with the reasons. Used by `try` and `shell`. The
-decisions come from the crawl's own scope and robots.txt. The preview does no I/O and adds nothing to a
-frontier."""
+requests that follow, and the links that are left out, with the reasons. The commands `try` and `shell` use
+this module. The decisions come from the crawl's own scope and robots.txt. The preview does no I/O and adds
+nothing to a frontier."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class RobotsLine(msgspec.Struct):
 
 
 class FoundLink(msgspec.Struct, kw_only=True):
-    """A link of a page, or a request that the page function yields. `followed` is whether the crawl would
+    """A link of a page, or a request that the page function yields. `followed` is true if the crawl would
     follow the link."""
 
     url: str
     followed: bool = True
     reason: str = ""
-    """The reason why the crawl does not follow the link, or '' if the crawl follows the link. The reason is a
-    word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED."""
+    """The reason why the crawl does not follow the link, or '' if the crawl follows the link. The reason is
+    an element of `verdict.SKIPS`, or one of the constants NOT_YIELDED and NOT_SELECTED."""
     rule: str = ""
     """The rule that refuses the link, such as a pattern or a line of robots.txt. If no page function can read
     a requested page, `rule` describes the problem. If there is neither a rule nor a problem, `rule` is ''."""

@@ -1,6 +1,6 @@
 """Stores the page table of a crawl, either in a folder or in the shared store. If one process runs the crawl
 alone, the table is in the crawl's folder. If a fleet runs the crawl, the table is in the shared store. The
-revisit loop (`revisit_loop`) works with both kinds of storage."""
+revisit loop (`revisit_loop`) works with either storage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PageTableStorage(Protocol):
 
     refuses: bool
     """If `refuses` is true, a budget that is too small for the revisit window is an error. If `refuses` is
-    false, the budget only causes a warning."""
+    false, such a budget only causes a warning."""
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages: ...
 
@@ -44,7 +44,8 @@ class FolderTableStorage:
         self._folder = folder
 
     async def open(self, rules: RevisitRules, do: Do) -> ScheduledPages:
-        """Opens the table, and imports the log of a run without `--revisit`. Raises OSError."""
+        """Opens the table, and imports the log that an earlier run without `--revisit` wrote. Raises
+        OSError."""
         pages: ScheduledPages = await do(ScheduledPages, self._folder, rules)
         await do(pages.import_log)
         return pages

@@ -21,16 +21,16 @@ maps separately."""
 
 
 def settle_in() -> None:
-    """Tunes garbage collection and malloc. Call it after all imports.
+    """Tunes garbage collection and malloc. Call this function after all imports.
 
     Imported objects never become garbage, and pages create few reference cycles. By default, Python's garbage
     collector scans all young objects after 700 allocations, and parsing a page makes thousands of
-    allocations. The higher thresholds reduce the CPU time of a crawl by a tenth.
+    allocations. gossamer sets higher thresholds, which reduce the CPU time of a crawl by a tenth.
 
-    The memory of a page's tree and texts is kept for the next page. If malloc returned this memory to the
-    system, each crawled page would cause 30 page faults. Arrow is configured to allocate from malloc, too.
-    Arrow's own pool would request new memory from the system each time. The system zeroes new memory, and the
-    zeroing takes as long as writing a Parquet file.
+    When a page is done, malloc keeps the memory of the page's tree and texts for the next page. If malloc
+    returned the memory to the system, each crawled page would cause 30 page faults. Arrow is configured to
+    allocate from malloc, too. Arrow's own pool would request new memory from the system each time. The system
+    zeroes new memory, and the zeroing takes as long as writing a Parquet file.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -82,6 +82,6 @@ def end_after_parent() -> None:
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether to keep a log record. Returns False for uvloop's record of a broken TLS connection,
-    because the caller already reports the error."""
+    """Returns whether to keep a log record. Returns False for the record in which uvloop reports a broken TLS
+    connection, because the caller already reports the error."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -55,12 +55,12 @@ MAX_MEMORY_SHARE = 0.8
 LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Duration of a lease in milliseconds, and seconds between its renewals."""
 SEARCHED_TAIL_BYTES = 16 << 20
-"""Number of bytes at the end of the file of rejected lines that are searched before a line is appended. A
-line is not appended if the searched bytes already contain the line."""
+"""Before a rejected line is appended to the file of rejected lines, the last SEARCHED_TAIL_BYTES bytes of the
+file are searched for the line. If the line is found, it is not appended again."""
 MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
-"""States of a crawl to which URLs may be added."""
+"""The states in which a crawl accepts new URLs."""
 ENDS_WITH = {"limited": 0, "finished": 0, "failed": 9}
 """Maps a crawl's end state to the exit code of `submit`, if the crawl ends while `submit` is still adding
 URLs. Any other end state has the exit code 11."""
@@ -77,7 +77,8 @@ def say_nothing(_: str) -> None:
 
 
 class ChangeSignals(Protocol):
-    """Interface for recording change signals. A change signal says that a known page has probably changed."""
+    """Interface for recording change signals. A change signal for a known page means that the page has
+    probably changed."""
 
     async def signal(self, requests: Sequence[Request]) -> Sequence[bool] | None:
         """Records a change signal for the page of each request. Returns one boolean per request, which is
@@ -258,8 +259,8 @@ async def run_producers(
     """Runs producers while the body of the `async with` statement runs. A lease keeps the crawl from ending
     before the body has run. Yields the task that runs the producers. If a producer fails, the body of the
     statement is cancelled, and the producer's error is raised. `revisits`: the loop that visits known pages
-    again. With `revisits`, the crawl does not end until a user stops it. `signals`: the object that records
-    changed entries if `revisits` is None."""
+    again. With `revisits`, the crawl does not end until a user stops it. If `revisits` is None, `signals`
+    records the changed entries of sitemaps and feeds."""
     if not sources and revisits is None:
         yield None
         return

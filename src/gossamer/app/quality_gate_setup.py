@@ -43,7 +43,7 @@ STOPPED_BY_SITE = "site "
 MAX_REASONS = 5
 """The maximum number of different rejection reasons that are printed for held-back items."""
 REPORT_INTERVAL_S = 1.0
-"""The maximum number of seconds between two reports of the pages that a process has read."""
+"""A process reports how many pages it has read at intervals of at most this many seconds."""
 
 
 class RunJudge:
@@ -248,10 +248,10 @@ stores the history of items."""
 async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """At the end of a run, decides about held-back rows and unseen items (docs/absence.md). If `whole` is
-    true, writes or rejects the rows that were held back because they lack usual values. If `whole` is true,
-    items that the run did not see are marked as gone, unless their absence is uncertain. At the end, counts
-    new, changed and gone items."""
+    """At the end of a run, processes rows that were held back and items that the run did not see
+    (docs/absence.md). If `whole` is true, writes or rejects the rows that were held back because they lack
+    usual values. If `whole` is true, items that the run did not see are marked as gone, unless their absence
+    is uncertain. At the end, counts new, changed and gone items."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)

@@ -472,8 +472,8 @@ def _head_end(path: str) -> int:
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Returns whether all lines after the last page row are complete rows, such as items or attempts. The
-    repair keeps such rows."""
+    """Returns whether all lines after the last page row are complete rows, such as items or attempts. If so,
+    the repair keeps these rows."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

@@ -1,5 +1,5 @@
-"""The budget of visits to known pages. Computes how many visits are allowed per day and at this moment. Also
-computes how many visits the delay of a host allows."""
+"""Limits the number of visits to known pages. Computes how many visits are allowed per day and at this
+moment. Also computes how many visits the delay of a host allows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RevisitBudget:
 
     def refusal(self, pages: int, needed: float) -> UsageError:
         """Returns the error to raise if the budget is too small to visit every page within the window.
-        `needed`: the visits per day that the window requires."""
+        `needed`: the number of visits per day that are necessary to visit every page within the window."""
         return UsageError(
             f"--revisit {self._settings.revisit}: {pages:,} pages need {needed:,.0f} visits a day, "
             f"and the budget allows {self.visits:,.0f}: give --revisit-budget {needed:.0f}/d, or a "
@@ -61,8 +61,8 @@ class RevisitBudget:
         )
 
     def pass_time(self, seconds: float) -> None:
-        """Adds the budget of the last `seconds` seconds, up to a maximum of MAX_CATCH_UP_S seconds. A
-        fraction of a visit is carried over to the next call."""
+        """Adds the visits that the budget allows in `seconds` seconds. More than MAX_CATCH_UP_S seconds count
+        as MAX_CATCH_UP_S seconds. A fraction of a visit is carried over to the next call."""
         more = self.visits * min(seconds, MAX_CATCH_UP_S) / DAY_S
         self._given += more
         self._tokens = min(self._tokens + more, 1 + self.visits * MAX_CATCH_UP_S / DAY_S)

@@ -44,7 +44,7 @@ from gossamer.worker.link_intake import TakenLinks
 TICK_S, REFIT_INTERVAL_S, REPORT_INTERVAL_S = 1.0, 60.0, 10.0
 """Intervals in seconds. TICK_S is the interval between two ticks. REFIT_INTERVAL_S is the interval between
 two computations of the price of a visit. REPORT_INTERVAL_S is the interval between two reports. Each tick
-reads the inbox and queues due pages."""
+reads the reported visits and queues due pages."""
 MAX_REPORT_SHARE = 0.02
 """The maximum fraction of the loop's time that is spent on reports."""
 FIRST_REFITS = 30

@@ -75,8 +75,8 @@ class FleetSignals:
         self._store, self._crawl = store, crawl
 
     async def signal(self, requests: Sequence[Request]) -> None:
-        """Reports changed pages. If too many reports are waiting, new reports are dropped. The pages of
-        dropped reports are visited at their normal due times."""
+        """Reports that pages have changed. If too many of these reports are waiting in the store, a new
+        report is dropped. The crawl then visits the pages of that report at their normal due times."""
         from gossamer.recrawl.freshness import report_changed
 
         if requests:

@@ -81,7 +81,7 @@ class Live(msgspec.Struct):
     hosts: list[HostLine]
     silent: tuple[str, str] | None = None
     retries: Retries = Retries()
-    """The URLs of `hosts` that wait for a retry."""
+    """Describes the URLs that wait for a retry at the hosts in `hosts`."""
     bytes_rate: float = 0.0
     items_rate: float = 0.0
     limit: int | None = None
@@ -209,8 +209,9 @@ class DataFolder:
 
 
 def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
-    """Returns the error to raise for the crawl. If the data folder was removed, this is the cause of all
-    other errors. Returns None for an OSError whose file is not in the data folder."""
+    """Returns the error to raise for the crawl. If the data folder was removed, returns an error that reports
+    the removal, because the removal is the cause of all other errors. Returns None for an OSError whose file
+    is not in the data folder."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -284,7 +285,7 @@ async def begin(
 
 async def everybody_died(setup: Setup, store: Store) -> None:
     """Requeues all leased URLs at once. The folder's lock proves that no other process works on these crawls.
-    If a process died while it read a page, the page is blamed."""
+    If a process died while it read a page, the death counts as a crash that this page caused."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
         last = last_read(Path(setup.job.settings.data) / crawl)

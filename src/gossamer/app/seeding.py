@@ -113,7 +113,8 @@ def _spec_of(job: Job) -> Spec:
 def in_seed_form(
     wanted: Sequence[Request], sites: Sequence[site_files.LoadedSite], job: Job
 ) -> list[Request]:
-    """Returns the seeds without fragments, except routes that the browser shows."""
+    """Returns the seeds without the fragments of their URLs. A fragment is kept if it is a route of a page
+    that the browser renders."""
     return [seed_form(one, sites, job.settings) for one in wanted]
 
 
@@ -121,7 +122,7 @@ def strip_credentials(
     wanted: list[Request], priority: int
 ) -> tuple[list[Request], dict[str, tuple[str, str]]]:
     """Removes the credentials from the seeds' URLs. Fills in the priority of seeds that have none. Returns
-    the seeds, and the credentials by origin."""
+    the seeds, and a dict that maps each origin to its credentials."""
     given, credentials = [], {}
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)

@@ -124,8 +124,9 @@ def kept_rows(setup: Setup, store: str) -> KeptRows:
 
 
 def item_columns(items: Iterable[type], compared: bool = False, ids: bool = False) -> columns.Columns:
-    """Returns the columns of items by kind. The result also contains the columns of file rows and of
-    reference rows. `compared` and `ids` have the same meaning as in `columns.item_columns`."""
+    """Maps each kind of rows to its columns. The kinds are the kinds of items and, if the items have such
+    fields, the rows that describe files and references. `compared` and `ids` have the same meaning as in
+    `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared, ids))
     named = [mark for item in items for _, mark in marked_fields(item)]
@@ -163,8 +164,8 @@ def _compares(sites: Sequence[LoadedSite]) -> bool:
 def link_rows(
     setup: Setup, key: Callable[[str], str]
 ) -> Callable[[Page, Request, Document], list[Row]] | None:
-    """Returns the function that makes rows of a page's links. Returns None if no output stores such rows.
-    `key`: returns the canonical form of a URL."""
+    """Returns the function that creates rows from the links of a page. Returns None if no output stores such
+    rows. `key`: returns the canonical form of a URL."""
     job = setup.job
     return (
         None if job.graph is None else partial(edges, setup.crawl, key, graph.kind(parse(job.graph).format))

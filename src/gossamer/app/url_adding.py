@@ -58,7 +58,7 @@ PROGRESS_INTERVAL_S, WATCH_INTERVAL_S, END_INTERVAL_S = 10.0, 0.5, 0.2
 seconds between checks of the crawl's state. While the command waits for a fleet to end the crawl, the checks
 are END_INTERVAL_S seconds apart."""
 REFUSING, STOPPED = ("cancelled", "cancelling", REMOVING), 11
-"""REFUSING contains the states of a crawl that accepts no URLs. STOPPED is the exit code of the command if
+"""REFUSING contains the states in which a crawl accepts no URLs. STOPPED is the exit code of the command if
 the crawl is cancelled, removed or started anew while URLs are added."""
 ENDING_TIMEOUT_S = 60.0
 """The number of seconds to wait for a fleet to end a crawl in the state `ending`."""
@@ -316,7 +316,7 @@ class _Adding:
 
     async def _reopen(self) -> None:
         """Changes the state of a finished crawl, so that the crawl can continue. If a fleet runs the crawl,
-        it continues immediately."""
+        the fleet continues the crawl immediately."""
         tasks = FleetCrawls(self._store)
         if self._record.fleet:
             await tasks.reopen(self._setup.crawl)
@@ -375,8 +375,8 @@ class _Adding:
         self._result.rejected_lines += rejected[: MAX_SHOWN - len(self._result.rejected_lines)]
 
     async def _pause(self) -> None:
-        """Reports the progress. Waits while no more URLs can be added to the crawl. Checks at most once per
-        second."""
+        """Reports the progress. If the crawl has too many pending URLs or the store is almost full, waits
+        until more URLs can be added. Checks at most once per second."""
         if time.monotonic() - self._looked < CHECK_INTERVAL_S:
             return
         while True:

@@ -1,5 +1,5 @@
-"""Builds a ready worker from settings. Only this file and `collector_setup` choose the concrete classes of a
-worker's parts."""
+"""Builds a worker with all its parts from settings. Only this file and `collector_setup` choose the concrete
+classes of a worker's parts."""
 
 from __future__ import annotations
 
@@ -416,8 +416,8 @@ class CrawlWorker:
         )
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
-        """Builds the parts that this worker shares with the fleet, such as its score and the caps on all
-        workers."""
+        """Builds the parts that depend on other workers of the fleet, such as the score of this worker and
+        the caps on all workers together."""
         self.merit = ScoreKeeper(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
@@ -600,7 +600,8 @@ def _known_log(setup: Setup) -> Log | None:
 
 
 def _visit_outcomes(setup: Setup, store: Store) -> VisitOutcomes | None:
-    """Returns the list in the store to which a fleet reports visits of known pages."""
+    """Returns the list in which the workers of a fleet record their visits of known pages. The list is in the
+    store."""
     if not setup.revisits_on_fleet:
         return None
     from gossamer.recrawl.stored_table import VisitOutcomes

@@ -1,5 +1,5 @@
-"""Detects block pages that do not belong to a large vendor: stand-alone captchas, notices of smaller vendors
-and of sites, log-in walls, and empty and decoy pages."""
+"""Detects block pages that do not belong to a large vendor: stand-alone captchas, block notices of smaller
+vendors and of sites, log-in walls, and empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from gossamer.blocks.signs import (
 
 
 def captcha(page: Answer) -> Block | None:
-    """Detects a captcha that is the whole page. A captcha in a form for another purpose does not count."""
+    """Detects a captcha that is the whole page. Ignores a captcha that is only one part of a form, for
+    example of a contact form."""
     if (
         not page.alone
         or page.status in (404, 410)
@@ -157,9 +158,9 @@ def login(page: Answer) -> Block | None:
 
 
 def block_by_words(page: Answer) -> Block | None:
-    """Detects a notice by its title and its sentences. Only a response with little text can be a notice. For
-    a response with a refusing status, one sentence of a notice is enough. A page with a good status is a
-    notice only if the page is also very short or has the title of a notice."""
+    """Detects a block notice by its title and its sentences. Only a response with little text can be a block
+    notice. If the status is typical of refusals (`REFUSING`), one typical sentence is enough. A page with
+    another status must also be very short or have a typical title."""
     if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -208,8 +209,8 @@ def block_by_words(page: Answer) -> Block | None:
 
 def block_by_sentence(page: Answer) -> Block | None:
     """Detects a very short block page by a single sentence. The sentence must address the visitor and
-    announce a check, a limit or a refusal. Returns None if the title has more than eight words or belongs to
-    an article about notices."""
+    announce a check, a limit or a refusal. Returns None if the title has more than eight words, or if it is
+    the title of an article about block pages."""
     if (
         page.refuses
         or page.status in (404, 410)
@@ -243,16 +244,17 @@ def _by_text(page: Answer, kind: str, sign: str) -> Block:
 
 
 def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
-    """Returns the sentence that refuses the visitor, and the sentence that asks the visitor for a proof."""
+    """Returns two matches, each of which may be None: a sentence that refuses the visitor, and a sentence
+    that asks the visitor to prove something."""
     if text.isascii() and not any(hint in text for hint in HINTS):
         return None, None
     return VERDICTS.search(text), CHECKS.search(text)
 
 
 def _names(page: Answer) -> bool:
-    """Returns whether a title that looks like the title of a notice is actually a name, for example of a film
-    or a game. A title counts as a name if the page's text begins with the title and the rest of the text does
-    not address the visitor."""
+    """Returns whether a title that is typical of block notices is actually a name, for example of a film or a
+    game. A title counts as a name if the page's text begins with the title and the rest of the text does not
+    address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (
@@ -278,7 +280,8 @@ def _kind(page: Answer, check: bool, verdict: bool) -> str:
 
 
 def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
-    """Determines the vendor of a notice that names no vendor, from the headers of the response."""
+    """Determines the vendor from the headers of the response, if the text of the block notice names no
+    vendor."""
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
         for vendor, header, known in (

@@ -54,10 +54,11 @@ _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
 typical of block pages. A page with a good status and a usual title is examined further only if the search
 finds a word of block pages."""
 MAX_NOTICE_CHARS = 400
-"""Maximum number of characters that a notice shows. A longer page is a notice only if its title, URL or code
-contains a sign of a notice. For a page that contains the word `password`, the maximum is twice as high."""
+"""Maximum number of visible characters of a block notice. A longer page is a block notice only if its title,
+URL or code is typical of block notices. If the page contains the word `password`, the maximum number of
+characters is twice as high."""
 MAX_NOTICE_BYTES = 24 << 10
-"""Maximum number of bytes of a notice with a usual title."""
+"""Maximum number of bytes of a block notice whose title is not typical of block notices."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that servers send only when they refuse a visitor."""
 _PLACES = (
@@ -96,13 +97,13 @@ _NOTICE = lazy_pattern(
     rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
-"""Words in the titles of notices, in lower case."""
+"""Words in the titles of block notices, in lower case."""
 _BRIEF = lazy_pattern(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
-"""Additional words in the titles of notices, in lower case. The title of a page is searched for these words
-only if the page has at most 4,096 bytes."""
+"""Additional words in the titles of block notices, in lower case. The title of a page is searched for these
+words only if the page has at most 4,096 bytes."""
 
 
 def block(
@@ -114,7 +115,8 @@ def block(
 ) -> Block | None:
     """Returns a Block if the response is a block page, otherwise None. Never fails. `headers`: a mapping or
     pairs; names are case-insensitive. `shows`: a function that returns a lower bound for the number of
-    letters that an HTML page shows. If `shows` is None, the bytes of the page are examined.
+    letters that an HTML page shows. If `shows` is None, the length of the text is estimated from the bytes of
+    the page.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -210,8 +212,8 @@ def _word(page: bytes) -> bool:
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page is certainly not a notice, because the page has too much text and no sign of a
-    notice in its title, URL or code."""
+    """Returns whether a page is certainly not a block notice. Such a page has too much text, and nothing in
+    its title, URL or code is typical of block notices."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

@@ -21,17 +21,18 @@ TITLES = lazy_pattern(
     rf"(?:{alternatives('notice_words', 'titles')})"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""Matches the complete title of a notice. The title may begin with a status code, and may end with a
+"""Matches the complete title of a block notice. The title may begin with a status code, and may end with a
 separator and the name of the site."""
 
 DIRECT = lazy_pattern(alternatives("notice_words", "direct"))
-"""Sentences to the visitor that occur at the start of notices, but not at the start of other pages."""
+"""Sentences to the visitor that are typical of the start of block notices."""
 ABOUT = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'about')})\b")
-"""Words in the titles of articles and help pages about notices."""
+"""Words in the titles of articles and help pages about block notices."""
 NAME_ENDS = lazy_pattern(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = lazy_pattern(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""Words such as `please` and `try again`, which occur in the text of notices. If a page with the title of a
-notice contains none of these words, its title may be a name, for example of a film."""
+"""Words such as `please` and `try again`, which occur in the text of block notices. If a page has the title
+of a block notice but contains none of these words, the title may be the name of something, for example of a
+film."""
 TYPED = lazy_pattern(alternatives("notice_words", "typed"))
 """Sentences that ask the visitor to type the characters of an image."""
 

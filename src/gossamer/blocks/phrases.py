@@ -25,14 +25,14 @@ TOLD = lazy_pattern(alternatives("notice_phrases", "told"))
 """Words such as `if`, `how` and `means`, and quotation marks. If one of these words precedes a refusal, the
 page only describes refusals."""
 WEB = lazy_pattern(alternatives("notice_phrases", "web"))
-"""Words such as `site` and `server`, which show that a text is about the web. An impersonal refusal is
-evidence of a block only if the page contains one of these words. Otherwise, the refusal might be about a road
-or a park."""
+"""Words such as `site` and `server`, which show that a text is about the web. A refusal that does not address
+the visitor, such as `access denied`, is evidence of a block only if the page contains one of these words.
+Without such a word, the page may report, for example, that a road is closed."""
 ALIKE = lazy_pattern(alternatives("notice_phrases", "alike"))
-"""Words in the titles of notices. A title with more than three words is the title of a notice only if it
-contains one of these words."""
+"""Words in the titles of block notices. A title with more than three words is the title of a block notice
+only if the title contains one of these words."""
 BARE = lazy_pattern(alternatives("notice_phrases", "bare"))
-"""Beginnings of impersonal refusals, such as `access`."""
+"""First words of refusals that do not address the visitor, such as `access`."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"
@@ -49,8 +49,8 @@ PLACE = lazy_pattern(alternatives("notice_phrases", "place"))
 CONTENT = lazy_pattern(alternatives("notice_phrases", "content"))
 NOT = lazy_pattern(alternatives("notice_phrases", "not"))
 LATER = lazy_pattern(alternatives("notice_phrases", "later"))
-"""Words about events that have not happened, such as `will`, `may` and `if`. `compose_kind` ignores a
-sentence that contains one of these words."""
+"""Words about events that have not happened, such as `will`, `may` and `if`. The search for refusals
+(`compose_kind`) ignores a sentence that contains one of these words."""
 ENDS = lazy_pattern(r"[.!?](?: |$)|[。！？؟]")
 
 

@@ -19,8 +19,8 @@ HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
 SAMPLE_BYTES = 32 << 10
 """Number of bytes of a body that are searched to decide whether the body contains many words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""Maximum number of visible characters and maximum number of links in a notice. A page with more characters
-or links is an ordinary page."""
+"""Maximum number of visible characters and maximum number of links of a block notice. A page with more
+characters or links is an ordinary page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
@@ -111,8 +111,8 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether the response has a refusing status or little text. On other pages, a vendor's marks do not
-        prove that the page is a block page."""
+        """Whether the response has little text or a status that is typical of refusals (`REFUSING`). On other
+        pages, strings that are typical of a vendor do not prove that the page is a block page."""
         return self.refuses or self.has_little_text
 
     @cached_property
@@ -133,14 +133,14 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether the page may contain a vendor's mark."""
+        """Whether the code of the page may contain a string that is typical of block pages (see `marks`)."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns the given marks that occur in the page's code. A mark is a lower-case string that occurs in
-        the code of block pages. On a page with a good status, marks in the visible text are ignored, because
-        the page may be an article about blocks. If the visible text is JSON, marks in the text are not
-        ignored."""
+        """Returns the given marks that occur in the page's code. A mark is a lower-case string that is
+        typical of the code of block pages. On a page with a good status, marks in the visible text are
+        ignored, because the page may be an article about block pages. If the visible text is JSON, marks in
+        the text are not ignored."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
@@ -221,7 +221,7 @@ def _line(text: str) -> str:
 
 
 def clip(value: str) -> str:
-    """Shortens a value from the response, so that the value can be part of a sign.
+    """Shortens a value from the response, so that the value can be part of an entry in `Block.signs`.
 
     >>> clip("a" * 99)[-3:]
     'aa…'

@@ -1,5 +1,5 @@
-"""A mark is a string in the code or the URL of a page. A mark shows that the page is a captcha, a notice of a
-smaller vendor, or a missing page. Each mark is a lower-case bytes value."""
+"""Strings and patterns that are typical of block pages, for example of captchas and of the block notices of
+smaller vendors. They occur in the code, the text or the URL of a page. The strings are lower-case bytes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CODE = lazy_pattern(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""A page with a good status can contain the mark of a block page only if this pattern matches the page. A
-single search with this pattern is enough for most pages. Each alternative of this pattern begins with a byte
-that is rare in pages."""
+"""If this pattern does not match a page with a good status, the page contains no string that is typical of
+block pages. A single search with this pattern is enough for most pages. Each alternative of this pattern
+begins with a byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """Every page with a captcha contains one of these strings."""
 WIDGETS = (

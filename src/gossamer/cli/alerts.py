@@ -35,7 +35,7 @@ def listed(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """List the alerts that fire, that are pending or resolved, and what is muted."""
+    """List the firing, pending and resolved alerts, and the muted rules."""
     return asyncio.run(_list(read_settings(data, store, setting), show_rules, as_json))
 
 

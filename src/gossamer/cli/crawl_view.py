@@ -209,7 +209,7 @@ def waits(live: Live, responses: Responses) -> list[Part]:
 
 def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
     """Returns the reason why no host with pending URLs is requested now. If several hosts have pending URLs,
-    the reason is that of the host with the earliest next request."""
+    the function explains the wait of the host that is requested next."""
     from gossamer.politeness.pace import why_delay
 
     queued = [host for host in hosts if host.waiting]

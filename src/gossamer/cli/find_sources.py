@@ -93,7 +93,7 @@ class ArchiveSource:
             remark(line)
 
     def close(self) -> None:
-        """Closes the files. Afterwards, pages can no longer be read."""
+        """Closes the files. After this call, pages can no longer be read."""
         if self._opened is not None:
             self._opened.shut()
 
@@ -194,8 +194,8 @@ def _known_crawls(settings: Settings) -> list[str]:
 
 
 def _searchable_crawls(data: Path) -> list[str]:
-    """Returns the crawls of a data folder. The result does not contain the crawls of `audit`, `prices`,
-    `keywords` and `ranks`, because these commands receive the rows in Python."""
+    """Returns the crawls of a data folder. Leaves out a crawl if all its outputs are Python classes, as in
+    the crawls of `audit`, `prices`, `keywords` and `ranks`."""
     from gossamer.app.repair import read_crawl_file
 
     names = []

@@ -162,7 +162,8 @@ def time_ago(moment: float, now: float) -> str:
 
 
 def format_score(merit: dict[str, Any]) -> str:
-    """Formats a worker's score. `out: REASON` means that the worker stopped claiming because of its score."""
+    """Formats a worker's score. `out: REASON` means that the worker claims no more URLs for this reason, for
+    example because its last 20 visits failed."""
     if merit["out"]:
         return f"out: {merit['out']}"
     return "-" if merit["score"] is None else f"{merit['score']:.2f}"

@@ -96,7 +96,7 @@ def changed(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Report pages as changed. A crawl with --revisit visits the pages next."""
+    """Report pages as changed. A crawl with --revisit visits these pages next."""
     from gossamer.cli.printing import print_action
 
     count = asyncio.run(_report(read_settings(data, store, setting), crawl, urls))

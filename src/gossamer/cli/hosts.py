@@ -233,8 +233,8 @@ def format_breaker(view: HostView) -> str:
 
 def to_plain_values(view: HostView) -> dict[str, Any]:
     """Converts a host's state to plain values for JSON. The state of the circuit breaker is decoded from its
-    stored form. Times are in seconds: `since` is the time that has passed, `until` is the time that is
-    left."""
+    stored form. Times are in seconds. `since` is the number of seconds since the first fault of the current
+    series, and `until` is the number of seconds until the circuit breaker becomes half-open."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker

@@ -109,7 +109,7 @@ def gaps(
     """List the keywords, and then the discovered terms, that a competitor's pages have and your pages do not
     have.
 
-    A keyword of your pages is also listed if it occurs on a much smaller share of your pages: less than a
+    A keyword that your pages have is also listed if the share of your pages with this keyword is less than a
     third of the competitor's share.
     """
     with _opened(folder, run) as (_, tables):

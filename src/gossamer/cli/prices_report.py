@@ -76,7 +76,7 @@ def market(
 ) -> int:
     """Compare the offers of a product, or of all products with several targets, cheapest first.
 
-    The column index contains the price in percent of the median price of all available offers.
+    The column `index` contains the price in percent of the median price of all available offers.
     """
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.report import list_products

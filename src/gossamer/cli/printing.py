@@ -20,7 +20,7 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 def prepare_streams() -> None:
     """Prepares the standard streams so that printing never fails. Characters that the terminal cannot show
-    are escaped. Write errors on stderr are ignored, so that they never abort a crawl."""
+    are escaped. Errors while writing to stderr are ignored, so that they never abort a crawl."""
     open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -83,8 +83,8 @@ _hushed = [False]
 
 
 def hush_remarks(quiet: bool) -> None:
-    """Turns remarks off if `quiet` is true. A command calls this function if its option `--quiet` has no
-    other effect."""
+    """Turns off the messages of `remark` if `quiet` is true. A command calls this function if its option
+    `--quiet` has no other effect."""
     _hushed[0] = quiet
 
 
@@ -106,8 +106,8 @@ def _plain(value: Any) -> Any:
 
 
 def print_action(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
-    """Reports a completed action. Prints a line for people or, if `as_json` is set, a JSON object with the
-    facts and this line."""
+    """Reports a completed action. Prints the text `line` on stderr. If `as_json` is set, prints a JSON object
+    with `facts` and the text on stdout instead."""
     if as_json:
         put_json({**facts, "said": line})
     else:

@@ -428,9 +428,9 @@ def print_rows(
     what: str = "items",
 ) -> None:
     """Prints rows as a table, or as one JSON object per line. The columns of the table are `heads`. Unless
-    `only` is true, the table also has the other fields of the printed rows as columns. `least`: the columns
-    that a narrow terminal leaves out first. `empty`: a function that returns the message for an empty result.
-    `what`: the kind of the rows."""
+    `only` is true, the table also has one column for each other field of the printed rows. `least`: the
+    columns that a narrow terminal leaves out first. `empty`: a function that returns the message for an empty
+    result. `what`: the kind of the rows."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:

@@ -237,8 +237,8 @@ def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
 
 
 def _is_empty(path: Path) -> bool:
-    """Returns whether a path contains no stored pages. Stored pages are a file, a folder with a WARC file, or
-    a folder with `objects` and a JSON Lines file."""
+    """Returns whether a path contains no stored pages. A path contains stored pages if it is a file, a folder
+    with a WARC file, or a folder with a JSON Lines file and a folder `objects`."""
     if path.is_file():
         return False
     if (path / "objects").is_dir() and any(path.glob("*.jsonl")):

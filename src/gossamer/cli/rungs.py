@@ -66,8 +66,9 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
     """Returns a dict with the keys `fixed`, `rung`, `paths` and `why`, which describes the rungs of a host.
-    `paths` contains the path classes with a different rung. `why` describes the last block. Returns {} if no
-    rungs are known for the host."""
+    `paths` maps the first folder of a path, such as `/shop/`, to the rung of the pages in this folder, if
+    this rung differs from the rung of the host. `why` describes the last block. Returns {} if no rungs are
+    known for the host."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import LearnedRungs
 

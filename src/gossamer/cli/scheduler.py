@@ -240,8 +240,8 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 
 
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
-    """Returns the job of a run that starts now. With `--refresh`, the run is the first crawl, a new pass over
-    the known pages, or the rest of an interrupted pass."""
+    """Returns the crawl job for a scheduled run that starts now. With `--refresh`, the run is the first
+    crawl, a new pass over the known pages, or the rest of an interrupted pass."""
     from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.jobs import start_of
 

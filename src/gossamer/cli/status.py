@@ -147,7 +147,7 @@ async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
 
 
 def malformed_text(cut: dict[str, Any]) -> str:
-    """Returns a message about unfinished producers. `cut`: the result of `broken_off`."""
+    """Returns a message about unfinished producers. `cut`: the result of the function `broken_off`."""
     return (
         f"not read to the end: {', '.join(cut['broken_off'])}; go on, with the same options: {cut['go_on']}"
     )

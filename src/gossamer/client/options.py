@@ -118,8 +118,8 @@ class CrawlOptions(PageOptions, total=False):
     processes: int | str
     log_level: str
     log_format: str
-    """The format of the log. `log_level`: the minimum level of messages from site files that are printed if
-    the program has no log handlers of its own."""
+    """The format of the log. If the program has no log handlers of its own, messages from site files are
+    printed. `log_level`: the minimum level of these messages."""
     browser_pages: int
     host_pages: int | None
     host_bytes: Size | None

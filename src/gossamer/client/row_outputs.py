@@ -17,9 +17,10 @@ _FILES = ("jsonl", "csv")
 
 class RowOutputs:
     """Outputs to which a program writes rows. The program itself must record which rows were sent. `specs`:
-    the outputs, in the syntax of the option `-o`. `owner`: a name of the program that never changes. `batch`:
-    an identifier of the rows that are sent. If rows are sent again, `batch` must be the same, because the
-    `webhook-id` is computed from `batch`. `folder`: the folder for rows that are not sent yet.
+    the outputs, in the syntax of the option `-o`. `owner`: a fixed name of the program, which must be the
+    same in every run. `batch`: an identifier of the rows that are sent. If rows are sent again, `batch` must
+    be the same, because the `webhook-id` is computed from `batch`. `folder`: the folder for rows that are not
+    sent yet.
 
     Raises UsageError for an output to which rows cannot be appended, and ConfigError if a library is missing.
     """

@@ -1,7 +1,8 @@
-"""Reads the rows of a source with any columns. Programs that have their own lists use this module. A crawl
-reads its lists without this module (`gossamer.run("urls.txt")`). A source is a CSV file, a JSON Lines file,
-an Excel file, a text file with one value per line, a sitemap, an SQL query, or a URL. If a row cannot be
-read, the row's line number and the reason are returned, and reading continues."""
+"""Reads the rows of a source with any columns. Programs that have their own lists use this module. This
+module is not needed for lists of URLs, because a crawl reads such lists itself (`gossamer.run("urls.txt")`).
+A source is a CSV file, a JSON Lines file, an Excel file, a text file with one value per line, a sitemap, an
+SQL query, or a URL. If a row cannot be read, the row's line number and the reason are returned, and reading
+continues."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.parsing.sitemaps import entries
 
 MAX_SITEMAPS = 1000
-"""Maximum number of sitemaps that are read because an index lists them."""
+"""Maximum number of sitemaps of one sitemap index that are read."""
 SITEMAP_INTERVAL_S = 1.0
 """Seconds between requests for the sitemaps of an index."""
 CheckNames = Callable[[Sequence[str]], None]

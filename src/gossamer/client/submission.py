@@ -1,4 +1,5 @@
-"""Submits crawls to a fleet, waits until they end, and stops them. The Python API uses this module."""
+"""Functions that submit a crawl to a fleet, wait for the end of a crawl, or stop a crawl. The Python API uses
+this module."""
 
 from __future__ import annotations
 

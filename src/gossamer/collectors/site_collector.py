@@ -88,7 +88,8 @@ def _body(found: Any) -> bytes:
 
 
 def _headers(response: Response, body: bytes) -> list[tuple[str, str]]:
-    """Returns the headers in the form that pages use. Adds a Content-Type if it is missing."""
+    """Returns the headers as a list of pairs with names in lower case. Adds a Content-Type if it is
+    missing."""
     given = response.headers.items() if isinstance(response.headers, Mapping) else response.headers
     found = [(str(name).lower(), str(value)) for name, value in given]
     if not any(name == "content-type" for name, _ in found):

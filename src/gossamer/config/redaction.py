@@ -263,7 +263,7 @@ class MaskedStderr:
         self._file = file
 
     def write(self, told: str) -> int:
-        """Writes the masked text. Write errors are ignored."""
+        """Writes the masked text. Errors of the write are ignored."""
         with contextlib.suppress(OSError):
             self._file.write(mask(told))
         return len(told)

@@ -115,7 +115,7 @@ def resident_memory(pid: int | str = "self") -> int:
 
 def free_memory_share() -> float:
     """Compares the free share of the machine's memory with the free share of the container's memory, and
-    returns the smaller share. Returns 1.0 if the machine's share is unknown."""
+    returns the smaller share. Returns 1.0 if the free memory of the machine is unknown."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         share = int(lines["MemAvailable"].split()[0]) / int(lines["MemTotal"].split()[0])

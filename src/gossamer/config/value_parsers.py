@@ -162,8 +162,9 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 def cold(value: object) -> str:
     """Validates the setting `cold`, which names the store for the tails of long queues. The value is
-    `sqlite:`, `off`, or the URL of a server with its parameters. `?hot=N` may follow every value except
-    `off`. Raises ValueError."""
+    `sqlite:`, `off`, or the URL of a server with its parameters. The number of URLs that stay in memory (per
+    host and priority) may be appended to every value except `off`, as in `sqlite:?hot=200`. Raises
+    ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
     if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (
@@ -182,8 +183,8 @@ def cold(value: object) -> str:
 
 
 def duplicates(value: object) -> str:
-    """Checks a mode of duplicate detection, which is `off`, `exact` or `near`. `?most=N` may follow `exact`
-    and `near`. Raises ValueError.
+    """Checks a mode of duplicate detection, which is `off`, `exact` or `near`. The maximum number of
+    duplicate groups may be appended to `exact` and `near`, as in `near?most=5000`. Raises ValueError.
 
     >>> duplicates("near?most=5000")
     'near?most=5000'
@@ -303,7 +304,7 @@ def ladder(value: object) -> tuple[str, ...]:
 
 
 def page(value: object) -> str:
-    """Checks a URL that may be followed by a space and a text. Raises ValueError.
+    """Checks a value that consists of a URL and an optional text after a space. Raises ValueError.
 
     >>> page("http://example.com/ Example Domain")
     'http://example.com/ Example Domain'

@@ -99,8 +99,8 @@ def embedded_ipv4(address: Address) -> Iterator[IPv4Address]:
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Parses networks in CIDR form. Raises ValueError for an invalid network. The error message contains this
-    network.
+    """Parses networks in CIDR form. Raises ValueError for an invalid network. The error message contains the
+    invalid network.
 
     >>> networks(["10.1.0.0/16", "::1"])
     (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))

@@ -109,8 +109,8 @@ class Resolver:
             raise
 
     async def close(self) -> None:
-        """Cancels the look-ups and releases the threads. Callers that wait for a look-up get a refusal that
-        is not final."""
+        """Cancels the look-ups and releases the threads. A caller that is waiting for a look-up gets a
+        `Refused` with `final=False`, because a later look-up may succeed."""
         for asking in list(self._asking.values()):
             asking.cancel()
         if self._threads is not None:

@@ -51,8 +51,8 @@ class WorkerProcess(NamedTuple):
 
 
 class ActiveCrawl:
-    """A crawl that this process works on. `lacks` maps each site whose file is missing on this machine to the
-    reason."""
+    """A crawl that this process works on. `lacks` maps the name of each site that this process cannot serve
+    to the reason."""
 
     def __init__(self, bench: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
@@ -169,7 +169,8 @@ class ActiveCrawls:
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
-        """Called when this process's work on a crawl ends during a slice. Handles the outcome of the work."""
+        """Called when this process's work on a crawl ends during a slice. Depending on how the work ended,
+        changes the state of the crawl, or makes this process skip the crawl for a while."""
         assert at.work is not None
         work, at.work = at.work, None
         try:

@@ -223,7 +223,7 @@ def _log(**_: Any) -> None:
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
     """Prepares the main process before it forks. Claims the worker's name in the store, and creates the
-    keeper, which renews the claim and fills the fleet's slots. Exits if one of these steps fails."""
+    keeper, which renews the claim and fills the fleet's slots. Exits if the preparation fails."""
     if instance.app is not app:
         return
     try:
@@ -338,9 +338,9 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once. A child ignores this SIGTERM, because the main process gives the orders to its children. A SIGTERM
-    that arrives more than a second after the order to stop means that the main process must end at once. In
-    this case, the child ends, too."""
+    once. A child ignores such a SIGTERM, because the main process gives the orders to its children. However,
+    if a SIGTERM arrives more than a second after the order to stop, the main process must end at once, and
+    the child also ends."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -35,8 +35,8 @@ _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
 class HeldMessage(NamedTuple):
-    """A message in the broker that the cleanup inspects. `away` removes the message, and `back` returns the
-    message to its queue."""
+    """A message in the broker that the cleanup inspects. Call `away` to remove the message, or `back` to
+    return the message to its queue."""
 
     slot: tuple[str, int, str] | None
     """The lane, the slot number and the ticket of the message, or None if the message is not a slot message
@@ -47,9 +47,9 @@ class HeldMessage(NamedTuple):
 
 
 async def clean_queues(scene: CleanupScene, age: float) -> Removed:
-    """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
-    answer, or if the broker's settings are invalid, removes nothing. In both cases, the function raises
-    StoreError or ConfigError only if the user listed the parts to clean."""
+    """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. Removes nothing if the
+    broker does not answer, or if the broker's settings are invalid. If the user listed the parts to clean,
+    raises StoreError or ConfigError instead."""
     try:
         kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet

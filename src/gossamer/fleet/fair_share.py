@@ -9,8 +9,9 @@ Each crawl has a counter, the crawl's *pass*. Each claim adds 1 / weight to the 
 crawl is compared only with the passes of crawls of the same precedence. If several of these crawls want more
 claims than they get, a crawl with a high pass waits until the passes of the others have caught up. If a crawl
 was offered capacity and claimed nothing, the process assumes that the crawl wants no more claims, and the
-other crawls do not wait for this crawl. If a crawl made claims, the process assumes that the crawl wants more
-claims, because one call does not claim from all buckets.
+other crawls do not wait for this crawl. If a crawl made any claims, the process assumes that the crawl wants
+more claims. A small number of claims does not mean that the crawl has no more URLs, because one call does not
+claim from all buckets.
 """
 
 from __future__ import annotations

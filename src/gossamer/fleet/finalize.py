@@ -38,8 +38,9 @@ ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""The type of an asynchronous function that returns the setup of a crawl. The function takes the crawl and a
-segment. A segment is the name of the output parts that one process writes (`job_payload.segment_name`)."""
+"""The type of an asynchronous function that returns the setup of a crawl. The function takes the crawl and
+the name of a segment. A segment consists of the output parts that one process writes
+(`job_payload.segment_name`)."""
 
 
 class CrawlEnding:
@@ -50,8 +51,8 @@ class CrawlEnding:
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Takes the next step to finalize a crawl that is stopping, cancelling or ending. Does nothing if it
-        is too early for this step."""
+        """Takes the next step to finalize a crawl in the state `stopping`, `cancelling` or `ending`. Does
+        nothing if the crawl is not ready for the next step."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
@@ -82,8 +83,8 @@ class CrawlEnding:
         return (await crawl_counts(self._store, name))["open"] > 0
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Requeues claims with expired leases. The finalizer must requeue these claims, because all workers
-        of the crawl may be dead, and no worker joins a crawl that is stopping or cancelling."""
+        """Requeues claims with expired leases. The finalizer must requeue expired claims itself, because all
+        workers of the crawl may be dead, and no worker joins a crawl that is stopping or cancelling."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP_INTERVAL_S:
             return
         self._swept[task.name] = time.monotonic()
@@ -120,8 +121,8 @@ class CrawlEnding:
             )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Closes the parts of the outputs that dead processes wrote. Living processes close their own parts.
-        Returns whether all parts are closed."""
+        """Closes the output parts that dead processes wrote. Each living process closes its own output parts.
+        Returns whether all output parts are closed."""
         left = await self._segments(task.name)
         crew = WorkerRecords(self._store)
         for segment in left:

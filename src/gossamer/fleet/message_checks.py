@@ -286,7 +286,7 @@ class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
     """A Celery consumer that accepts only messages for which `slot_fault` returns ''."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
-        """Returns the function that handles each message."""
+        """Returns the function that is called with each received message."""
         handle = super().create_task_handler(*args, **options)
         passing = (*self.connection_errors, *self.connection.channel_errors)
 

@@ -33,8 +33,8 @@ class ProcessLoad:
         self._used, self._free = 0, 1.0
 
     def late(self, seconds: float) -> None:
-        """Records a delay of the event loop, and measures the memory. `seconds`: the delay with which the
-        event loop woke up."""
+        """Records a delay of the event loop, and measures the memory. `seconds`: how late the event loop woke
+        up."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._used, self._free = resident_memory(), free_memory_share()
 

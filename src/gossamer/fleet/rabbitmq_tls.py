@@ -1,5 +1,5 @@
 """Connects to RabbitMQ over TLS. Extends kombu's transport with checks of the broker's certificate and host
-name. These checks are the same as for a store."""
+name. Connections to stores are checked in the same way."""
 
 from __future__ import annotations
 

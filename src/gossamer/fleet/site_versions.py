@@ -1,10 +1,11 @@
 """Compares the versions of site files in a fleet. A worker without the fleet's version of a site's file
-leaves the site's hosts to workers that have this version. The worker records the reason in the store and in
-the log.
+leaves the site's hosts to workers that have this version. The worker records in the store and in the log why
+it does not visit these hosts.
 
-Site files are never sent to other machines. Each machine remembers which version of a file it last ran. If
-this version is the fleet's version, and the file was edited after that run, the edited file becomes the
-fleet's next version. A machine that did not run the fleet's version only reports the difference.
+Site files are never sent to other machines. Each machine remembers which version of a site file it last used.
+If a user edits a site file on a machine that last used the fleet's version of the file, the edited file
+becomes the fleet's new version. If the machine last used a different version, the edited file stays local,
+and the machine only reports that its file differs from the fleet's version.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class MissingSites:
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records which sites of a crawl this process skips. `lacks` maps each skipped site to the reason.
-        The key '' means the whole crawl. Logs new reasons. Reasons for single sites are logged at most once
-        per slice."""
+        """Records which sites of a crawl this process skips. `lacks` maps each skipped site to the reason why
+        it is skipped. The key '' means the whole crawl. Logs new reasons. The reason why a single site is
+        skipped is logged at most once per slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -63,12 +64,13 @@ class MissingSites:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Called at the end of a slice, so that the next slice may log the same reasons again."""
+        """Called at the end of a slice. After this call, the reasons that this slice has logged may be logged
+        again in the next slice."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether another worker must finalize the crawl. Returns True if this machine lacks files of
-        the crawl and another worker has all of these files."""
+        """Returns whether another worker must finalize the crawl. Returns True if some site files of the
+        crawl are missing on this machine, and another worker has all of the crawl's site files."""
         if task.name not in self._of:
             try:
                 await self.say(task.name, self._versions.lacks(task, await setup_of(task, "")))
@@ -87,10 +89,11 @@ class SiteVersions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Finds the sites of a crawl whose files this machine lacks. Stores these sites in `setup`. Returns a
-        dict that maps each of these sites to the reason, for example that the file is missing. Files that
-        were edited on this machine become the fleet's versions. Raises ConfigError if this machine cannot
-        serve the crawl."""
+        """Finds the sites of a crawl that this machine cannot serve, because the site's file is missing or
+        has another version. Returns a dict that maps each of these sites to an error message. Stores the
+        versions of all site files, and the `SiteReach` of each site that cannot be served, in `setup`. Files
+        that were edited on this machine become the fleet's versions. Raises ConfigError if this machine
+        cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
@@ -108,8 +111,8 @@ class SiteVersions:
         return lacks
 
     def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Finds the sites of a crawl whose files this machine lacks, and maps each site to the reason. Raises
-        ConfigError if files cannot be read."""
+        """Finds the sites of a crawl that this machine cannot serve, and maps each of them to the reason.
+        Raises ConfigError if files cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
@@ -138,7 +141,8 @@ class SiteVersions:
         """Compares the site files on this machine with the fleet's versions. Returns three values. The first
         value contains the sites whose files have the fleet's version, and maps each of these sites to its
         version. The second value lists the files that were edited on this machine. The third value maps each
-        of the other sites to the reason: the file is missing, or has another version."""
+        of the other sites to an error message, which reports that the site's file is missing or has another
+        version."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -161,7 +165,7 @@ class SiteVersions:
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
         """Maps each site to the `SiteReach` of the given version of its file. A `SiteReach` contains the
         site's hosts, and the lane, region and ladder that workers need for the site. Returns None if the
-        store lacks the `SiteReach` of any site."""
+        `SiteReach` of at least one site is not in the store."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
@@ -172,8 +176,8 @@ class SiteVersions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Maps each site to the version of its file that this machine last ran for a crawl. Ignores runs with
-        another sites folder."""
+        """Maps each site to the version of its file that this machine last ran for a crawl. Ignores runs that
+        used another folder of site files."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}

@@ -24,8 +24,8 @@ AWAY_STOP_S, STOP_S = 6.0, 7.8
 not answer, otherwise `STOP_S` applies. If the slice does not finish in time, the URLs of its remaining claims
 are visited again later."""
 LAST_CALLS_S = 0.3
-"""Seconds within which the last calls of an aborted slice to the store must return. This timeout is necessary
-in case the store does not answer."""
+"""Number of seconds for which an aborted slice waits for its last calls to the store to return. The timeout
+is necessary in case the store does not answer."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -40,8 +40,8 @@ class SliceProcess:
         self._away = self._cut = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Crawls for one slice. Returns a ticket for the next slice of this slot. Returns None if there is no
-        next slice, or if the slot could not be taken."""
+        """Runs one slice, during which this process crawls. Returns a ticket for the next slice of this slot.
+        Returns None if there is no next slice, or if the slot could not be taken."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())

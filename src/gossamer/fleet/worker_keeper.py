@@ -55,7 +55,8 @@ class WorkerKeeper:
         stop: Callable[[], None],
     ) -> None:
         """`me` is the worker's record. `token` renews the claim on the worker's name. `weigh` returns the
-        worker's memory in bytes. `drain` and `stop` carry out the orders of the same names."""
+        worker's memory in bytes. `drain` is called when the worker is ordered to drain, and `stop` is called
+        when the worker is ordered to stop."""
         self.me = me
         self._url, self._token, self._send = store, token, send
         self._weigh, self._drain, self._stop = weigh, drain, stop

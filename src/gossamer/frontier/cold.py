@@ -293,9 +293,9 @@ class ColdServer:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """Returns the cold store of a crawl, and how many URLs per host and priority level stay hot. Hot URLs are
-    in the memory of the frontier's store. If there is no cold store, all URLs stay hot, and the result is
-    (None, 0).
+    """Returns the cold store of a crawl, and the maximum number of hot URLs per host and priority level. Hot
+    URLs are the URLs that stay in the memory of the frontier's store. If there is no cold store, all URLs
+    stay hot, and the result is (None, 0).
 
     `setting` is None, `off` or a URL. The URL's parameter `?hot=N` sets the number of URLs that stay hot.
     `folder` is the folder of the crawl if the embedded store is used, otherwise None. Raises ConfigError.
@@ -403,8 +403,8 @@ class Spiller:
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
 
     async def run(self) -> None:
-        """Moves URLs between the two stores until the task is cancelled. Raises StoreError or ColdError if a
-        store stays unreachable for too long."""
+        """Moves URLs between the frontier's store and the cold store until the task is cancelled. Raises
+        StoreError or ColdError if one of the stores stays unreachable for too long."""
         since: float | None = None
         await asyncio.sleep(IDLE_INTERVAL_S)  # the crawl sends its first requests before the first round
         while True:
@@ -477,9 +477,9 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Moves the first entries of these outboxes to the cold store. Reads the entries, waits until the
-        entries are on the disk of the frontier's store, writes them to the cold store, and removes them from
-        the outbox."""
+        """Moves the first entries of the outboxes of these buckets to the cold store. Reads the entries,
+        waits until the entries are on the disk of the frontier's store, writes them to the cold store, and
+        removes them from the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -542,8 +542,8 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
-        """Waits until the frontier's store has written the moved entries to its disk. Then deletes the rows
-        of these entries from the cold store."""
+        """Waits until the frontier's store has written the moved entries to its disk, and then deletes the
+        rows of the moved entries from the cold store."""
         spent, self._spent = self._spent, {}
         await self._turn.hold_durably()
         for bucket, ends in spent.items():

@@ -61,7 +61,8 @@ async def record_process(store: Store, crawl: str, folder: str, files: list[str]
 
 
 async def running_writers(store: Store, files: Collection[str]) -> list[str]:
-    """Returns the running crawls that, according to the store, write one of these files on this machine."""
+    """Returns the names of running crawls. According to the store, each of these crawls writes at least one
+    of the given files on this machine."""
     names, pipe = await Crawls(store).names(), store.client.pipeline(transaction=False)
     for name in names:
         pipe.hmget(keys.record(name), ["state", "door"])

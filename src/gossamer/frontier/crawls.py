@@ -86,8 +86,8 @@ async def forget_robots_failure(store: Store, host: str) -> None:
 
 
 async def _give_back(store: Store, crawl: str) -> None:
-    """Requeues the claims of dead processes. The caller must call this function before it removes the crawl.
-    Otherwise, these claims would continue to occupy slots of hosts that other crawls share."""
+    """Requeues the claims of dead processes. The caller must call this function before it removes the crawl,
+    because the claims would otherwise continue to occupy slots of hosts that other crawls share."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all(
@@ -155,8 +155,8 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""If a run ends with one of these outcomes, the crawl's state becomes `limited`. The dict maps each outcome
-to the reason that the user sees."""
+"""Maps each outcome of a run that stopped at a limit to the reason that the user sees. A crawl with such an
+outcome gets the state `limited`."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
 """Settings that decide which URLs are accepted, and that may change between runs. The command `explain` uses
@@ -204,7 +204,7 @@ class Record(msgspec.Struct):
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if a name is not valid for a crawl and its folder."""
+    """Raises UsageError if a name is not a valid name of a crawl. The crawl's folder has the same name."""
     if not keys.NAME.fullmatch(name):
         raise UsageError(
             f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter "

@@ -2,12 +2,12 @@
 `settle`, `renew` and `requeue_expired`. Each method converts its arguments, calls one Lua script and decodes
 the reply.
 
-The methods that settle claims or add links work on many buckets at once. These methods take effect exactly
-once, even if a reply is lost. A reply may be lost, and a failover may promote a replica that lacks the last
-writes. Therefore a call is repeated until its reply has arrived. If the store has replicas, the call is also
-repeated until one replica has the writes of the call. The reply to a repeated settle shows whether the first
-call succeeded. After a successful first call, the output already has the new length, or the tokens are
-already settled.
+The methods that settle claims or add links work on many buckets at once. A call that settles claims or adds
+links takes effect exactly once, even if its reply is lost. A reply may be lost, and a failover may promote a
+replica that lacks the last writes. Therefore a call is repeated until its reply has arrived. If the store has
+replicas, the call is also repeated until one replica has the writes of the call. The reply to a repeated
+settle shows whether the first call succeeded. After a successful first call, the output already has the new
+length, or the tokens are already settled.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CHUNK_URLS = 500
 """Maximum number of URLs in one call of a script. A call with this many URLs takes only a few
 milliseconds."""
 UNFOLLOWED = 60
-"""Number of times that a call is repeated if no replica confirms the call's writes. The number of repetitions
-is not limited for a caller that waits for the end of store outages."""
+"""Number of times that a call is repeated if no replica confirms the call's writes. If the caller waits for
+the end of store outages, the call is repeated without a limit."""
 FILLED = "fill|"
 """The prefix of field names in the hash of committed lengths. Fields with this prefix exist while a crawl
 copies its kept rows to a new output. Kept rows are the rows that the crawl keeps in its data folder
@@ -190,9 +190,10 @@ async def call_until_confirmed(
     """Calls a script until each reply is confirmed. Returns one pair for each call. The first element is the
     reply. The second element is True if the script was called more than once.
 
-    If waiting cannot end an error, raises the error immediately. During an outage, raises Away if the caller
-    does not wait for the end of outages. `buckets` lists the buckets of each call. If a failover has moved
-    the buckets of one call to several servers, this call gets the reply `stale` without tokens.
+    An error that waiting cannot fix is raised immediately. During an outage, raises Away if the caller does
+    not wait for the end of outages. For each call, `buckets` contains a list of the call's buckets. If a
+    failover has moved the buckets of one call to several servers, this call gets the reply `stale` without
+    tokens.
     """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
@@ -269,8 +270,9 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """The number of milliseconds for which a host must have been ready before this worker may claim the
-        host (`worker_score`). The first number applies to easy hosts, and the second number to hard hosts."""
+        """This worker may claim a host only after the host has been ready for this many milliseconds
+        (`worker_score`). The first number applies to easy hosts, and the second number applies to hard
+        hosts."""
         self.everywhere = AllBucketsFrontier(self)
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling, self._robots = Settler(self), RobotsResults(store)
@@ -345,9 +347,9 @@ class Frontier:
 
     async def revisit(self, adds: Adds, batch: int) -> None:
         """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
-        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch. This
-        number must be higher than the number of each earlier batch. A batch has at most CHUNK_URLS URLs. Each
-        link in `adds` must have the flag `v`."""
+        store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch, and
+        must be higher than the number of each earlier batch. A batch has at most CHUNK_URLS URLs. Each link
+        in `adds` must have the flag `v` of `add.lua`."""
         await self._settling.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -377,8 +379,8 @@ class Frontier:
         ended: Sequence[Settle] = (),
     ) -> Any:
         """Returns the arguments of the script `claim.lua`. The arguments `limit`, `size_limit` and `rate`
-        replace the policy's limits if they are not None. `ended`: requests that have ended, whose slots the
-        claim frees first."""
+        replace the policy's limits if they are not None. `ended`: the records of requests that have ended.
+        The script frees the slots of these requests before it claims URLs."""
         p = self.policy
         return (
             self.crawl,
@@ -414,9 +416,9 @@ class Frontier:
     ) -> tuple[int, int, int]:
         """Settles claims of one bucket completely or not at all. The call also stores the counts, the links
         and the file lengths of these claims. `files` contains (path, committed length, new length) tuples.
-        The links in the first chunk of this bucket are added in the same step as the settling. All other
-        links are added before this step. Returns the numbers of new, already known and parked links of the
-        first chunk. If the method raises Stale or Moved, no claim was settled.
+        The script call that settles the claims also adds the first chunk of links that belong to this bucket.
+        All other links are added earlier, in separate calls. Returns the numbers of new, already known and
+        parked links of the first chunk. If the method raises Stale or Moved, no claim was settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -456,8 +458,8 @@ class Frontier:
 
         An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: whether no
         process of the crawl is alive. If `nobody_lives` is true, every claim is requeued, even if the lease
-        of the claim has not expired. In this case, a crash is counted only for the tokens in `blamed`. A
-        worker was parsing the pages of these tokens when the worker died.
+        of the claim has not expired, and a crash is counted only for the tokens in `blamed`. A worker was
+        parsing the pages of these tokens when the worker died.
         """
         got = await self.store.run("requeue_expired", bucket, *self.requeuing(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
@@ -476,8 +478,8 @@ class Frontier:
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
     ) -> bool:
-        """Stores the outcome of a robots claim. Returns False if the lease was already lost. Times are in
-        milliseconds."""
+        """Stores the outcome of a claim of the kind `robots`, which fetches robots.txt. Returns False if the
+        lease was already lost. Times are in milliseconds."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         args = (
             self.crawl,
@@ -551,10 +553,11 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commits the length in bytes that a file has before this crawl writes a row to the file. When this
-        call returns, the length is durable. The commit must survive a power failure. Without the committed
-        length, the crawl could not distinguish its own rows from rows of another program. After a crash, the
-        crawl would leave its own rows in the file, and write them a second time.
+        """Commits the original length of a file in bytes, that is, the length before this crawl writes its
+        first row to the file. When this call returns, the length is durable. The commit must survive a power
+        failure. Without the committed length, the crawl could not distinguish its own rows from rows of
+        another program. After a crash, the crawl would leave its own rows in the file, and write them a
+        second time.
         """
         await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 

@@ -98,8 +98,8 @@ class HeldClaims:
 
 
 def _locked(path: Path) -> int:
-    """Locks the file of a dead process and returns its descriptor. Returns -1 if the owner of the file is
-    alive, or if another process has just locked the file."""
+    """Locks the file of a dead process and returns the descriptor of the open file. Returns -1 if the owner
+    of the file is alive, or if another process has just locked the file."""
     try:
         fd = open_file(path, os.O_RDWR)
     except OSError:

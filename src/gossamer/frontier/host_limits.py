@@ -1,5 +1,5 @@
-"""Requeues URLs that a host's byte or time limit parked (`host_limits.lua`). A later run requeues these URLs
-if the run has a higher limit."""
+"""Requeues URLs that were parked because of a host's byte or time limit (`host_limits.lua`). A later run
+requeues the parked URLs if it has a higher limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_A_HOST = ("host_bytes", "host_time")
 
 
 def is_larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Returns whether a limit per host is higher than in the last run. None means no limit.
+    """Returns whether at least one limit per host is higher now than in the last run. None means no limit.
 
     >>> is_larger({"host_bytes": 100}, {"host_bytes": None}), is_larger({}, {"host_bytes": 5})
     (True, False)

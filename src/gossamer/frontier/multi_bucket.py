@@ -15,8 +15,8 @@ The page budget of a discovered host depends on the crawl's pages in all buckets
 passes three sums to the script. Each sum covers all buckets except the bucket of the call. The first sum
 counts all fetched pages. The second sum counts the pages of hosts without a voucher. The third sum counts the
 pages of hosts with one voucher. The client reads the sums from the store at intervals. Between two reads, the
-client adds its own changes to the sums. The sums are not needed for a crawl without discovered hosts, or for
-a store with one bucket.
+client adds its own changes to the sums. The script does not need the three sums if the crawl has no
+discovered hosts, or if the store has only one bucket.
 """
 
 from __future__ import annotations
@@ -170,9 +170,9 @@ class LimitTurns:
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
         """Returns three values. The first value is the number of claims that the rate cap allows, up to `k`.
-        The second value is the cap's theoretical arrival time in ms. The third value is the store's time in
-        ms. The theoretical arrival time is a term of the generic cell rate algorithm. Earlier claims have
-        used up the rate cap until this time.
+        The second value is the theoretical arrival time (TAT) in ms. TAT is a term of the generic cell rate
+        algorithm, and means the time until which earlier claims have used up the rate cap. The third value is
+        the store's time in ms.
         """
         if rate <= 0:
             return k, 0.0, 0
@@ -214,8 +214,9 @@ class HostBudgetSums:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Updates the sums after this client has called `add` for `bucket`. `strangers` and `singles`: the
-        pages that the call added for hosts without a voucher, and for hosts with one voucher."""
+        """Updates the sums after this client has called `add` for `bucket`. `strangers`: the number of pages
+        that the call added for hosts without a voucher. `singles`: the number of pages that the call added
+        for hosts with one voucher."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -250,8 +251,8 @@ class AllBucketsFrontier:
         """Claims URLs from several buckets, in the order of `asks`. Each pair in `asks` contains a bucket,
         and the approximate number of claims to make in this bucket. Buckets that could not be reached are
         left out. `orders`: maps buckets to the order of their hosts (`TURN FLOOR` of `claim.lua`). All other
-        buckets use the default order. `landed`: maps each bucket to its requests that have ended. Before
-        claiming, the method frees the slots that these requests occupy at their hosts."""
+        buckets use the default order. `landed`: maps each bucket to the records of requests that have ended.
+        Before claiming, the method frees the slots that the ended requests occupy at their hosts."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             if landed:
                 await self.free_slots(landed)
@@ -291,8 +292,9 @@ class AllBucketsFrontier:
     async def _sweep_others(self) -> None:
         """Requeues expired claims of crawls whose process died.
 
-        A dead crawl has no process that could requeue its claims. Until another crawl requeues these claims,
-        the claims occupy slots of hosts. This crawl may be waiting for slots of the same hosts.
+        A dead crawl has no process that could requeue the claims of the dead crawl. Until another crawl
+        requeues them, the claims occupy slots of hosts. The crawl of this client may be waiting for slots of
+        the same hosts.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # after an outage, living workers must renew their leases first
@@ -342,8 +344,8 @@ class AllBucketsFrontier:
         return lost
 
     async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
-        """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to
-        finished requests to the hosts of the bucket."""
+        """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to the
+        records of these requests."""
         calls = [(bucket, self._frontier.freeing(some)) for bucket, some in settles.items()]
         for reply in await self._store.run_all("free_slots", calls):
             self._came(reply)
@@ -372,8 +374,8 @@ class AllBucketsFrontier:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns True if `reply` is the reply of a script, and False if `reply` is an outage. If `reply` is
-        any other error, or if the client does not wait for the end of outages, raises `reply`."""
+        """Returns True if `reply` is the reply of a script, and False if `reply` is an error that reports an
+        outage for whose end the client waits. Raises `reply` if it is any other error."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

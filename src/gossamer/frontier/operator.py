@@ -154,8 +154,9 @@ class OperatorCommands:
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
         """Removes the URLs of a cold tail from the cold store and adds these URLs to the frontier again. URLs
-        that `match` matches are added to the level `to`. All other URLs are added to the end of their own
-        level. Returns the number of URLs that match. If `dry_run` is true, only counts the URLs."""
+        that `match` matches are added to the level `to`. All other URLs are added to the end of the queue of
+        their priority level. Returns the number of URLs that match. If `dry_run` is true, only counts the
+        URLs."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(

@@ -39,11 +39,11 @@ class Policy(msgspec.Struct, frozen=True):
     rate: float = 0.0
     host_bytes: int = -1
     host_time: int = -1
-    """Limits per host, where -1 means no limit. `host_bytes` is the maximum number of bytes. `host_time` is
-    the maximum time since the host's first claim."""
+    """Limits per host, where -1 means no limit. `host_bytes` is the maximum number of bytes that are received
+    from a host. `host_time` is the maximum time since the host's first claim."""
     idle: int = 0
-    """The total time since the crawl began during which no process worked on the crawl. This idle time does
-    not count towards the time limit of a host."""
+    """The total time since the crawl began during which no process worked on the crawl. The time during which
+    no process works on a crawl does not count towards the time limit of a host."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
@@ -73,12 +73,12 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """Returns the heaps to claim from, formatted for `ready_heaps.lua`. `waits`: the minimum waits of
-        easy hosts and of hard hosts, in ms."""
+        """Returns the names of the ready heaps from which the crawl claims URLs, formatted for
+        `ready_heaps.lua`. `waits`: the minimum waits of easy hosts and of hard hosts, in ms."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns the action for a claim in the format of `settle.lua`. The action consists of a letter and a
+        """Returns the text that tells `settle.lua` how to settle a claim. The text consists of a letter and a
         health code. The letter is the outcome of the claim, for example `d` for done. The health code
         describes the health of the claim's host."""
         return (settle.end or "") + self.says(settle)

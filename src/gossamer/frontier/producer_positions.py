@@ -30,7 +30,7 @@ async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | N
 
 
 async def unread_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the names of the producers that have begun but not finished. Secrets in these names are
+    """Returns the names of the producers that have begun but not finished. Secrets in the names are
     masked."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions_key(crawl))))
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
@@ -47,5 +47,6 @@ async def has_active_producer(store: Store, crawl: str) -> bool:
 
 
 async def unfinished_producers(store: Store, crawl: str) -> list[str]:
-    """Returns the names of the unfinished producers. The list is empty while any producer is running."""
+    """Returns the names of the unfinished producers. Returns an empty list while at least one producer is
+    running."""
     return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

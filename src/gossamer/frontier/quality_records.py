@@ -1,7 +1,7 @@
 """Stores quality data: the last good runs of each site, and counts of the last pages of each crawl.
 
-All crawls of a site share the site's good runs. Drift is measured against these runs. All processes of a
-crawl share the counts of the crawl's last pages. The quality gates test these counts.
+All crawls of a site share the site's good runs. Drift is measured against the site's last good runs. All
+processes of a crawl share the counts of the crawl's last pages, which the quality gates test.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class HeldRows:
         return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
     async def clear(self) -> None:
-        """Deletes the rows. Called after the rows were released or rejected."""
+        """Deletes the rows that the run held back. Called after each of these rows was either released to the
+        outputs or rejected."""
         await self._do(self._store.client.delete(self._key))
 
     async def _do(self, call: Any) -> Any:
@@ -91,8 +92,8 @@ class RecentPages:
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. If `anew` is true, also deletes the records of
-        reports that `first` has added."""
+        """Starts reading at the current end of the stream. If `anew` is true, also deletes the records that
+        `first` has stored, so that everything may be reported again."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
@@ -113,7 +114,7 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether this is the first report of `what`, and records the report. All these records
+        """Returns whether this is the first report of `what`, and records the report. All recorded reports
         expire WARNED_TTL_S seconds after the last call of this method."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)

@@ -11,8 +11,8 @@ from gossamer.store.store import Store
 
 PERIOD_S = 10
 MINUTE, TEN_MINUTES = 6, 60
-"""The lengths of the two windows over which rates are computed, as numbers of complete periods. Each window
-also includes the current period, which is still incomplete."""
+"""The number of complete periods in each of the two windows over which rates are computed. Each window also
+includes the current period, which is still incomplete."""
 
 
 class RecentRates(NamedTuple):

@@ -1,4 +1,5 @@
-"""Sends the results of robots claims to the store. Results that arrive at about the same time share one call."""
+"""Sends the results of fetches of robots.txt to the store. Results that arrive at about the same time share
+one call."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from gossamer.errors import GossamerError
 from gossamer.store.store import Store
 
 GATHER_S = 0.003
-"""New results wait this many seconds for more results, so that one call stores all of them. If at least twice
-this time has passed since the previous call ended, new results do not wait."""
+"""Before each call, the client waits this many seconds for more results, so that one call stores several
+results. The client does not wait if the previous call ended at least 2 * GATHER_S seconds ago."""
 
 
 class _Result(NamedTuple):
@@ -51,8 +52,8 @@ class RobotsResults:
                 await self._give(one, reply)
 
     async def _give(self, one: _Result, reply: Any) -> None:
-        """Passes the reply to the caller. After an outage, repeats the call. A repeated call changes nothing
-        if the first call succeeded."""
+        """Passes the reply to the caller. If the reply is an error, repeats the call after the outage. A
+        repeated call changes nothing if the first call succeeded."""
         try:
             if isinstance(reply, GossamerError):
                 reply = await self._store.run("store_robots", one.bucket, *one.args)

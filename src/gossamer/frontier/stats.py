@@ -77,7 +77,7 @@ class Queued(msgspec.Struct):
     limit."""
     seconds: float | None
     """The number of seconds during which processes have worked on the crawl since the host's first claim.
-    This time is known only if hosts have a time limit."""
+    None if hosts have no time limit."""
 
 
 class HostView(msgspec.Struct):
@@ -98,8 +98,8 @@ class HostView(msgspec.Struct):
     paused: float
     robots: dict[str, dict[str, float]]
     """Maps each URL scheme to the state of the host's robots.txt. The state of robots.txt consists of
-    `version`, `expires` and `attempts`. A negative `version` means that the host is closed (see
-    `robots_access.CLOSED`)."""
+    `version`, `expires` and `attempts`. A negative `version` means that no page of the host may be fetched
+    (see `robots_access.CLOSED`)."""
     crawls: list[Queued]
     trouble: str
     """The state of the host's circuit breaker in the format of `breaker.lua`, or '' if the host did not fail
@@ -311,7 +311,7 @@ class CrawlStatistics:
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:
-    """Extracts the bucket's tag and the host from the key of a host in a crawl."""
+    """Extracts the tag of the bucket and the name of the host from a key of the store that contains both."""
     text = key.decode()
     tag = text[: text.index("}") + 1]
     return tag, text[len(tag) + len(name) + 3 :]

@@ -116,9 +116,10 @@ class UrlLookup:
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         """Searches the cold store, and the outbox of URLs that wait to be moved to the cold store. If the
-        host has cold URLs but the cold store is not available, the result is `cold` without a position. This
-        state may be wrong, because the URL may instead be leased, retrying, dead or done. The look-up checks
-        these four states only after the search of the cold store.
+        host has cold URLs but the cold store is not available, the result is the state `cold` without a
+        position. The state `cold` may then be wrong. The URL may instead be leased, retrying, dead or done,
+        because the look-up checks for the states `leased`, `retrying`, `dead` and `done` only after the
+        search of the cold store.
         """
         tails = {
             k.decode(): int(v)
@@ -193,8 +194,8 @@ class UrlLookup:
     async def _in_list(
         self, key: str, host: str, level: int | None, ours: Any
     ) -> tuple[int, Request, int] | None:
-        """Searches a list. `level` is None if each entry is prefixed with its own level. Returns the
-        position, the request and the number of the attempt."""
+        """Searches a list. `level` is None if each entry is prefixed with its own level. Returns the URL's
+        position in the list, the URL's request, and the number of the attempt."""
         for first in range(0, MAX_SEARCHED_ENTRIES, PAGE_ENTRIES):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE_ENTRIES - 1))
             for position, member in enumerate(page, first):

@@ -18,7 +18,7 @@ class AccountIdentity:
     """The identity of an account. `browser`: the browser that the account appears to use. If `browser` is
     None, gossamer's own headers are sent. `given`: returns the headers that the user configured for a
     request. `domain`: returns a host's registered domain. `session`: the name under which the account's
-    connections are kept. No other visitor uses these connections."""
+    connections are kept, so that no other visitor uses them."""
 
     def __init__(
         self,

@@ -178,8 +178,9 @@ NAMES = ("any", *CURRENT, *BROWSERS)
 
 
 def browsers_named(name: str) -> tuple[Browser, ...]:
-    """Returns the browsers that a name covers. For `any`, a common browser occurs several times (see ANY).
-    Raises ValueError for an unknown name."""
+    """Returns the browsers that a name covers. For the name `any`, the result contains common browsers
+    several times, so that a random choice yields them more often (see ANY). Raises ValueError for an unknown
+    name."""
     if name == "any":
         return tuple(BROWSERS[CURRENT[family]] for family in ANY)
     found = BROWSERS.get(CURRENT.get(name, name))

@@ -2,10 +2,10 @@
 precedence. The number and the size of cookies are limited.
 
 A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
-`Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored. This
-attribute protects users against requests that the pages of other sites make. A crawler does not need this
-protection. `HttpOnly` is stored, so that a browser hides the cookie from scripts. A cookie without a name is
-not stored.
+`Secure` cookies are never sent over http and cannot be set or replaced over http. The attribute `SameSite` is
+ignored. `SameSite` protects users against requests that the pages of other sites make, and a crawler does not
+need such protection. `HttpOnly` is stored, so that a browser hides the cookie from scripts. A cookie without
+a name is not stored.
 """
 
 from __future__ import annotations

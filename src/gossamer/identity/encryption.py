@@ -71,7 +71,7 @@ class Encryption:
 
     @property
     def has_key(self) -> bool:
-        """Whether there is a key."""
+        """Whether a key for the encryption is configured."""
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:

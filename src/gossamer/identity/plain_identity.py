@@ -20,11 +20,11 @@ MAX_JARS = 2000
 
 class PlainIdentity:
     """Provides the headers of requests. `credentials`: maps an origin to (user, password). `seeds`: the URLs
-    of the seeds. The crawl's secret headers may be sent to the origins of these URLs, with or without `www.`.
+    of the seeds. The crawl's secret headers may be sent to the origins of the seeds, with or without `www.`.
     If a seed is an http URL, the secret headers may also be sent to its host over https. If a seed is an
-    https URL, the secret headers are not sent to its host over http. `domain`: maps a host to its
-    registered domain. `of_host`: returns the headers that the configuration of a host's site contains.
-    Headers of the crawl and of the request take precedence over the headers of the site."""
+    https URL, the secret headers are not sent to its host over http. `domain`: maps a host to its registered
+    domain. `of_host`: returns the headers that the configuration of a host's site contains. Headers of the
+    crawl and of the request take precedence over the headers of the site."""
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ def _place(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """Returns the origins whose secrets a request may carry: its own origin and, for https, also the same
-    host with http."""
+    """Returns the origins whose secrets may be sent with a request. These are the request's origin and, for
+    an https request, also the origin of the same host with http."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 

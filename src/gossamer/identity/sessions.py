@@ -21,9 +21,10 @@ MAX_JARS = 2000
 
 class Sessions:
     """Provides a browser identity for each request. `wanted`: returns the names of the browsers that may be
-    chosen for a host. `seed`: a text. This text, the domain and the session determine the browser. `length`:
-    the duration of a session in seconds. `given`: returns the headers that the user configured for a request.
-    `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
+    chosen for a host. `seed`: a text that, together with the domain and the session, determines which browser
+    is chosen. `length`: the duration of a session in seconds. `given`: returns the headers that the user
+    configured for a request. `domain`: returns a host's registered domain. `now`: returns seconds since the
+    epoch."""
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Defines the references from items to files and to other items. The files are downloaded. This module
-contains the marks that declare such references in annotations, and the output rows of references and files.
+contains the classes with which annotations declare the references (`File`, `Image`, `Ref`), and the output
+rows of references and files.
 
     photos: Annotated[list[str], Image(most=5, width=200, thumbnails={"small": (100, 100)})]
     manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
@@ -219,7 +220,7 @@ class FileWithThumbnails(StoredFile, kw_only=True):
 
 
 FILES, REFERENCES = "file", "reference"
-"""The kinds of the rows of files and of references."""
+"""The kinds of the rows that describe files and references."""
 
 
 def told_of(row: Mapping[str, Any]) -> bool:
@@ -232,7 +233,8 @@ def told_of(row: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def marked_fields(cls: type) -> tuple[tuple[str, File | Ref], ...]:
-    """Returns a (field name, mark) pair for each field that refers to a file or an item."""
+    """Returns a pair for each field that refers to a file or an item. The pair contains the name of the
+    field, and the `File` or `Ref` object in the field's annotation."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code: a class without readable ones has no marks
@@ -251,8 +253,8 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
 
 def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
     """Returns a text that distinguishes a file request from other requests for the same URL. The text
-    contains the file's rule. After a redirect, the text also contains the key of the first requested URL.
-    Returns '' if the request is not for a file."""
+    contains the rule that the file must satisfy (`FileRule`). After a redirect, the text also contains the
+    key of the first requested URL. Returns '' if the request is not for a file."""
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""

@@ -18,10 +18,9 @@ import msgspec
 from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
-"""Describes the positions of datetimes in a value. True means that the value itself is a datetime. If the
-value has parts (fields, dict values or list elements), the description is a mapping. The mapping's keys are
-the names or indexes of parts, and the key None means all other parts. The mapping's values are the
-descriptions of these parts."""
+"""Describes the positions of datetimes in a value. True means that the value itself is a datetime. For a
+value with parts (fields, dict values or list elements), a mapping contains the positions of datetimes in each
+part. Each key of the mapping is the name or the index of a part, or None for all other parts."""
 _NONE: Mapping[Any, Any] = {}
 
 

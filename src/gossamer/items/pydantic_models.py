@@ -122,7 +122,7 @@ def _said(error: ValueError) -> list[Fault]:
 
 
 def _aliases(field: Any) -> Iterable[str]:
-    """Yields the aliases of a field: the names that a dict may use for the field besides its own name."""
+    """Yields the aliases of a field: the keys that a dict may contain instead of the name of the field."""
     given = getattr(field, "validation_alias", None)
     for one in getattr(given, "choices", None) or (given, field.alias):
         first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]

@@ -19,8 +19,9 @@ A comparison can use these names:
   with the largest decrease
 
 An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
-also tested while the crawl runs. If a gate uses shares (LATELY), the gate is tested over the last pages
-(`Window`). If a gate uses counts, the gate is tested over the whole crawl so far.
+also tested while the crawl runs. If a gate contains only names from LATELY, such as `success`, the gate is
+tested over the last pages (`Window`). If a gate contains counts, the gate is tested over the whole crawl so
+far.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 WINDOW_PAGES = 100
-"""Number of recent pages over which gates are tested while a crawl runs. The first test takes place after
-half of this number of pages."""
+"""Number of recent pages over which gates are tested while a crawl runs. Gates are tested for the first time
+after WINDOW_PAGES / 2 pages."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
 """`MAX_LOCAL_PAGES` is the maximum number of pages that a process counts before the process reports its
 counts. `MAX_UNREPORTED_PAGES` is the maximum number of pages that have not been reported, over all processes
@@ -48,8 +49,8 @@ of the crawl."""
 
 
 class GateFailure(NamedTuple):
-    """A quality gate that is not met. `name`: the name of the tested site, if any, and the text of the gate.
-    `reason`: a message of one line."""
+    """A quality gate that is not met. `name`: the text of the gate, preceded by the name of the site if the
+    gate was tested for a single site. `reason`: a message of one line."""
 
     gate: QualityGate
     name: str
@@ -205,8 +206,8 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""The numbers in these groups are shares. Unlike a count, a share can be computed over the last pages of a
-running crawl."""
+"""Names of numbers that can be computed over the last pages of a running crawl. For example, `success` is a
+share of the pages, and `yield` is the number of items per page."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

@@ -147,8 +147,8 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
     - `near`: also groups nearly equal items. Nearly equal items are found only if their texts have about 25
       words or more.
     - `head`: a field that distinguishes similar items, for example the name. Items are nearly equal only if
-      they are also similar in this field. Without `head`, only the words of all compared fields must be
-      similar.
+      their values of the field `head` are also similar. Without `head`, only the words of all compared fields
+      must be similar.
     - `drop`: stores only the first item of each group.
     """
 
@@ -180,8 +180,8 @@ class Deduplicate:
     """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
     least the last `most` items.
 
-    This step is useful for outputs to files and streams. A database that keeps one row per key does not need
-    this step.
+    The step `deduplicate` is useful for outputs to files and streams. A database that keeps one row per key
+    does not need `deduplicate`.
     """
 
     def __init__(self, most: int = 100_000) -> None:
@@ -211,8 +211,8 @@ deduplicate = Deduplicate()
 
 
 def prepare_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Returns the steps of a site for one crawl. If a step keeps state, the step starts without state. If
-    `validate` is missing, it is appended."""
+    """Returns the steps of a site for one crawl. A step that has state, such as `deduplicate`, is replaced by
+    a new instance with an empty state. If `validate` is missing, it is appended."""
     made = [step() if inspect.isclass(step) else step for step in steps]
     begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in made)
     return begun if validate in begun else (*begun, validate)

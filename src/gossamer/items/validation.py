@@ -160,7 +160,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
     """Splits a field's annotation into a type that msgspec validates, and a list of checks that msgspec does
-    not support. These checks are the bounds of Decimals, freshness, and the constraints of the package
+    not support. The list contains the bounds of Decimals, freshness, and the constraints of the package
     `annotated_types`.
 
     `alone`: True for a field of a pydantic model. The list then contains only the checks for `Fresh` and

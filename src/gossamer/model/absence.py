@@ -22,8 +22,9 @@ USUAL_COVERAGE = 0.9
 """A field is usual if the median of its coverage in the last good runs is at least USUAL_COVERAGE. If an item
 lacks a value in a usual field, `judge` decides whether the item is stored."""
 COVERAGE_FALL = 0.2
-"""The maximum fall of a usual field's coverage. If the coverage falls by more than COVERAGE_FALL, items that
-lack a value in the field are rejected, because the pages have probably caused the missing values."""
+"""The maximum decrease in the coverage of a usual field. If the coverage decreases by more than
+COVERAGE_FALL, items that lack a value in the field are rejected, because the pages have probably caused the
+missing values."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
 """Maps each pair of a site and a kind to the usual fields and their median coverage in the last good runs."""
@@ -51,8 +52,8 @@ class Verdict(NamedTuple):
 def usual_fields(
     runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Maps each pair of a site and a kind to the usual fields of these items. Key fields (`keys`) are left
-    out.
+    """Maps each pair of a site and a kind to the usual fields of the site's items of this kind. Key fields
+    (`keys`) are left out.
 
     >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
@@ -125,10 +126,10 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
     """After a run has finished, decides which of the items that lack usual values are stored. An item is
-    rejected if it lacks a value in a field whose coverage fell by more than COVERAGE_FALL. An item is also
-    rejected if another of these items, of the same site and kind, has the same values in all other usual
-    fields. In both cases, the pages have probably caused the missing value. All other items have really lost
-    a value, and are stored."""
+    rejected if it lacks a value in a field whose coverage fell by more than COVERAGE_FALL. Two items of the
+    same site and kind are also rejected if they lack values in the same usual fields, and have equal values
+    in all other usual fields. The pages have probably caused the missing values of rejected items. All other
+    items have really lost a value, and are stored."""
     last = {(row.kind, row.key): row for row in rows}  # after a kill, `rows` may contain a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():

@@ -90,8 +90,8 @@ class DuplicateIndex(Protocol):
 
 
 class ClaimLedger(Protocol):
-    """A record of the claims that this process holds. If the process dies, another process requeues these
-    claims (`frontier.held_claims`)."""
+    """A record of the claims that this process holds. If the process dies, another process requeues the
+    recorded claims (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
     def keep(self, held: Iterable[tuple[int, int]]) -> None: ...
@@ -135,7 +135,7 @@ class FileSink(Protocol):
         """Truncates the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new
         length in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
         program. Raises DiskFull if the file cannot grow. If `rows` is empty, the method only truncates the
-        file. `rows` is empty only once, when a crawl resumes."""
+        file. `rows` is empty in only one call, which is made when a crawl resumes."""
 
     def close(self, committed: int) -> None:
         """Completes the output, for example by closing the last Parquet part. `committed` is the committed
@@ -149,7 +149,7 @@ class Movable(FileSink, Protocol):
     def find(self, lengths: Mapping[str, int]) -> str | None:
         """Returns the former path of an output that was moved to `target()`. Returns None if the output was
         not moved. `lengths` maps the last known path of each output of the crawl to the output's committed
-        length. Raises SinkError if the output is an older copy."""
+        length. Raises SinkError if the output is an outdated copy of an output of the crawl."""
 
     def adopt(self, was: str) -> None:
         """Continues to write an output that was moved from the path `was` to `target()`."""
@@ -234,11 +234,12 @@ class HistorySink(TableSink, Protocol):
         contains a page's URL and a time (RFC 3339)."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """Returns two numbers for a site. The first number counts the items that a complete run did not see.
-        The second number counts the stored items that are not gone."""
+        """Returns two numbers for a site: the number of stored items that a complete run did not see, and the
+        number of all stored items that are not marked as gone."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""
+        """Returns three numbers: how many items of the given sites are new since a time (RFC 3339), how many
+        have changed, and how many are gone."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """Marks the items of a site as deleted if a complete run did not see them (`Row.run`). Returns their

@@ -25,8 +25,8 @@ in the future."""
 
 @dataclass_transform(kw_only_default=True)
 class _ItemMeta(msgspec.StructMeta):
-    """Reads `key=` and `ignore=` from a class statement. Makes the fields keyword-only, so that adding a
-    field breaks no caller."""
+    """Reads `key=` and `ignore=` from a class statement. Makes the fields keyword-only, so that a new field
+    in a class does not break calls of its constructor."""
 
     def __new__(
         mcls,
@@ -57,9 +57,9 @@ class Item(msgspec.Struct, metaclass=_ItemMeta):
     `Decimal` is written as a number.
 
     If no key is declared, or if the key's value is None, the item's key is a hash of its fields. `ignore`
-    lists fields. A change of only these fields does not create a new version of the item. Item classes with
-    another base class declare the key and the ignored fields as `item_key: ClassVar[str]` and `item_ignore:
-    ClassVar[tuple[str, ...]]`.
+    lists fields whose changes do not matter. If only ignored fields change, the item gets no new version.
+    Item classes with another base class declare the key and the ignored fields as `item_key: ClassVar[str]`
+    and `item_ignore: ClassVar[tuple[str, ...]]`.
     """
 
 
@@ -91,8 +91,8 @@ class Fresh:
 
 class Digits:
     """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has at most 12 digits, 2 of them
-    after the point. The Parquet output uses these digits for the column type (`decimal128(12, 2)`). Raises
-    ValueError."""
+    after the point. The Parquet output derives the column's type from the numbers of digits (`decimal128(12,
+    2)`). Raises ValueError."""
 
     def __init__(self, precision: int, scale: int) -> None:
         if not (0 < precision <= 76 and 0 <= scale <= precision):
@@ -188,7 +188,8 @@ def has_value(value: Any) -> bool:
 
 
 def exception_message(error: BaseException) -> str:
-    """Returns an exception's message. The `str` of a user's exception may itself raise an error."""
+    """Returns an exception's message. A call of `str` may itself raise an error if users wrote the class of
+    the exception."""
     try:
         return str(error).encode("utf-8", "replace").decode()
     except BaseException as own:

@@ -58,8 +58,9 @@ class Login:
     - `shows`: selectors or patterns of page text. While the account is logged in, every page matches at least
       one of these selectors or patterns.
     - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
-      a pattern. By default, the signs are the status 401, a redirect to the form's page, and a log-in wall.
-      If `shows` is given, a page that matches nothing in `shows` is also a sign.
+      a pattern. By default, the signs are the status 401, a redirect to the page with the form, and a log-in
+      wall. If `shows` is given, the account also counts as logged out if a page matches none of the entries
+      in `shows`.
     - `check`: the URL of a page that shows whether the account is logged in. Before an account logs in again,
       the page at `check` is requested. If `shows` is given, the page at `check` is also requested after each
       log-in.

@@ -49,7 +49,8 @@ _EMPTY: Final = 1 << 64
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
     """For each bin, returns a list of pseudo-randomly chosen bins. The lists are the same in every process.
-    To fill an empty bin, `_lend` copies the value of the first nonempty bin in the list of the empty bin."""
+    To fill an empty bin, `_lend` goes through the empty bin's list, and copies the value of the first bin
+    that is not empty."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
@@ -73,13 +74,15 @@ class GroupQuery(NamedTuple):
 
 class Placed(NamedTuple):
     """The group in which a text was placed. `group`: the name of the group's first member, 12 hex digits.
-    `copy`: `exact` or `near`, or None for the first member. `likeness`: the likeness to the first member."""
+    `copy`: `exact` or `near`, or None for the first member. `likeness`: how similar the text is to the first
+    member, from 0 to 1."""
 
     group: str
     copy: str | None = None
     likeness: float | None = None
     kept: bool = True
-    """False if the text has no earlier duplicate and was not stored, because the index is full."""
+    """False if the text is the first member of a new group, and the group could not be stored because the
+    index is full. Otherwise True."""
 
 
 def make_sketch(text: str, head: str = "") -> bytes:
@@ -132,7 +135,7 @@ def _words(text: str) -> list[str]:
 
 
 def _lend(bins: list[int]) -> None:
-    """Fills each empty bin with the value of another bin."""
+    """Fills each empty bin with the value of a bin that is not empty."""
     lenders = _lenders(len(bins))
     empty = [place for place, one in enumerate(bins) if one == _EMPTY]
     lent = [next((bins[k] for k in lenders[place] if bins[k] != _EMPTY), 0) for place in empty]

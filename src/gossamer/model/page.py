@@ -39,8 +39,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Spooled(NamedTuple):
-    """A body that is not in memory. `file`: an open binary file that only this process uses. `size`: the size
-    of the body in bytes."""
+    """A body that is in a file and not in memory. `file`: an open binary file that only this process uses.
+    `size`: the size of the body in bytes."""
 
     file: Any
     size: int
@@ -78,8 +78,8 @@ class Page(msgspec.Struct):
     rung: str = "plain"
     """The rung of the ladder that fetched the page."""
     block: str | None = None
-    """If the page is a block page, one line with the block's vendor, kind and signs (`gossamer.blocks`). If
-    the page is not a block page, `block` is None."""
+    """Describes a block page in one line: the block's vendor, kind and signs (`gossamer.blocks`). None if the
+    page is not a block page."""
     session: str | None = None
     """The session that fetched the page, such as `chrome150/494103`."""
     credits: int | None = None
@@ -96,8 +96,8 @@ class Page(msgspec.Struct):
     screenshot: str | None = None
     """The path of the page's screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """Cookies that other hosts of the page's domain set, if a browser with a logged-in account fetched the
-    page. Each element is a pair of a URL and a Set-Cookie header."""
+    """The cookies that other hosts of the page's registered domain set while a browser with a logged-in
+    account fetched the page. Each element is a pair of a URL and a Set-Cookie header."""
     console: tuple[str, ...] = ()
     """Console messages and errors of the page's scripts, if the site's rendering keeps them (`console`)."""
     exchange: Exchange | None = None
@@ -182,5 +182,5 @@ class Failure(msgspec.Struct, frozen=True):
     """The resource of this process that ran out and made the request fail (`errors.OWN_LIMITS`), or '' if the
     request failed for another reason."""
     blame: str = ""
-    """`proxy` if the proxy failed, `path` if either the proxy or the host failed, and '' for all other
-    failures. Only requests through a proxy set `blame`."""
+    """`proxy` if the proxy caused the failure, `path` if it is unknown whether the proxy or the host caused
+    the failure, and '' for all other failures. Only requests through a proxy set `blame`."""

@@ -103,8 +103,8 @@ class Wanted(msgspec.Struct, frozen=True):
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
-        """Returns a copy of these requirements for one request. If `country` is given, the copy accepts only
-        this country. If `kind` is given, the copy accepts only proxies of this kind."""
+        """Returns a copy of the requirements that applies to one request. If `country` is given, the copy
+        accepts only this country. If `kind` is given, the copy accepts only proxies of this kind."""
         if not country and not kind:
             return self
         return Wanted(

@@ -1,9 +1,9 @@
 """Quality of the data that a site yields: field coverage, a score, and drift against earlier runs. The
 quality is computed from counts that are committed together with the pages.
 
-The name of a count begins with `q`, and `|` separates its parts. The name of a site never contains `|`. A
-field is not counted if its name contains `|`. Items that steps dropped are not counted. After `q|`, the name
-of a count has one of these forms:
+The name of a count begins with `q|`, and `|` separates the parts of the name. The name of a site never
+contains `|`. A field is not counted if its name contains `|`. Items that steps dropped are not counted. The
+prefix `q|` is followed by one of these forms:
 
 - `SITE|p`: pages that were read
 - `SITE|e`: pages that were read and contained neither items nor links
@@ -57,10 +57,10 @@ class Quality(msgspec.Struct):
     """Maps each `KIND.FIELD` to the share of items that have a value in the field. Rejected items count, too.
     The share is NaN if the kind has fewer items than the argument `least` of `of_counts`."""
     drift: dict[str, float] = {}
-    """Contains only measures that are below their median in the last good runs. The dict maps each of these
-    measures to the distance from its median. The measures are `KIND.FIELD` for the coverage of a field,
-    `yield` for the number of items per page, and `quality`. For `yield`, the distance is a share of the
-    median: 0.2 means 20 % fewer items per page."""
+    """Maps each measure that is below the median of the last good runs to its distance from this median.
+    Other measures are not in the dict. The measures are `KIND.FIELD` for the coverage of a field, `yield` for
+    the number of items per page, and `quality`. For `yield`, the distance is a share of the median: 0.2 means
+    20 % fewer items per page."""
 
     @property
     def per_page(self) -> float:
@@ -91,8 +91,7 @@ class SitePart(NamedTuple):
 
 
 class SiteCounts:
-    """Counts the pages and items of one site. The counts are changes, which are added to the counts of the
-    crawl."""
+    """Counts the pages and items of one site, so that the numbers can be added to the counts of the crawl."""
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()

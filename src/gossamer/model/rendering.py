@@ -120,9 +120,9 @@ class Render(NamedTuple):
     scroll to the end until the page stops growing. `load`: the types of resources in HEAVY that are loaded in
     addition to the usual ones. `until`: a JavaScript expression that must become true. `steps`: the steps
     that are performed when the page is ready, with human timing if `human` is set. `block`: hosts, including
-    subdomains, from which nothing is loaded. `capture`: patterns of URLs. Responses from these URLs to the
-    page's scripts are kept. `screenshot`: `page` for the visible part, `full` for the whole page, or the
-    selector of an element. `console`: whether console messages are kept."""
+    subdomains, from which nothing is loaded. `capture`: patterns of URLs. If a script of the page requests a
+    URL that matches one of these patterns, the response is kept. `screenshot`: `page` for the visible part,
+    `full` for the whole page, or the selector of an element. `console`: whether console messages are kept."""
 
     wait: str = "load"
     scroll: bool = False

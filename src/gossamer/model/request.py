@@ -2,11 +2,11 @@
 
 A stored request is an entry in the queue of its host, so host and priority are not repeated in it. An entry
 is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
-values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
-for a URL that was visited before and is only read again, because a shorter path to the URL was found. If the
-form of an entry changes, the store's version (`store.keys.VERSION`) changes, too. A newer version of gossamer
-may only add fields to `extra`. A worker that does not know a field of `extra` leaves the request to newer
-workers.
+values are left out. A referrer on the same host is stored as its path. The scheme byte is `h` or `s`. An
+upper-case scheme byte means that the URL was already visited, and that its page is only read again because a
+shorter path to the URL was found. If the form of an entry changes, the store's version (`store.keys.VERSION`)
+changes, too. A newer version of gossamer may only add fields to `extra`. A worker that does not know a field
+of `extra` leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stored data of a URL's last visit. The next visit of the URL, by a later pass of the crawl, uses
-    these data."""
+    """The stored data of a URL's last visit. A later pass of the crawl uses the stored data when it visits
+    the URL again."""
 
     status: int = 0
     """The HTTP status of the last visit, or 0 if the visit received no response or made no request."""

@@ -95,13 +95,14 @@ class Site:
     loaded, the message names the file. A loaded site is immutable.
 
     - `hosts`: `example.com` (only this host) or `*.example.com`. By default, the hosts of the seeds belong to
-    the site. With `--scope host`, only hosts named in full are in scope. With `--scope domain`, hosts that
-    match `*.` are in scope too.
+    the site. With `--scope host`, only hosts that `hosts` names in full are in scope. With `--scope domain`,
+    hosts that match an entry such as `*.example.com` are also in scope.
     - `paths`: patterns of URLs (path and query) that belong to the site.
     - `seeds`: URLs, or a function that receives the site's arguments and returns URLs.
     - `follow`: which links are followed. None means the URLs that the page functions yield or, without page
-      functions, all links in scope. True means all links in scope. False means no links. Other values are
-      patterns of links, or a function of the page that returns links.
+      functions, all links in scope. True means all links in scope. False means no links. Other values are a
+      list of patterns, which the followed links match, or a function that receives the page and returns the
+      links to follow.
     - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
     - `host_rate`: requests per second to a host, or text such as `30/m`: an alternative to the delay of
       `pace`.
@@ -139,8 +140,8 @@ class Site:
     - `lane`: in a fleet, only workers of this lane visit the site's hosts. `region`: in a fleet, only workers
       in this region visit the site's hosts.
     - `types`: media types that the functions can parse in addition to text, for example `application/pdf`.
-    - `args`: the names and defaults of arguments that `-a name=value` sets. Functions read
-      `site.args["name"]`.
+    - `args`: maps the names of the site's arguments to their default values. The option `-a name=value` sets
+      an argument. Functions read `site.args["name"]`.
     """
 
     _frozen = False
@@ -259,8 +260,8 @@ class Site:
         return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
 
     def _sinks(self, given: Any) -> tuple[str, ...]:
-        """Returns the outputs in the form that the option `-o` accepts. For an output that is a class or an
-        object, the result contains a placeholder URL."""
+        """Returns the outputs in the form that the option `-o` accepts. If an output is given as a class or
+        an object, the result contains a placeholder URL for the output."""
         several = (given,) if isinstance(given, str) or hasattr(given, "write") else tuple(given or ())
         found, own = list[str](), dict[str, Any]()
         for one in several:
@@ -393,9 +394,9 @@ class Site:
         return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
 
     def function(self, url: str, use: str | None = None, status: int = 200) -> Function | None:
-        """Returns the function that parses a page. If the request names a function, this function is
-        returned. Otherwise, the first function with a matching pattern is returned. A page with an error
-        status goes to a function for this status."""
+        """Returns the function that parses a page. If the request names a function, returns this function.
+        Otherwise, returns the first function whose pattern matches the URL. A page with an error status goes
+        to a function for this status."""
         if use is not None and status < 400:
             return next((function for function in self.functions if function.name == use), None)
         path = _path(url)
@@ -418,8 +419,8 @@ class Site:
 
     def claims(self, host: str) -> int:
         """Returns how specifically the site names a host. The number is 0 if the site does not name the host.
-        An exact host counts more than `*.`, and a longer name counts more than a shorter one. A host without
-        a port matches any port."""
+        The number is higher for an exact host than for an entry such as `*.example.com`, and higher for a
+        longer name than for a shorter name. A host without a port matches any port."""
         if host in self.hosts:
             return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host

@@ -85,7 +85,7 @@ class Summary(msgspec.Struct):
     """The quality of each site, by name."""
     unfollowed_routes: dict[str, int] = {}
     """Maps hosts to the number of links on their pages that lead to a route in a fragment (`#/guide`) and
-    were not followed. Links to routes do not count in `found`."""
+    were not followed. Links to routes in fragments are not included in the number `found`."""
     unrendered: dict[str, int] = {}
     """Maps hosts to the number of their pages that look empty without JavaScript and were fetched without a
     browser. `*`: other hosts."""

@@ -34,8 +34,8 @@ class ClaimEnd(StrEnum):
 
 REDIRECTED, AGAIN, CLIMBED, LOGIN = "redirected", "again", "climbed", "login"
 """Outcomes of requests in the attempts log in addition to those of `ClaimEnd`. `redirected`: the claim is
-DONE, and the redirect target is a separate URL. `again`, `climbed` and `login` are the outcomes of requests
-that do not end the claim."""
+DONE, and the redirect target is a separate URL. A request with the outcome `again`, `climbed` or `login` does
+not end the claim."""
 
 
 class HostHealth(StrEnum):

@@ -24,15 +24,15 @@ class Claim(msgspec.Struct):
     request: Request
     kind: str = "page"
     """The task. `page` visits the URL. `robots` fetches the origin's robots.txt. `gate` checks the URL
-    against robots.txt. All `gate` claims of a host form a batch, and at most one URL of the batch is visited
-    after the check."""
+    against robots.txt. All claims of the kind `gate` for one host form a batch. At most one URL of the batch
+    is visited after the check."""
     attempt: int = 0
     """The number of failed tries of this request."""
     crashes: int = 0
     robots: int = 0
     """The version of the origin's robots rules. 0 means that robots.txt has not been requested yet. If the
     number is negative, no page may be fetched, and `politeness.robots_access.CLOSED` contains the reason. In
-    a robots claim, `robots` is the number of failed tries to fetch robots.txt."""
+    a claim of the kind `robots`, the field `robots` is the number of failed tries to fetch robots.txt."""
     pace: str = ""
     """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
@@ -144,8 +144,8 @@ class Edge(msgspec.Struct):
 
 
 LINK, LINKS = "page_link", "@link"
-"""The kinds of link rows. A table of links has the kind `page_link`, and a file that contains only links has
-the kind `@link`."""
+"""The kinds of rows that describe a link. The kind is `page_link` in a table of a database, and `@link` in a
+file that contains only links."""
 
 
 class Row(msgspec.Struct):
@@ -174,7 +174,8 @@ class Row(msgspec.Struct):
 
 
 RAW = "@raw"
-"""The kind of rows that only outputs of whole pages receive (`Raw`)."""
+"""The kind of rows that contain a whole response (`Raw`). Only outputs that store whole pages receive such
+rows."""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):
@@ -190,8 +191,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     collector: str
     status: int | None
     outcome: str
-    """If the request ended its claim, `outcome` is the `word` of the claim's `ClaimEnd`. Otherwise, `outcome`
-    is one of the other outcomes in `model.verdict`."""
+    """If the request ended its claim, `outcome` is the `word` of the claim's `ClaimEnd`. If the request did
+    not end its claim, `outcome` is one of the other outcomes in `model.verdict`."""
     seconds: float
     bytes_wire: int
     bytes_decoded: int
@@ -240,8 +241,8 @@ and `lo` are the halves of a URL's fingerprint, and `entry` is made by `request.
 
 
 class Claimed(msgspec.Struct):
-    """The result of claiming from a bucket. `next_at`: when the next host is ready, in ms of the store's
-    time, or -1 if no host waits. `limit`: the limit that was reached (pages, bytes), or ''."""
+    """The result of claiming from a bucket. `next_at`: the time in ms, by the store's clock, at which the
+    next host is ready, or -1 if no host waits. `limit`: the limit that was reached (pages, bytes), or ''."""
 
     now: int
     next_at: int
@@ -282,8 +283,8 @@ class ClaimOrder(NamedTuple):
 
 
 class Settle(msgspec.Struct):
-    """The record of how one claim ends. `end` is None for a robots claim that the robots gate has already
-    settled. Times are in milliseconds."""
+    """The record of how one claim ends. `end` is None if the claim is already settled, which happens after a
+    fetch of robots.txt (`worker.robots_gate`). Times are in milliseconds."""
 
     token: int
     end: ClaimEnd | None
@@ -317,7 +318,7 @@ class Commit(NamedTuple):
     files: Sequence[tuple[str, int, int]] = ()
     hosts: Mapping[str, int] = {}
     totals: Mapping[str, int] = {}
-    """Changes to the totals over all crawls (`worker.visit_totals`)."""
+    """The numbers that are added to the totals over all crawls (`worker.visit_totals`)."""
 
 
 class Visit(msgspec.Struct):
@@ -334,7 +335,7 @@ class Visit(msgspec.Struct):
     attempts: list[Attempt] = []
     seen: KnownLine | None = None
     counts: dict[str, int] = {}
-    """Changes to the crawl's counts."""
+    """The numbers that are added to the crawl's counts."""
     is_page: bool = False
     """Whether the visit counts as a page of the crawl. Visits of sitemaps and redirects, for example, do not
     count."""

@@ -156,8 +156,8 @@ async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tupl
 
 
 class WebhookReceiver:
-    """A webhook. The parameter `secret` of its URL is the key that signs the requests according to Standard
-    Webhooks. Requests are sent to the URL without `secret`."""
+    """A webhook. The webhook's URL may contain the parameter `secret`. The requests are then signed with this
+    secret as defined by Standard Webhooks, and are sent to the URL without the parameter."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         base, _, query = url.partition("?")

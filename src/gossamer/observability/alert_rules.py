@@ -1,10 +1,10 @@
 """The alert rules. Each rule defines the readings that it watches, when it fires and clears, and an
 equivalent rule in PromQL.
 
-A reading is bad when it is high. A rule fires when a reading has been above `fire` for `for_s` seconds, and
+A high value of a reading is bad. A rule fires when a reading has been above `fire` for `for_s` seconds, and
 clears when the reading is at most `clear`. If a reading varies near one limit, the distance between the two
-limits keeps the rule from firing again and again. The readings of some rules are the growth of totals within
-the last `window_s` seconds.
+limits keeps the rule from firing again and again. For some rules, each reading is the increase of a total
+within the last `window_s` seconds.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """The alert rule in PromQL. The placeholders `{fire}` and `{window}` are replaced by the values of the
     rule."""
     read: Callable[[SnapshotHistory, float], Iterator[tuple[Labels, float]]]
-    """A function that yields the labels and the value of each reading. The arguments of the function are the
-    history of snapshots and the window in seconds."""
+    """A function that yields the labels and the value of each reading. The function receives the history of
+    snapshots, and the length of the window in seconds."""
     fire: float = 0.0
     clear: float = 0.0
     for_s: float = 0.0
@@ -90,8 +90,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
-    """Sums the totals that are named `WHAT|LABEL|RESULT`. Maps each LABEL to two sums, one over bad results
-    and one over all results."""
+    """Sums the totals that are named `WHAT|LABEL|RESULT`. Maps each LABEL to two sums: the sum over the
+    results for which `bad` returns True, and the sum over all results."""
     sums: dict[str, tuple[int, int]] = {}
     for name, n in found.items():
         first, *labels = name.split("|")

@@ -86,8 +86,8 @@ def evaluate(
 
 
 def store_down(rule: Rule, known: Alert | None, receivers: list[str], now: float, down: bool) -> Alert | None:
-    """Returns the alert about an outage of the store. Snapshots cannot cause this alert, because snapshots
-    are read from the store. `now` is this machine's time."""
+    """Returns the alert about an outage of the store. The alert cannot be derived from snapshots, because no
+    snapshot can be read during an outage of the store. `now` is this machine's time."""
     return _next(rule, (), float(down), known, receivers, now)
 
 

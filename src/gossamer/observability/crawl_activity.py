@@ -65,8 +65,8 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
-    """Returns the current figures of a crawl. `why`: whether to determine why an idle crawl gets no pages. To
-    determine the reason, the crawl's hosts are read."""
+    """Returns the current figures of a crawl. `why`: whether to determine the reason why an idle crawl gets
+    no pages. This is slower, because the states of the crawl's hosts must be read."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)

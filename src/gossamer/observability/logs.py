@@ -216,8 +216,9 @@ class LogHandler(logging.Handler):
         super().close()
 
     def _counted(self, record: logging.LogRecord) -> list[logging.LogRecord]:
-        """Returns the records to write now. These are the counts of repeated lines whose time window has
-        ended, and then `record`. If too many equal lines were written, `record` is left out."""
+        """Returns the records to write now. The first records contain the counts of repeated lines whose time
+        window has ended. The last record is `record`, unless too many lines equal to `record` were
+        written."""
         now, key = time.monotonic(), _key_of(record)
         due = [other for other, (since, n, _) in self._seen.items() if now - since >= WINDOW_S and n > BURST]
         counts = [count for other in due if (count := self._count_of(other)) is not None]
@@ -264,8 +265,8 @@ def _key_of(record: logging.LogRecord) -> tuple[Any, ...]:
 
 
 class LineStream:
-    """A replacement for stderr that makes each line an event. If a child process wrote the line as an event
-    in JSON, the line is kept. Only its secrets are masked."""
+    """A replacement for stderr that makes each line an event. If a child process wrote a line that already is
+    an event in JSON, the line stays unchanged, except that secrets in the line are masked."""
 
     def __init__(self, handler: LogHandler) -> None:
         self._handler, self._rest, self._lock = handler, "", threading.RLock()

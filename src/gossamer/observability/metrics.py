@@ -60,7 +60,7 @@ def _plain(name: str) -> Callable[[Snapshot], Iterator[Sample]]:
 
 def _prefixed(prefix: str, known: Sequence[str] = ()) -> Callable[[Snapshot], Iterator[Sample]]:
     """Returns a function that yields the totals whose names consist of `prefix` and a word. `known`: words
-    whose series exist with the value 0 before anything is counted, as in `_total`."""
+    that get a series with the value 0 before anything is counted, for the same reason as in `_total`."""
 
     def read(found: Snapshot) -> Iterator[Sample]:
         names = {name for name in found.totals if name.startswith(prefix)} | {prefix + word for word in known}
@@ -105,7 +105,8 @@ def _page_age(one: CrawlNow, found: Snapshot) -> float | None:
 
 
 def _fresh(read: Callable[[Freshness], float | None]) -> Callable[[Snapshot], Iterator[Sample]]:
-    """Reads a value from the freshness of each crawl that visits its pages again."""
+    """Returns a function that yields one sample for each crawl that visits its pages again. `read` returns
+    the sample's value, given the freshness of the crawl's copies of pages."""
     return _crawls(lambda one, _: None if one.freshness is None else read(one.freshness))
 
 

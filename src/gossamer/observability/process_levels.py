@@ -13,7 +13,7 @@ from gossamer.store.store import Store
 
 class ProcessLevel(NamedTuple):
     """A process that works on a crawl. `visits`: the maximum number of concurrent visits of the process, over
-    all of its crawls. `limit`: the reason why the process does not run more visits of this crawl
+    all of its crawls. `limit`: what keeps the process from running more concurrent visits of this crawl
     (`worker.concurrency_level`). `visits` and `limit` are None if the process runs an earlier version of
     gossamer, which does not report them. `age`: seconds since the last record of the process."""
 

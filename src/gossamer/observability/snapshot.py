@@ -123,8 +123,8 @@ class Snapshot(msgspec.Struct):
     took: float = 0.0
     """Seconds that reading the snapshot took."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
-    """The totals whose names contain labels, grouped by the first part of the name. `labelled` computes
-    `by_name` when it is first called."""
+    """The totals whose names contain labels, grouped by the first part of the name. The first call of
+    `labelled` computes `by_name`."""
 
     def labelled(self, what: str) -> list[tuple[tuple[str, ...], int]]:
         """Returns the labels and values of the totals `WHAT|LABEL|...`, sorted."""

@@ -1,6 +1,6 @@
 """Logs events that are visible only in the store: state changes of crawls, workers that start and end, and
-circuit breakers that open. In a fleet, one process logs these events. Without a fleet, the process of the
-crawl logs these events."""
+circuit breakers that open. In a fleet, one process logs all events of this kind. Without a fleet, the process
+of the crawl logs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StoreEvents:
     """Compares the store's state with its state at the last check, and logs the changes. If the earlier state
     of a crawl or a worker is unknown, the first check logs nothing about this crawl or worker. The last
     logged states of a fleet's crawls are kept in the store. If the process that logs the events is killed,
-    the next process logs the changes since these states."""
+    the next process compares the store with the states that were logged last, and logs the changes."""
 
     def __init__(self, store: Store, crawl: str | None = None) -> None:
         """`crawl`: the only crawl whose state changes are logged. If `crawl` is None, the state changes of

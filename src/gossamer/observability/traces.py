@@ -142,8 +142,8 @@ class Traces:
 
 
 class VisitTraces:
-    """Called with each visit of a crawl. Traces the visit if its URL is sampled, if the visit failed, or if
-    an earlier try of the URL failed."""
+    """A callable that receives each visit of a crawl. Traces the visit if its URL is sampled, if the visit
+    failed, or if an earlier try of the URL failed."""
 
     def __init__(self, traces: Traces, crawl: str, worker: str) -> None:
         self._traces, self._crawl, self._worker = traces, crawl, worker

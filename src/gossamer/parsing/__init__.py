@@ -1,5 +1,5 @@
-"""Parsers for the contents of a response body. They accept any bytes, do no I/O, limit time and memory, and
-raise no exceptions.
+"""Parsers for the contents of a response body. The parsers accept any bytes, do no I/O, limit their use of
+time and memory, and raise no exceptions.
 
 encodings      the encoding of a body, and its text
 base_url       the URL to which the links of a page are relative

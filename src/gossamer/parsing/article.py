@@ -2,9 +2,9 @@
 
 The library turbohtml finds the element that holds the main text. The module `boilerplate` decides which parts
 of the element are dropped. This module corrects the choice of turbohtml. The main text may begin before the
-element, for example with a summary below the heading. The main text may also continue in other parts of the
-page, for example in modules, slides or the posts of a thread. If turbohtml finds no element, or one with too
-little text, the longest run of text on the page is used instead.
+element, for example with a summary below the heading. In addition, the main text may continue in other parts
+of the page, for example in modules, slides or the posts of a thread. If turbohtml finds no element, or one
+with too little text, the longest run of text on the page is used instead.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ MAX_SUMMARY_CHARS: Final = 1_000
 MAX_DEPTH: Final = 50
 """Maximum number of levels that the search for the largest element descends."""
 MAX_STEPS: Final = 200
-"""Maximum number of steps of a recipe that are read."""
+"""Maximum number of steps that are read from a recipe."""
 _STEP_CHARS: Final = 30
 _PREPARATION: Final = "recipeInstructions"
 LONG_CHARS: Final = 200
@@ -249,13 +249,13 @@ def _is_good(block: TextBlock) -> bool:
 
 
 def _reach(found: list[TextBlock], chain: list[Element]) -> int:
-    """Returns the highest level that belongs to the main text. The main element has level 0, and the elements
-    around it have the levels 1, 2 and so on.
+    """Returns the level of the outermost element that belongs to the main text. The main element has level 0,
+    its parent has level 1, and so on.
 
-    A level is added to the main text if the paragraphs of this level increase the text by at least 60 %, and
-    if the level contains little other text. If most of the new text is in several similar siblings
-    (`_twins`), an increase of 10 % is enough. A level around a whole article or post is added only if similar
-    siblings contain most of the level's new text.
+    An element around the main text is added to the main text if the element's further paragraphs make the
+    text at least 60 % longer, and if the element contains little other text. If most of the new text is in
+    several similar siblings (`_twins`), 10 % is enough. An element around a whole article or post is added
+    only if similar siblings contain most of the new text.
     """
     good, other = [0] * len(chain), [0] * len(chain)
     for block in found:
@@ -278,8 +278,8 @@ def _reach(found: list[TextBlock], chain: list[Element]) -> int:
 
 def _preparation_level(tree: turbohtml.Document, chain: list[Element]) -> int:
     """Returns the level of the element that contains the preparation of a recipe. The steps of the
-    preparation are taken from the page's JSON-LD. Returns 0 if no element contains the steps. The description
-    of the dish is often in another part of the page."""
+    preparation are taken from the page's JSON-LD. Returns 0 if no element contains the steps of the
+    preparation. The description of the dish is often in another part of the page."""
     scripts = tree.select('script[type="application/ld+json"]') if len(chain) > 1 else ()
     if not any(_PREPARATION in one.text for one in scripts):
         return 0
@@ -305,9 +305,9 @@ def _steps(instructions: Any) -> list[str]:
 
 
 def _twins(element: Element) -> list[int]:
-    """Finds the siblings of an element that have the same tag and similar classes. Returns the number of
-    characters of each of these siblings, without the text of links. Siblings shorter than a paragraph are
-    left out."""
+    """Finds the siblings of an element that have the same tag and similar classes. For each of these
+    siblings, returns the number of characters outside of links. Siblings shorter than a paragraph are left
+    out."""
     names = attribute_of(element, "class").split()
     parent = element.parent
     if not isinstance(parent, Element) or not names:
@@ -345,8 +345,8 @@ def _lead(
 
 
 def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
-    """Returns the blocks of a page's comments, if the blocks outside of comments (`found`) contain no
-    sentence. Otherwise returns an empty list."""
+    """Returns the blocks of a page's comments, or an empty list if the blocks outside of comments (`found`)
+    contain a sentence."""
     return [] if any(map(_says, found)) else _run(_walk(body, Pruner(body, discussion=True)))
 
 
@@ -429,9 +429,9 @@ def _is_article(element: object) -> TypeGuard[Element]:
 
 
 def _whole(tree: turbohtml.Document, main: Element) -> Element:
-    """Returns the common ancestor of an element and the similar elements that continue its text. Similar
-    elements have the same tag, nearly the same classes, and are close to the element in the same article.
-    Returns the element itself if the similar elements have too little text."""
+    """If the text of an element continues in similar elements, returns the common ancestor of all of these
+    elements. Similar elements have the same tag and nearly the same classes, and are close to the element in
+    the same article. Returns the element itself if the similar elements have too little text."""
     names = attribute_of(main, "class").split()
     if not names:
         return main
@@ -489,7 +489,7 @@ def _summary(main: Element) -> list[TextBlock]:
 
 def _below_heading(tree: turbohtml.Document, main: Element) -> list[TextBlock]:
     """Returns the summary below the page's only h1, if the h1 and the main text are in different parts of the
-    page. For example, the h1 is in a banner."""
+    page. For example, the h1 and the summary may be in a banner."""
     headings = tree.find_all("h1", limit=2)
     if len(headings) != 1 or main in headings[0].ancestors:
         return []
@@ -619,8 +619,8 @@ def _says(block: TextBlock) -> bool:
 
 
 def _run(found: list[TextBlock]) -> list[TextBlock]:
-    """Returns the run of blocks with the most text. A run consists of long blocks with few links, and of the
-    short blocks between them."""
+    """Returns the sequence of adjacent blocks with the most text. A sequence consists of long blocks with few
+    links, and of the short blocks between these long blocks."""
     best: tuple[int, int, int] = (0, 0, 0)
     total = start = last = 0
     gap = 0

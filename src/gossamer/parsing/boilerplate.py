@@ -120,7 +120,7 @@ _BOILERPLATE: Final = named("names")
 _COMMENT: Final = named("comment_names")
 _SMALL: Final = named("small_names")
 """Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
-If the text is longer, the element may contain the main text."""
+Elements with the same classes or ids and longer texts may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -247,10 +247,10 @@ class Pruner:
     """Decides which elements inside a main element are dropped, by their tag, class or id. However, an
     element with a boilerplate name is kept if it has at least half of the text.
 
-    `inside`: the element with the main text. It is given only if `main` also contains the surroundings of the
-    main text. If `inside` is given, sizes are compared with the text of `inside`, and the elements between
-    `main` and `inside` are kept. `discussion`: whether comments are kept. `names`: if False, only the names
-    of consent dialogs and comments cause an element to be dropped.
+    `inside`: the element with the main text, or None if `main` is this element. If `inside` is given, sizes
+    are compared with the text of `inside`, and the elements between `main` and `inside` are kept.
+    `discussion`: whether comments are kept. `names`: if False, only the names of consent dialogs and comments
+    cause an element to be dropped.
     """
 
     def __init__(
@@ -291,8 +291,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """`title` is a heading over links to other articles. Finds the largest box that begins with `title`
-        and has less than a quarter of the text, and marks the box for dropping."""
+        """Finds the largest box that begins with `title` and has less than a quarter of the text, and marks
+        the box for dropping. `title` is a heading that introduces links to other articles."""
         box: Element | None = None
         node = title
         for _ in range(MAX_LEVELS_UP):
@@ -362,8 +362,8 @@ class Pruner:
         return self._under(element, self._total / 2) and not (kind == _WEAKLY and self._says(element))
 
     def _says(self, element: Element) -> bool:
-        """Whether an element has paragraphs or a quotation. If so, a class or id of the kind `_WEAKLY` is no
-        reason to drop the element."""
+        """Whether an element has paragraphs or a quotation. An element with paragraphs or a quotation is kept
+        even if its class or id is of the kind `_WEAKLY`."""
         if self._is_tired():
             return False
         self.measured_chars += len(element.text)
@@ -384,8 +384,8 @@ class Pruner:
         return self._asked > MAX_MEASURED or self.measured_chars > MAX_MEASURED_CHARS
 
     def _holds(self, element: Element) -> bool:
-        """Whether an element with a skipped tag contains main text and must be kept. True for a figure with a
-        table, quotation or code block, and for a form with more than half of the text. Also true for a button
+        """Whether an element with a skipped tag contains main text and must be kept. Returns True for a
+        figure with a table, quotation or code block, for a form with more than half of the text, for a button
         in a heading, and for a noscript with paragraphs."""
         if element.tag == "button":
             return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
@@ -402,8 +402,8 @@ class Pruner:
 
 
 def prune(main: Element, pruner: Pruner, inside: Element | None = None) -> None:
-    """Removes the boilerplate from an element. Changes the tree. `inside`: the element with the main text, if
-    `main` also contains its surroundings."""
+    """Removes the boilerplate from an element. Changes the tree. `inside`: the element with the main text, or
+    None if `main` is this element."""
     inside = inside or main
     path = {inside, *islice(inside.ancestors, MAX_LEVELS)}
     waiting = [(main, INSIDE)]

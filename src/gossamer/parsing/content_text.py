@@ -23,8 +23,8 @@ _called = lru_cache(10_000)(called_boilerplate)
 
 
 class Gist(NamedTuple):
-    """The text and the heading of a page. `head`: the text of the page's only h1. If there is no such h1,
-    `head` is the title, or '' if the page has no title."""
+    """The text and the heading of a page. `head`: the text of the page's only h1. If the page does not have
+    exactly one h1, `head` is the title, or '' if the page has no title."""
 
     text: str
     head: str

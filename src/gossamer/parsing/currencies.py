@@ -17,7 +17,7 @@ class Spellings(NamedTuple):
     sure: re.Pattern[str]
     """Matches symbols, codes and names that denote a currency anywhere in a text."""
     unsure: re.Pattern[str]
-    """Matches forms that do not denote a currency unless a number is beside them: `R`, `Lek`, `nzd`."""
+    """Matches written forms that denote a currency only if a number is beside them: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
     """The codes of the currencies that a bare `$` may stand for."""
 
@@ -94,9 +94,9 @@ def spellings() -> Spellings:
 
 
 def _sure(form: str) -> bool:
-    """Whether a form always denotes a currency. Forms with a symbol and words of at least 4 letters always
-    denote a currency. For a word with letters outside of ASCII, 3 letters are enough. Shorter abbreviations
-    may mean something else."""
+    """Whether a written form, such as `€` or `euro`, always denotes a currency. True for each form that
+    contains a symbol, for each word of at least 4 letters, and for each word of at least 3 letters that are
+    not all ASCII. Shorter abbreviations may mean something else."""
     letters = sum(char.isalpha() for char in form)
     if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
         return True
@@ -105,10 +105,10 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """Returns a pattern that matches any of the forms, the longest first. If a written form begins or ends
-    with a letter, the text must not have another letter next to it. A letter may follow `руб`, because this
-    word has many endings. Thai, Chinese, Japanese and Korean letters may be adjacent to other letters,
-    because these languages put no spaces between words.
+    """Returns a pattern that matches any of the written forms, and prefers longer forms. If a written form
+    begins or ends with a letter, the text must not have another letter next to it. A letter may follow `руб`,
+    because this word has many endings. Thai, Chinese, Japanese and Korean letters may be adjacent to other
+    letters, because these languages put no spaces between words.
 
     The alternatives are grouped by their first letter, and the lookbehind comes after this letter, so that a
     search skips most positions of a text at once.

@@ -19,8 +19,8 @@ _MONTH: Final = (
     r"|[^\W\d_](?>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0eff\u1000-\u109f\u1780-\u17ff])+))\.?"
 )
 """Matches a word that may be the name of a month. The character ranges in the pattern are vowel signs of
-Indic and Southeast Asian scripts. The ranges also contain letters, so the two alternatives of the repetition
-overlap. The repetition is atomic, because backtracking would take exponential time."""
+Indic and Southeast Asian scripts. These ranges also contain letters, so a letter can match both alternatives
+of the repeated group. The repetition is atomic, because backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
 _SHAPES: Final = tuple(
@@ -81,10 +81,10 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     """Returns the first date in a text as ISO 8601, with its time and UTC offset if the text has them.
     Returns None if there is no date. Never raises.
 
-    `language`: a language tag, which decides how `05/12/2024` is read. The month comes first for `en`,
-    `en-US` and no language. The day comes first for most other languages. `now`: the reference time for texts
-    such as `3 hours ago` and for days without a year. If `now` is not given, a text that needs the reference
-    time has no date. Years before 1000 and after 2200 are not accepted.
+    `language`: a language tag, which decides how `05/12/2024` is read. The month comes first if the language
+    is `en`, `en-US` or unknown. The day comes first for most other languages. `now`: the reference time for
+    texts such as `3 hours ago` and for days without a year. If `now` is None, no date is found in texts that
+    can only be read with a reference time. Years before 1000 and after 2200 are not accepted.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')

@@ -56,10 +56,11 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
     """Returns the objects and lists in a page's scripts, by name. Accepts any bytes and never raises. No
     script is run.
 
-    The name of an assigned value is its variable (`window.__STATE__ = {...}` gives `__STATE__`). The name of
-    an argument is the function that is called with it (`init({...})`). The name of a JSON script is its `id`.
-    The value of an attribute has the name of the attribute (`data-page`). Values that are pushed to a
-    variable form a list. JSON scripts without an id are collected in a list under the name "". JSON-LD is
+    A value that is assigned to a variable gets the name of the variable (`window.__STATE__ = {...}` gives
+    `__STATE__`). A value that is passed to a function gets the name of the function (`init({...})` gives
+    `init`). The content of a JSON script gets the script's `id` as its name. The value of an attribute gets
+    the name of the attribute (`data-page`). All values that a script pushes to the same variable are
+    collected in one list. JSON scripts without an id are collected in a list under the name "". JSON-LD is
     left out because `structured` reads it.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")

@@ -195,8 +195,8 @@ def _begun(head: bytes) -> str | None:
 def _meta(head: bytes, late: bool) -> str | None:
     """Returns the first known encoding that a `<meta>` declares, or None (the prescan of the HTML Standard).
 
-    If `late` is set, tags in the text of scripts and similar elements are ignored, as the HTML parser ignores
-    them.
+    If `late` is set, text that looks like a tag inside of scripts and similar elements is ignored, as in an
+    HTML parser.
     """
     head = head.lower()
     # A tag after the last `<meta` or after the last `charset` cannot declare an encoding.

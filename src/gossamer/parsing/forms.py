@@ -30,8 +30,8 @@ def controls_by_form(
     """Yields (form, control) for each control of a page, in tree order. `form` is the form with which the
     control is sent, or None if it is not sent with any form.
 
-    In the tree, a form between the rows of a table has no content. As in a browser, the later controls of the
-    same table belong to this form.
+    The parser produces an empty element for a form between the rows of a table. As in a browser, the controls
+    that follow the empty form in the same table belong to the form.
     """
     forms: dict[str, turbohtml.Element] = {}
     for form in tree.select("form[id]"):
@@ -82,8 +82,8 @@ class FormError(ValueError):
 
 
 class Form:
-    """One form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: the names
-    and values that the page sets."""
+    """One HTML form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: the
+    names and values that the page sets."""
 
     def __init__(
         self,
@@ -285,8 +285,8 @@ def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None
 
 
 def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str, Any]) -> Pairs:
-    """Returns the entries with new values for the fields in `wanted`. A new value has the position of the old
-    value. If a field had no value, the new value is inserted at the position of the field's first control."""
+    """Returns the entries with new values for the fields in `wanted`. The entries keep the order in which the
+    fields occur in the form, so a new value is inserted at the position of the field's first control."""
     out = [pair for pair in pairs if pair[0] not in wanted]
     order = {name: place for place, name in enumerate(dict.fromkeys(_attr(one, "name") for one in controls))}
     for name, value in wanted.items():
@@ -388,7 +388,6 @@ def _shown(form: turbohtml.Element) -> str:
 
 
 def _told(words: Any, none: str = "none") -> str:
-    """Joins at most 20 words for an error message. `none`: the text that is returned if there are no
-    words."""
+    """Joins at most 20 words for an error message. `none`: the text that is returned if `words` is empty."""
     some = [str(word) for word in words]
     return ", ".join(some[:20]) + (" ..." if len(some) > 20 else "") or none

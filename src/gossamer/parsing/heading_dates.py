@@ -18,8 +18,8 @@ MAX_NODES: Final = 20_000
 MAX_HEADINGS: Final = 60
 """Maximum number of headings that are compared with the title."""
 MAX_MEASURED_CHARS: Final = 10_000_000
-"""Maximum total length in characters of the `aside` elements that are measured per page. When the limit is
-reached, no further `aside` element counts as a part of the article."""
+"""The `aside` elements that are measured on a page have at most this many characters in total. When the limit
+is reached, no further `aside` element counts as a part of the article."""
 _ASIDE: Final = re.compile(
     r"comment|related|sidebar|widget|recommend|teaser|disqus|most-?(?:read|popular)|trending|latest-|newsletter"
     r"|promo|(?:site|page|main|global)[-_]?footer|footer-news|colophon|wm-ipp|read-?(?:more|next)"
@@ -115,9 +115,9 @@ class Heading:
 
     @once
     def near(self) -> list[str]:
-        """The texts that may be the date of the article, the most likely first. Short lines near the heading
-        come first. Bylines and beginnings of paragraphs near the heading come second. Other short lines come
-        third: first the lines after the heading, then the lines of a sidebar, and then the lines before the
+        """The texts that may be the date of the article, the most likely first. The list begins with short
+        lines near the heading, followed by bylines and beginnings of paragraphs near the heading. The end of
+        the list contains other short lines: lines after the heading, lines of a sidebar, and lines before the
         heading."""
         lines = _Lines(self._page, self)
         near = [
@@ -293,8 +293,8 @@ def _is_invisible(element: turbohtml.Element) -> bool:
 
 
 def _heading_of(page: Document) -> turbohtml.Element | None:
-    """Returns the heading whose text makes up most of the title. If there is none, returns the first h1 with
-    text, or None."""
+    """Returns the heading whose text makes up most of the title. If no heading matches the title, returns the
+    first h1 with text, or None if no h1 has text."""
     titles = [_letters(page.title or "")]
     titles += [
         _letters(attribute_of(meta, "content")) for meta in page.tree.select('meta[property="og:title"]')[:1]

@@ -3,8 +3,9 @@ are computed when they are first read.
 
 turbohtml builds the tree by the WHATWG rules. Its time was linear on every malicious page that was tried
 (400,000 open divs take 30 ms, an attribute of 2 MB takes 5 ms). A selector of a single tag is looked up in
-the index of the tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole
-tree. This takes 25-35 us on a page of 46 KB. Therefore prefer selectors of a single tag on the hot path.
+the index of the tree (0.1 us if the tag is missing). A list of selectors, an XPath expression and `find` walk
+the whole tree, which takes 25-35 us on a page of 46 KB. Therefore prefer selectors of a single tag on the hot
+path.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ class Document:
     def __init__(
         self, tree: turbohtml.Document, url: str, robots_header: str | None = None, encoding: str = "utf-8"
     ) -> None:
-        """`url`: the page's final URL. `robots_header`: the value of its X-Robots-Tag header. `encoding`: the
-        encoding of its bytes, a name from the Encoding Standard."""
+        """`url`: the page's final URL. `robots_header`: the value of the page's X-Robots-Tag header.
+        `encoding`: the encoding of the page's bytes, a name from the Encoding Standard."""
         self.tree = tree
         self.url = url
         self._encoding = encoding
@@ -225,9 +226,9 @@ def parse(
 
 def is_deep(body: bytes, content_type: str | None) -> bool:
     """Returns whether a page might contain elements that are nested deeper than `MAX_DEPTH`. turbohtml 1.15
-    keeps at most 512 elements open. At exactly that depth, a table can crash the process. This happens if the
-    table is inside an element such as `<a>` that the parser opens twice. This check takes as long as parsing,
-    so use it only for suspicious pages."""
+    keeps at most 512 elements open. If exactly 512 elements are open, a table can crash the process. The
+    crash happens if the table is inside an element such as `<a>` that the parser opens twice. This check
+    takes as long as parsing, so use it only for suspicious pages."""
     import turbohtml
 
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG

@@ -52,8 +52,8 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""Limit on the work for failed attempts to parse JSON. Together, the failed attempts on a text may scan about
-MAX_JSON_TRIES times the length of the text."""
+"""Limit on the work for failed attempts to parse JSON. All failed attempts to parse JSON in the same text may
+scan about MAX_JSON_TRIES times the length of the text in total."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -138,8 +138,8 @@ class LiteralReader:
         return self._named(at, depth)
 
     def _called(self, at: int, depth: int) -> tuple[Any, int]:
-        """Reads an expression in parentheses. The expression is a value, or an immediately called function
-        with values for its parameters."""
+        """Reads an expression in parentheses. The parentheses contain either a value, or a function that is
+        called at once with values for its parameters."""
         if found := _FUNCTION.match(self.text, at):
             return self._run(found, depth)
         value, end = self.value(at + 1, depth + 1)

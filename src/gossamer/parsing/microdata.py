@@ -11,8 +11,8 @@ import turbohtml
 Element = turbohtml.Element
 
 MAX_PROPERTIES: Final = 50_000
-"""Maximum number of properties that are read on one page. If several `itemref` attributes lead to a property,
-the property counts several times."""
+"""Maximum number of properties that are read on one page. A property counts once for each `itemref` attribute
+that leads to the property."""
 MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of all microdata values of a page together. The text of a nested property is
 counted again for each property around the nested property."""

@@ -34,8 +34,8 @@ added per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
 """Maximum size of an unpacked sitemap in bytes (sitemaps.org)."""
 WALL_FACTOR = 3.0
-"""The limit on the elapsed time for reading a page, as a multiple of the limit on the CPU time. The factor is
-larger than 1 because a site function may sleep."""
+"""The limit on the elapsed time for reading a page, as a multiple of the limit on the CPU time. The elapsed
+time may be longer than the CPU time because a site function may sleep."""
 
 
 def limit_seconds(body: bytes) -> float:
@@ -190,8 +190,8 @@ formatting element open inside the last element, because the adoption agency alg
 stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Matches start tags in plain notation. Two start tags in plain notation with the same text create equal
-elements."""
+"""Matches start tags whose attributes contain no unusual characters. If two of these start tags have the same
+text, the parser creates equal elements."""
 _CLOSED: Final = lazy_pattern(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )
@@ -205,8 +205,8 @@ def is_html(content_type: str | None) -> bool:
 
 
 def tags_of(body: bytes) -> int:
-    """Returns the number of `<` in a page. Takes a fifth of the time of `bytes.count`, which checks one byte
-    after another."""
+    """Returns the number of `<` in a page. This function is five times as fast as `bytes.count`, which checks
+    each byte separately."""
     return len(body) - len(body.replace(b"<", b""))
 
 

@@ -330,8 +330,8 @@ class PageView:
 
 
 class RequestMaker:
-    """The class of `page.request`. Makes new requests. The attributes `id` and `added_at` are those of the
-    request that fetched the page."""
+    """Makes new requests. The attribute `page.request` of a page is a RequestMaker. The attributes `id` and
+    `added_at` are those of the request that fetched the page."""
 
     __slots__ = ("_view",)
 
@@ -432,9 +432,9 @@ def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
 
 
 def _repeat_key(view: PageView, url: str, needs: dict[str, Any]) -> str:
-    """Returns a key for a request with `again=True`. Such a request is made even if the URL was visited. The
-    key is derived from the page and the request. If the page is read again, for example after a crash, the
-    requests get the same keys, so no request is made twice.
+    """Returns a key for a request with `again=True`. A request with `again=True` is made even if the crawl
+    has visited the URL. The key is derived from the page and the request. If the page is read again, for
+    example after a crash, the requests get the same keys, so no request is made twice.
     """
     page = view.request_
     parts = (page.key or f"{page.method} {page.url} {page.body}", url, *map(needs.get, _REPEATED))

@@ -194,7 +194,7 @@ def _as_shown(stated: list[str], modified: str | None, page: Document, heading: 
     """Returns the date of publication from the metadata, corrected by the dates that readers see on the page.
 
     `stated`: one or two dates from the metadata. A date from JSON-LD precedes the dates from meta elements.
-    If the two dates differ, the function returns the date that the page also shows. The date of the last
+    If the two dates differ, the function returns the date that is visible on the page. The date of the last
     change may be near the page's heading, without a label such as `Updated`. In this case, the function
     returns the date of the last change, because the article was published again on this date. If the metadata
     contain a time in UTC and the page shows the local time, the function returns the local time.
@@ -397,8 +397,8 @@ def _named_dates(
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Splits a text at a label such as `Updated`. Yields the part before the label with the kind `published`,
-    and the part after the label with the kind `modified`."""
+    """Splits a text at a label such as `Updated`. Yields pairs of a kind and a part of the text. The part
+    before the label has the kind `published`, and the part after the label has the kind `modified`."""
     label = words.MODIFIED.search(text)
     if label is None:
         yield "published", text

@@ -73,9 +73,9 @@ _DE, _POR = (
 
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
-    """Returns the power of ten that a word or a letter after a number means. Returns 0 if no such word or
-    letter follows the number. A single letter (`$1.5K`) counts only if a currency is just before the number.
-    `places`: the positions of the currencies."""
+    """Returns the power of ten that a word or a letter after a number means. Returns 0 if the number is not
+    followed by a word or a letter for a power of ten. A single letter (`$1.5K`) counts only if a currency is
+    just before the number. `places`: the positions of the currencies in the text."""
     char = text[end : end + 1]
     if (
         char in _LETTERS
@@ -102,8 +102,8 @@ def is_saved(label: str) -> bool:
 
 def is_present(label: str, former: str) -> bool:
     """Whether `label` marks the number after it as the current price. `label` is the text between a former
-    price and this number. `former` is the text before the former price. If `label` contains no words, the
-    number is the current price."""
+    price and the number. `former` is the text before the former price. If `label` contains no words, the
+    number counts as the current price."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

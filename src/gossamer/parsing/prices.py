@@ -145,8 +145,8 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
     """Returns the ISO 4217 code of a currency. If the text has a bare `$`, a code or letters in the text may
-    show which dollar is meant, as in `$12.00 CAD` or `AU $12`. In this case, returns the code of this
-    dollar."""
+    show which country's dollar is meant, as in `$12.00 CAD` or `AU $12`. The function then returns the code
+    of that country's currency."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -300,8 +300,8 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """Returns the hundredths after a whole amount and its currency, or None. The hundredths must have their
-    own unit, as in `12 руб. 50 коп.`."""
+    """Returns the hundredths that follow a whole amount and its currency, or None. The hundredths must have
+    their own unit, as in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None

@@ -34,8 +34,8 @@ the reader to enable JavaScript, the page needs a browser only if its main part 
 MAX_BARE_CHARS: Final = 60
 """A page with fewer than MAX_BARE_CHARS characters in total counts as a page without text."""
 MAX_SHELL_CHARS: Final = 1500
-"""Minimum number of characters on a page with more than a menu and a footer. A page needs a browser if its
-main part has no text, a container is empty, and the page has fewer than MAX_SHELL_CHARS characters."""
+"""A page with fewer characters may consist of only a menu and a footer. A page needs a browser if its main
+part has no text, a container is empty, and the page has fewer than MAX_SHELL_CHARS characters."""
 MIN_PARAGRAPH_CHARS: Final = 40
 """Minimum number of characters of a paragraph. Shorter paragraphs are ignored."""
 MAX_PARAGRAPHS: Final = 200
@@ -99,8 +99,8 @@ _MAIN_NAME: Final = re.compile(
 _APP_ELEMENT: Final = re.compile(r"app-[\w-]+|[\w-]+-(?:app|root|view|outlet|shell|page|main|content)")
 """Matches the name of a custom element that usually contains the main part of a page."""
 _VIEWS: Final = ("ng-view", "ui-view", "data-ng-view", "router-outlet", "v-cloak", "ng-cloak", "x-cloak")
-"""Attributes of elements that a framework fills. Some of the attributes disappear when the framework has
-filled the element."""
+"""Attributes of an element whose content comes from a framework's script. The framework removes some of these
+attributes after it has filled the element."""
 _LOADING_NAME: Final = re.compile(
     r"(?:[\w-]*[-_])?(?:skeleton|shimmer|spinner|loader|loading|preloader|lds-\w+|placeholder-(?:glow|wave|item|card))"
     r"(?:[-_]\w+)*|(?:Mui|ant-|el-|v-)?skeleton[\w-]*",
@@ -209,8 +209,9 @@ class MainPart:
         return held
 
     def _heading(self, element: Element, depth: int) -> int:
-        """Measures a heading that other pages of the host do not have. All words of the heading count as the
-        page's own text, even if other pages show the same words elsewhere, for example in a menu."""
+        """Adds a heading to the measurements. Other pages of the host do not have this heading. All words of
+        the heading count as the page's own text, even if other pages show the same words elsewhere, for
+        example in a menu."""
         shared, self._shared = self._shared, frozenset()
         held = self.measure(element, True, depth + 1)
         self._shared = shared
@@ -233,8 +234,8 @@ class MainPart:
             self.loading = f"it has a loading marker{found and f' ({found[:30]})'}"
 
     def _empty(self, element: Element, names: tuple[str, ...]) -> None:
-        """Notes that `element` is an empty container. Also describes the first empty container that is meant
-        for the main part."""
+        """Records that the page has an empty container. If `element` is the first empty container for the
+        main part of the page, also stores a description of `element`."""
         self.vacant = True
         if self.empty:
             return
@@ -351,7 +352,7 @@ class Sisters:
 
     def __init__(self) -> None:
         self.pages: list[KeptPage] = []
-        """The kept pages. The list is cleared when `frame` has compared the pages."""
+        """The kept pages. After the method `frame` has compared the pages, the list is empty."""
         self.paragraphs: frozenset[str] = frozenset()
         """The long paragraphs of the host's first complete page."""
         self.shared: frozenset[str] = frozenset()

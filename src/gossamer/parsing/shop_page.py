@@ -309,10 +309,10 @@ class Shop:
         self.above = frozenset(above)
         self._beside = above[0] if above else None
         self._others: dict[str, bool] = {}
-        """Maps the names of an element (classes and ids) to whether the names mark a section about other
-        products."""
+        """Maps the class names and ids of an element, as one text, to a bool. The bool is true if the names
+        mark a section about other products."""
         self._cards: dict[Element, bool] = {}
-        """Maps each element to whether the element presents another product."""
+        """Maps an element to True if the element presents another product, otherwise to False."""
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )

@@ -207,8 +207,8 @@ EMBEDDED: Final = {
 
 
 def _keyed(keys: str, value: str) -> re.Pattern[str]:
-    """Returns a pattern for a key of an object and the value after the key. `keys`: the alternatives for the
-    key."""
+    """Returns a pattern for a key of an object and the value after the key. `keys`: the possible names of the
+    key, separated by `|`."""
     return re.compile(
         rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)"""
     )

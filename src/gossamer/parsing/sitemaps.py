@@ -223,9 +223,9 @@ class _SitemapScan:
 
     def hold(self, name: str, prefix: str, attributes: str | None) -> None:
         """Handles the start tag or end tag of an entry, or of `source`, `content` or `summary`. `attributes`:
-        the text of a start tag's attributes, or None for an end tag. Some nested elements are ignored: the
-        `url` of an image inside an item, and elements inside an entry that contain links, such as its source
-        feed or its markup."""
+        the text of a start tag's attributes, or None for an end tag. Inside an entry, elements that contain
+        the URLs of other resources are ignored. Examples are the `url` of an image, and the links in the
+        entry's source feed or markup."""
         over = attributes is None or attributes.endswith("/")
         if name in _INNER:
             if self.holder == "entry" and prefix == self.prefix:
@@ -242,8 +242,9 @@ class _SitemapScan:
                 self.fields["about"] = _plain(about[1])
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
-        """Stores a value if the entry has no value with the same name yet. The value ends at the position
-        `at`, unless CDATA or a comment begins there. Returns the position at which the scan continues."""
+        """Stores a value of the open entry, unless the entry already has a value with the same name. The
+        value ends at the position `at`, unless CDATA or a comment begins there. Returns the position at which
+        the scan continues."""
         if attributes:
             given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
             if name == "link" and self.holder == "entry":

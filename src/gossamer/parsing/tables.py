@@ -116,7 +116,7 @@ def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list
 
 def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
     """Returns the texts of the cells by row and column. A cell that spans several rows or columns appears in
-    each."""
+    each of them."""
     grid: list[list[str]] = []
     down: dict[int, tuple[int, str]] = {}  # by column: (number of further rows that the cell spans, text)
     left = MAX_CELLS

@@ -33,9 +33,9 @@ def thumbnails(
     message is not empty, the list of thumbnails is empty. `sizes`: the largest width and height of each
     thumbnail in pixels, at most 255 pairs.
 
-    A thumbnail keeps the proportions of the image and is never larger than the image. It is upright (EXIF
-    orientation) and in RGB or shades of grey, with a white background in place of transparent parts. The
-    thumbnail of an animation is its first frame.
+    A thumbnail keeps the proportions of the image and is never larger than the image. The thumbnail is
+    upright, according to the EXIF orientation. It is in RGB or shades of grey, and has a white background in
+    place of transparent parts. The thumbnail of an animation is its first frame.
 
     Pillow reads the image in a process with at most 1 GiB of memory. Raises RuntimeError if Pillow is not
     installed (`pip install 'gossamer[images]'`). May be called from any thread.

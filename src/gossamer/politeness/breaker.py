@@ -86,8 +86,8 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether the host has been failing for longer than all waits in `retries` together. If the
-    result is True, the breaker may give up on the host at the next fault.
+    """Returns whether the host has been failing for longer than all waits in `retries` together. After such a
+    long failure, the breaker may give up on the host at the next fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)

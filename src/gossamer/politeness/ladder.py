@@ -7,8 +7,9 @@ higher rung (`climb`). After an error, the visit does not try a higher rung. `af
 the result. A rung that works is kept, but lower rungs are probed from time to time. Rungs that are much
 cheaper than the current rung are probed together. If the rung directly below is expensive, that rung is
 probed less often. After a rate limit, or after a block that may be a rate limit, the host first rests
-(`rest_seconds`). The next visits begin at a higher rung if two visits in a row needed that rung, or if one
-visit needed that rung and no visit has fetched a page at the lower rung yet.
+(`rest_seconds`). The next visits begin at a higher rung after two visits in a row that needed the higher
+rung. A single visit that needed the higher rung is enough if no visit has fetched a page at the lower rung
+yet.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ MAX_COUNTED_PAGES = 3
 """Maximum value of `Learned.good` at the lowest rung. Counting further would add no information, and would
 cost a write to the store per visit."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Maps each kind of block after which the host rests to the maximum number of rests in a row. After these
-rests, visits climb to a higher rung. The host also rests after a refusal (`denied`), because a refusal after
-several successful pages may mean a rate limit."""
+"""Some kinds of block cause the host to rest. PATIENCE maps each of these kinds to the maximum number of
+rests in a row. After these rests, visits climb to a higher rung. The host also rests after a refusal
+(`denied`), because a refusal after several successful pages may mean a rate limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """FIRST_REST_S: the length of the first rest in seconds. REST_FACTOR: each further rest is this many times as
 long as the previous rest."""
@@ -98,7 +99,7 @@ class Ladder(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
-        """Returns the rungs at which visits to the host begin, for all classes of paths together."""
+        """Returns the rungs at which visits to the host begin, as one set for all classes of paths."""
         return (
             {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
         )

@@ -96,8 +96,8 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
 
 
 def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host demands a delay of more than an hour. After such a demand, the URL becomes a
-    dead letter and is not retried."""
+    """Returns whether the host demands a delay of more than an hour. If a host demands a delay of more than
+    an hour, the requested URL becomes a dead letter and is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     return asked > MAX_RETRY_AFTER_S or (
         pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S

@@ -40,8 +40,8 @@ class RobotsRule(NamedTuple):
     """The number of the rule's line, from 1."""
     prefix: str
     inner: tuple[str, ...]
-    """The parts of the pattern between two `*`. In a path that matches the rule, the parts follow the prefix
-    in order, with any text between them."""
+    """The parts of the pattern between two `*`. A path matches the rule only if the path contains these parts
+    after the prefix, in the same order. Other text may be between the parts."""
     last: str | None
     """The part of the pattern after the last `*`, or None if the pattern has no `*`."""
     anchored: bool
@@ -71,13 +71,13 @@ class RobotsGroup:
         self.closed = False
         """Whether a rule of the group has been read. A User-agent line after a rule begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """The rules of the group, as tuples of three values. Each tuple contains True for Allow or False for
-        Disallow, the line number from 1, and the pattern as written."""
+        """The rules of the group. Each rule is a tuple, which contains True for Allow or False for Disallow,
+        the line number from 1, and the pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """The Crawl-delay lines of the group, as pairs of numbers. Each pair contains the number of
-        User-agent lines before the Crawl-delay line, and the delay in seconds. The number of lines matters
-        because a Crawl-delay line may be between two User-agent lines, and then applies only to the agents
-        before it."""
+        """The Crawl-delay lines of the group. Each line is stored as a pair, which contains the number of
+        User-agent lines before the Crawl-delay line, and the delay in seconds. The number of User-agent lines
+        matters because a Crawl-delay line may be between two User-agent lines, and then applies only to the
+        agents before it."""
 
 
 class AgentRules:
@@ -86,7 +86,8 @@ class AgentRules:
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
     def __init__(self, blocks: list[tuple[RobotsGroup, int]]) -> None:
-        """`blocks`: pairs of a group that names the agent, and the position of the agent in the group."""
+        """`blocks`: the groups that name the agent. Each group is paired with the position of the agent in
+        the group."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
         """Seconds between two requests by the agent, or None."""

@@ -1,5 +1,5 @@
 """Determines the result of fetching a robots.txt (RFC 9309 section 2.3). There are three cases: the host has
-rules, all URLs are allowed, or the host is closed."""
+rules, all URLs are allowed, or no URL may be requested."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The result of fetching a robots.txt. `version`: the version of the rules. The version is negative if
-    the host is closed (CLOSED). `holds`: seconds for which the result is valid. If there is no result yet,
-    `holds` is 0, and robots.txt is requested again after `wait` seconds."""
+    """The result of fetching a robots.txt. `version`: the version of the rules. The version is negative if no
+    URL of the host may be requested (CLOSED). `holds`: seconds for which the result is valid. If there is no
+    result yet, `holds` is 0, and robots.txt is requested again after `wait` seconds."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S

@@ -5,9 +5,9 @@ A worker keeps moving averages of its visits, separately for easy and hard hosts
 latency, and the number of visits per second. Its score is the square of the success rate divided by the
 square root of the latency (latencies up to 50 ms count as 50 ms). If the success rate falls by half, the
 score falls to a quarter. If the latency grows sixteenfold, the score also falls to a quarter. If a worker has
-visited few hard hosts, its results for easy hosts are used too. The success rate for easy hosts is then
-multiplied by the factor `hardness`. This factor is the success rate of all workers for hard hosts divided by
-their success rate for easy hosts.
+visited few hard hosts, its results for easy hosts are used too. In this case, the success rate for easy hosts
+is multiplied by the factor `hardness`. This factor is the success rate of all workers for hard hosts divided
+by their success rate for easy hosts.
 
 | the worker's score | the worker claims a hard host |
 | --- | --- |
@@ -16,9 +16,8 @@ their success rate for easy hosts.
 
 If a worker's score for easy hosts is less than half of the best score, the worker leaves easy hosts to the
 other workers for 0.3 s. The best score is the highest score of the live workers that take claims and have
-capacity. There is one exception. If at most 20% of a worker's visits to easy hosts succeed, the worker does
-not leave easy hosts to other workers. Such a worker may be cut off from the hosts, and should find this out
-soon.
+capacity. However, if at most 20% of a worker's visits to easy hosts succeed, the worker does not leave easy
+hosts to other workers. The worker may have lost its network connection, and more visits show this sooner.
 
 A second table applies if the worker's last 20 visits went to 3 or more hosts, and each of these visits was
 blocked or failed in the network (dns, connect, timeout).
@@ -27,8 +26,8 @@ blocked or failed in the network (dns, connect, timeout).
 | --- | --- |
 | other workers succeed | this worker takes no claims |
 | other workers also fail | this worker still takes claims, because the hosts cause the failures |
-| no other workers, and at least 3 of the hosts answered this worker earlier | this worker takes no claims |
-| no other workers, and at most 2 of the hosts answered this worker earlier | this worker still takes claims |
+| there are no other workers, and at least 3 of the hosts have answered this worker before | this worker takes no claims |
+| there are no other workers, and at most 2 of the hosts have answered this worker before | this worker still takes claims |
 
 A worker that takes no claims makes one test visit every 30 s, and resumes when a test visit succeeds.
 """

@@ -161,8 +161,9 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """Chooses between two ways to parse a line. If the two ways give different results, keeps the results
-    with a host that contains a dot or is `localhost`. If no result has such a host, keeps both results."""
+    """Chooses between the results of two ways to parse a line. If the two results differ, keeps each result
+    whose host contains a dot or is `localhost`. If neither host contains a dot or is `localhost`, keeps both
+    results."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

@@ -7,9 +7,9 @@ The result of a try has the following consequences:
   request goes through another proxy at once.
 - A timeout, reset, TLS error, 502 or 504 is an unclear result. A 403, 429 or 451 is a refusal. In both cases,
   the proxy becomes a suspect. The request goes through another proxy after the host's delay.
-- A success ends the request, and the proxy is good. The earlier results then count against the suspects. An
-  unclear result counts as a fault of the suspect. A refusal means that the host's registered domain blocks
-  the suspect.
+- A success ends the request, and the proxy is good. The success shows that the host works, so the earlier
+  results count against the suspected proxies. An unclear result counts as a fault of the suspected proxy. A
+  refusal means that the host's registered domain blocks the suspected proxy.
 
 After three unclear results or three refusals, the host is assumed to be the cause, and no proxy is blamed. No
 request is sent without a proxy.
@@ -69,8 +69,8 @@ class ProxyTries(NamedTuple):
 
 class Proxies:
     """The proxies of a crawl in one worker. `wants`: a function that returns the requirements of a host's
-    site. `domain`: a function that returns a host's registered domain. `length`: seconds of a session.
-    `forget`: called when a domain's session ends."""
+    site. `domain`: a function that returns a host's registered domain. `length`: the length of a session in
+    seconds. `forget`: called when a domain's session ends."""
 
     def __init__(
         self,
@@ -126,9 +126,9 @@ class Proxies:
         return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
-        """Returns a proxy for a whole session. If `bound` names a proxy, returns this proxy, or None if the
-        proxy is in quarantine or no longer listed. If `bound` is '', waits for a free proxy. Returns None if
-        no proxy becomes free in time. Raises NoProxyLeft."""
+        """Returns a proxy for a whole session. If `bound` names a proxy, returns this proxy, unless the proxy
+        is in quarantine or no longer listed. In that case, returns None. If `bound` is '', waits for a free
+        proxy. Returns None if no proxy becomes free in time. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:

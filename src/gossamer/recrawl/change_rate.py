@@ -67,8 +67,9 @@ class Prior(NamedTuple):
     def stale_days(self, history: ChangeHistory, gap: float) -> float:
         """Returns the expected number of days for which a copy was stale before a visit found a change. The
         visit was made `gap` days after the previous visit. `history`: the page's change history before this
-        visit. The result is a mean over all change rates that the page may have. The estimated rate alone
-        would give too few days, because a page that changed probably changes more often than estimated.
+        visit. The result is a mean over all change rates that the page may have. If only the estimated rate
+        were used, the result would be too small, because a page that changed probably changes more often than
+        estimated.
 
         >>> Prior(0.001, 1.0).stale_days(ChangeHistory(), 1.0) < 0.51
         True
@@ -85,8 +86,8 @@ class Prior(NamedTuple):
 
 
 def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -> Prior:
-    """Returns the prior that fits the pages of a crawl, by the method of moments. `before`: the result if no
-    page was visited twice."""
+    """Returns the prior that fits the pages of a crawl, by the method of moments. `before`: an earlier prior,
+    which is returned if no page was visited twice."""
     seen = [one for one in histories if one.days > 0]
     changes, days = math.fsum(one.changes for one in seen), math.fsum(one.days for one in seen)
     if not seen or days <= 0:
@@ -100,7 +101,8 @@ def fit_prior(histories: Iterable[ChangeHistory], before: Prior | None = None) -
 
 def _strength(seen: Sequence[ChangeHistory], mean: float) -> float:
     """Returns the strength of the prior, which is mean^2 / (variance of the rates - variance of the
-    observations). The weight of a page is the number of days over which it was observed."""
+    observations). In the variance of the rates, each page is weighted by the number of days over which the
+    page was observed."""
     days = math.fsum(one.days for one in seen)
     spread = math.fsum(one.days * (one.changes / one.days - mean) ** 2 for one in seen) / days
     noise = mean * len(seen) / days

@@ -46,8 +46,8 @@ _START = datetime(2000, 1, 1)
 
 
 class Cron:
-    """A cron line in a time zone. Raises ValueError if a field is faulty. The message names the field and the
-    values that it allows.
+    """A cron line in a time zone. Raises ValueError if a field of the cron line is invalid. The message names
+    the field and the values that it allows.
 
     >>> cron = Cron("30 2 * * *", "Europe/Berlin")
     >>> datetime.fromtimestamp(cron.after(datetime(2026, 3, 28, 12, tzinfo=UTC).timestamp()), UTC).isoformat()
@@ -82,8 +82,8 @@ class Cron:
 
 
 def _moment(wall: datetime, zone: zoneinfo.ZoneInfo) -> float:
-    """Returns the moment at which a local clock first shows `wall`. If the clock skips `wall`, returns the
-    end of the gap. The result is in seconds since the epoch."""
+    """Returns the moment at which a local clock first shows `wall`. If the clock skips the time `wall`,
+    returns the first moment after the skipped times. The result is in seconds since the epoch."""
     at = wall.replace(tzinfo=zone)
     while at.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall:
         wall += timedelta(minutes=1)

@@ -56,7 +56,8 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
 
 
 def start_times(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
-    """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds.
+    """Returns the start time of each part of a run. The start times of the parts are spread evenly over
+    `spread` seconds.
 
     A random delay of at most `jitter` seconds is added to all start times. The delay is derived only from the
     name and the due time, so all schedulers compute the same delay.

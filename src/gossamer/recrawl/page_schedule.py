@@ -28,9 +28,9 @@ MAX_AGE_SHARE = 0.95
 before the maximum age."""
 MAX_CORRECTION, MIN_SHARE = 5.0, 0.001
 MIN_MEASURED_VISITS, MEASURED_ROUNDS = 1000, 2
-"""The staleness and the pace are measured as means over recent visits. The number of these visits is about
-MIN_MEASURED_VISITS, or about MEASURED_ROUNDS times the number of pages, whichever is larger. If the number of
-visits were smaller, pages that are visited rarely would be left out of the means."""
+"""The staleness of the copies and the lateness of the visits are measured as means over recent visits. The
+number of these visits is about MIN_MEASURED_VISITS, or about MEASURED_ROUNDS times the number of pages,
+whichever is larger. With fewer visits, the means would not include the pages that are rarely visited."""
 
 
 class Measured(NamedTuple):
@@ -79,8 +79,8 @@ class PageSchedule:
         self.prior = Prior()
         self.price = 1.0
         self.own_prices: dict[int, float] = {}
-        """Maps the IDs of some hosts to the price of a visit to the host. A host has a separate price if
-        politeness allows fewer visits to the host than the schedule would plan."""
+        """Maps the IDs of some hosts to the price of a visit to the host. A host has a separate price if, at
+        the common price, the schedule would plan more visits to the host than politeness allows."""
         self.priors: dict[int, Prior] = {}
         """Maps the IDs of the largest hosts to their priors (`change_rate.Prior`)."""
         self.measured = Measured()
@@ -110,8 +110,8 @@ class PageSchedule:
         return policy.spread_interval(days, url, page.visits, most) * DAY_S
 
     def replanned(self, page: PageState) -> int:
-        """Computes the due time of a waiting page with the current price and prior. The due time is in
-        seconds since the epoch."""
+        """Computes the new due time of a waiting page from the current price of a visit and the current prior
+        of the change rates. The due time is in seconds since the epoch."""
         return page.last + max(1, round(self.interval(page, line_of(page).url)))
 
     def plan(self) -> tuple[float, float]:

@@ -269,8 +269,9 @@ class PageTable:
             self._base.execute("COMMIT")
 
     def take_inbox(self, handle: Callable[[KnownLine, bytes, PageState | None], PageState | None]) -> int:
-        """Moves visits from the inbox into the table. `handle` returns the new state of a page, or None if
-        the page must be removed. Returns the number of visits that were moved."""
+        """Moves visits from the inbox into the table. The function `handle` is called for each visit. It
+        returns the new state of the page, or None if the page must be removed. Returns the number of visits
+        that were moved."""
         with self.change():
             rows = _rows(self._base, "SELECT id, line FROM inbox ORDER BY id LIMIT ?", MAX_INBOX_LINES)
             for _, line in rows:
@@ -338,10 +339,10 @@ class PageTable:
     ) -> list[PageState]:
         """Returns at most `most` waiting pages, in the order of their due times.
 
-        `until`: returns only pages that are due by this time. If `until` is None, a page may also be due
-        later. If the last visit of a page failed, the page is returned only if it is due by `now`. `oldest`:
-        returns only pages whose last visit was at this time or earlier. `crowded`: the IDs of hosts whose
-        pages are left out.
+        `until`: returns only pages that are due by this time. If `until` is None, pages that are not due yet
+        are also returned. If the last visit of a page failed, the page is returned only if it is due by
+        `now`. `oldest`: returns only pages whose last visit was at this time or earlier. `crowded`: the IDs
+        of hosts whose pages are left out.
         """
         left = f"AND host NOT IN ({', '.join(map(str, crowded))})" if crowded else ""
         return _pages(
@@ -389,8 +390,8 @@ class PageTable:
             self._base.execute("UPDATE pages SET last = last + ?, due = due + ?", (seconds, seconds))
 
     def limit_due(self, latest: int) -> int:
-        """Sets due times that are later than `latest` to `latest`. Returns the number of pages whose due time
-        was changed."""
+        """Sets each due time that is later than `latest` to `latest`. Returns the number of pages whose due
+        time was changed."""
         with self.change():
             return self._base.execute(
                 "UPDATE pages SET due = ? WHERE due > ? AND batch = 0", (latest, latest)

@@ -2,8 +2,8 @@
 URLs and validators of all pages of a chunk are compressed together.
 
 A chunk consists of the format of the chunk (1 byte), the number of pages (2 bytes), the states of the pages,
-and a zstd frame. The frame contains the line (`KnownLine`) of each page. The lines are split into columns,
-because columns are easier to compress than lines. All numbers are little-endian.
+and a zstd frame. The zstd frame contains the line (`KnownLine`) of each page. The lines are split into
+columns, because columns are easier to compress than lines. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _columns(found: Sequence[tuple[KnownLine, PageState]]) -> bytes:
 
 
 def _line(row: Sequence[bytes], hashes: bytes, last: int) -> KnownLine:
-    """Builds the line of a page. `row`: the page's values in the columns. `last`: the time of the page's last
-    visit."""
+    """Builds the line of a page. `row`: the page's value in each column of the chunk. `last`: the time of the
+    page's last visit."""
     url, etag, modified, rest = row
     slim = _decode(rest)
     body, said = hashes[:_HASH], hashes[_HASH : 2 * _HASH]

@@ -11,9 +11,9 @@ days. A page with the importance m is due when the expected stale time reaches `
 reaches the price.
 
 The price of a visit is the same for all pages, except for the pages of some hosts. The price is chosen so
-that all pages together need as many visits as the budget allows. A host has a separate, higher price only if
-its politeness allows fewer visits than its pages need at the common price. Times are in days. Rates are in
-visits or changes per day.
+that all pages together need as many visits as the budget allows. A host has a separate, higher price only if,
+at the common price, its pages need more visits than politeness allows. Times are in days. Rates are in visits
+or changes per day.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Bounds(NamedTuple):
 
 
 def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Returns the number of days after which a page is due again. `price`: the price of a visit. `weight`:
-    the importance of the page.
+    """Returns the number of days after which a page is due again. `price`: the price of a visit, in days of
+    expected stale time. `weight`: the importance of the page.
 
     >>> round(interval(1.0, 1.0), 3)
     1.841
@@ -67,10 +67,10 @@ def interval(rate: float, price: float, weight: float = 1.0, bounds: Bounds = Bo
 
 
 def solve_price(sample: Sequence[Sample], pages: float, visits: float, bounds: Bounds = Bounds()) -> float:  # noqa: B008 - immutable
-    """Chooses the price of a visit so that `pages` pages need `visits` visits per day, and returns this
-    price. `sample`: pages that represent all pages. If the maximum age requires more than `visits` visits at
-    any price, returns the highest price (MAX_PRICE). If the pages need fewer than `visits` visits even at the
-    lowest price, returns the lowest price (about MIN_PRICE)."""
+    """Returns the price of a visit at which `pages` pages need `visits` visits per day. `sample`: pages that
+    represent all pages. If, because of their maximum age, the pages need more than `visits` visits even at
+    the highest price, returns the highest price (MAX_PRICE). If the pages need fewer than `visits` visits
+    even at the lowest price, returns the lowest price (about MIN_PRICE)."""
     if not sample or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -107,9 +107,8 @@ def solve_prices(
     bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> tuple[float, dict[str, float]]:
     """Returns the price of a visit for all pages, and a dict with the separate prices of some hosts. A host
-    has a separate price if its pages would need more visits at the common price than politeness allows. The
-    other hosts get the visits that such a host cannot use. `visits`: the budget of the crawl, in visits per
-    day."""
+    has a separate price if, at the common price, its pages would need more visits than politeness allows. The
+    other hosts share the rest of the budget. `visits`: the budget of the crawl, in visits per day."""
     own: dict[str, float] = {}
     left = visits
     while True:
@@ -130,8 +129,7 @@ def solve_prices(
 
 
 def _joint_price(loads: Sequence[HostLoad], pages: int, visits: float, bounds: Bounds) -> float:
-    """Chooses the price of a visit so that several hosts together need `visits` visits per day, and returns
-    this price."""
+    """Returns the price of a visit at which several hosts together need `visits` visits per day."""
     if not pages or visits <= 0:
         return MAX_PRICE
     low, high = math.log(MIN_PRICE), math.log(MAX_PRICE)
@@ -155,7 +153,8 @@ def spread_interval(days: float, url: str, visits: int, most: float = math.inf) 
 
 def gone_interval(days: float, gone: int) -> float | None:
     """Returns the days until the next visit of a page that the last `gone` visits did not find. `days`: the
-    usual interval. Each of these visits doubles the interval. Returns None if the page must be dropped.
+    interval that the page would have if the visits had found it. Each of these visits doubles the interval.
+    Returns None if the page must be dropped.
 
     >>> gone_interval(1.0, 1), gone_interval(1.0, 3)
     (2.0, None)
@@ -189,8 +188,9 @@ class SignalRecord(NamedTuple):
 
 
 def signal_age(record: SignalRecord) -> float:
-    """Returns the number of days to add to a page's age for each signal. This number is ln(g / v) / a. Here,
-    g is the rate of signals, v is the rate of false signals, and a is the rate of changes without a signal.
+    """Returns the number of days that each change signal adds to a page's age. This number is ln(g / v) / a.
+    Here, g is the rate of signals, v is the rate of false signals, and a is the rate of changes without a
+    signal.
 
     Source: "Efficient and Optimal Policies for Crawling with Noisy Change-Indicating Signals"
     (arXiv 2502.02430).

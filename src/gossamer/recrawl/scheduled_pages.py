@@ -19,10 +19,10 @@ from gossamer.recrawl.revisit_rules import DAY_S, RevisitRules
 
 QUEUED_S = 30.0
 """Maximum time in seconds that the visits of a host's queued pages may take. If the visits of the queued
-pages already take longer, no more pages of the host are queued."""
+pages already take longer than this time, no more pages of the host are queued."""
 MAX_CLOCK_STEP_S = 60.0
-"""Each run stores the current time. If the clock is later behind the stored time by more than this number of
-seconds, the module assumes that the clock was set back."""
+"""Each run of a crawl stores the time that the clock shows. If the clock later shows a time more than this
+number of seconds before the stored time, the module assumes that the clock was set back."""
 
 REPLANNED_PAGES = 1000
 """The number of pages whose due times are computed again in one step."""
@@ -147,8 +147,8 @@ class ScheduledPages:
 
     def replan(self) -> None:
         """Computes the due times of some waiting pages again, if the price of a visit or the prior changed
-        since their visits. This is necessary because, after a fall of the price, pages with old due times
-        wait too long while pages with new due times use up the budget."""
+        since their visits. Without this step, after a fall of the price of a visit, pages with old due times
+        would wait too long while pages with new due times use up the budget."""
         if self.rules.window is not None:
             return
         if self._replan_after is None:

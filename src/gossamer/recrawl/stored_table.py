@@ -32,7 +32,8 @@ from gossamer.store.store import Store
 ENTRY_LINES = 256
 """Maximum number of visit outcomes in one entry of the list of outcomes in the store."""
 READ_CHUNKS, READ_ENTRIES = 64, 64
-"""The maximum numbers of chunks and entries that one command reads."""
+"""The maximum number of chunks, and the maximum number of list entries, that one command to the store
+reads."""
 MIN_CHUNK_PAGES = CHUNK_PAGES // 4
 """If a changed chunk has fewer pages than this number, its pages move to the chunk that is being filled."""
 CACHE_KIB = 16_384
@@ -236,8 +237,9 @@ class StoredTable:
         self.table: WorkingCopy | None = None
 
     async def open(self, do: Callable[..., Awaitable[Any]]) -> WorkingCopy:
-        """Reads the table into a working copy. `do` calls a function in the thread that uses the working
-        copy. Raises StoreError. Raises InUse if another process writes the table during the reading."""
+        """Reads the table into a working copy. The argument `do` is a function that runs another function in
+        the thread of the working copy. Raises StoreError. Raises InUse if another process writes the table
+        during the reading."""
         copy: WorkingCopy = await do(WorkingCopy)
         self.table = copy
         facts = await self._facts()
@@ -265,8 +267,9 @@ class StoredTable:
             yield [(int(number), raw) for number, raw in zip(some, found, strict=True) if raw is not None]
 
     async def pull(self, do: Callable[..., Awaitable[Any]]) -> bool:
-        """Adds reported outcomes to the inbox of the working copy, which must be empty. Returns whether more
-        outcomes are stored. The next commit of the table removes the added outcomes from the store."""
+        """Adds reported outcomes to the inbox of the working copy, which must be empty. Returns whether the
+        store contains further outcomes. The next commit of the table removes the added outcomes from the
+        store."""
         assert self.table is not None
         if self._pending is not None:  # this entry may contain the oldest outcomes
             await self._send(*self._pending)

@@ -136,8 +136,8 @@ def repeats_crawl(task: ScheduledTask) -> bool:
 
 
 class RunStart(NamedTuple):
-    """The start of a run that repeats a crawl. `job`: the job of the run. `anew`: whether the job must be
-    launched even though the crawl exists."""
+    """Describes how to start a run that repeats a crawl. `job`: the job of the run. `anew`: whether the job
+    must be launched even though the crawl exists."""
 
     job: Job
     anew: bool

@@ -126,7 +126,7 @@ class Scheduler:
 
     async def _read_all(self, lead: Lead) -> None:
         """Reads all schedules and their open runs. `lead` contains the number of the last change to the
-        schedules. The change number was read before the schedules, so no later change is missed."""
+        schedules. This number was read before the schedules, so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}

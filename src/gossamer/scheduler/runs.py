@@ -37,8 +37,8 @@ Say = Callable[..., None]
 """A function that logs an event. The first argument of the function is the name of the event, and the keyword
 arguments are the fields of the event."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""A function that compares the summary of a crawl with gates (`--fail-on`), and returns the gates that are
-not met."""
+"""A function that checks the summary of a crawl against gates (`--fail-on`), and returns the gates that the
+crawl does not meet."""
 
 
 class RunOutcome(NamedTuple):
@@ -102,9 +102,9 @@ class Fleet:
     async def crawl(
         self, job: Job, confirm: Callable[[], Awaitable[None]], *, anew: bool = False
     ) -> RunOutcome | None:
-        """Launches the crawl and watches it. An existing crawl with all its seeds is launched only if `anew`
-        is set. If an earlier launch was interrupted before the whole list of seeds was read, launches the
-        crawl again to read the rest of the list."""
+        """Launches the crawl and watches it. If the crawl exists and all its seeds have been read, launches
+        the crawl only if `anew` is set. If an earlier launch was interrupted before the whole list of seeds
+        was read, launches the crawl again to read the rest of the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or anew or (not record.seeded and record.state not in ENDED):

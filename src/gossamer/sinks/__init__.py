@@ -35,6 +35,6 @@ The worker writes a file under the crawl's output lock in these steps:
 4. If the leases of some claims had expired, the store refuses these claims. The worker then calls `append`
    again with the old length, and leaves out the rows of these claims.
 
-When a crawl resumes, the worker first calls `append(length, ())`, which cuts the uncommitted tail of a killed
-process. At the end, the worker calls `close(length)`.
+When a crawl resumes, the worker first calls `append(length, ())`, which cuts the bytes that a killed process
+appended and did not commit. At the end, the worker calls `close(length)`.
 """

@@ -32,8 +32,8 @@ MAX_BYTES = 4 << 20
 KEPT_BYTES = 1 << 20
 """When the log is shortened, at least this many bytes of the newest entries are kept."""
 MAX_LOST_S = 60.0
-"""A kill or an outage leaves uncommitted appends from at most this many seconds. Uncommitted appends from a
-longer time show that the store was restored from a copy, or that the file was damaged."""
+"""After a kill or an outage, the uncommitted appends were made within at most this many seconds. Uncommitted
+appends over a longer time show that the store was restored from a copy, or that the file was damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -140,12 +140,12 @@ class AppendLog:
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """Returns the owner name of this crawl in its former store. The former store was replaced or emptied
-        after the crawl wrote the output.
+        """If the store was replaced or emptied after the crawl wrote the output, returns the last owner of
+        the output according to the log. This owner is the crawl's name in the former store.
 
         Returns "" if the log contains no entry about a former store. Also returns "" if a user removed the
-        crawl from the store, because this does not replace or empty the store. If `rows` is true, also
-        returns "" if the log contains no appends to the output.
+        crawl from the store, because the store itself was neither replaced nor emptied. Also returns "" if
+        `rows` is true and the log contains no appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -183,8 +183,8 @@ class AppendLog:
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path from which the file at `path` was moved, according to the log. The result is one
-        of the paths in `lengths`. Returns None if the file is none of these outputs, or if the file was not
-        moved.
+        of the paths in `lengths`. Returns None if the file is not one of the outputs in `lengths`, or if the
+        file was not moved.
 
         `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
@@ -234,8 +234,9 @@ class AppendLog:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
     def _of(self, path: str) -> list[LogEntry]:
-        """Returns the entries of an output. If the crawl began the output more than once, only the entries
-        since the last beginning are returned. Entries under earlier paths of the output are included."""
+        """Returns the log's entries about an output. If the crawl began to write the output more than once,
+        returns only the entries since the last beginning. Entries under earlier paths of the output are
+        included."""
         found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
@@ -279,8 +280,8 @@ class AppendLog:
             raise of_data(self.path.parent, error) from error
 
     def _shorten(self) -> None:
-        """Rewrites the log so that it keeps only the entries about owners and moves, the first append of each
-        output, and the newest entries."""
+        """Rewrites the log with fewer entries. The log keeps its newest entries, the first append of each
+        output, and all entries that record an owner or a move of an output."""
         lines = self._entries()
         size, newest = 0, len(lines)
         while newest and size < KEPT_BYTES:

@@ -6,8 +6,8 @@ transactions. Therefore, the sink writes the history before the row. Writing the
 nothing. With `commitlog_sync: periodic`, a single node loses the writes of its last seconds when it is
 killed. Therefore, a warning is printed on stderr. The values `batch` and `group` of `commitlog_sync`, or
 several replicas, prevent the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the
-kind. Items are not marked as deleted in Cassandra. To mark items, the sink would have to search for the items
-of a page, and this search would be slow.
+kind. Items are not marked as deleted in Cassandra. If a page is deleted, the sink would have to search for
+the items of the page, and such a search would be slow.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Cassandra:
         of its former columns. A former column is a column of the table whose field was removed from the item
         class."""
         self._there: set[Name] = set()
-        """The kinds and keys of those items of the current batch that already have a row in the store."""
+        """The kind and key of each item in the current batch, if the item already has a row in the store."""
         self._past: Any = None
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 

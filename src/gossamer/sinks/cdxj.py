@@ -5,7 +5,7 @@ While a part of the WARC file grows, its index lines are in the journal `.NAME.i
 journal are in the order of writing. The journal also contains two other kinds of lines. `@N` means that the
 records of the following lines begin at byte N or later. If an earlier line describes a record that begins at
 byte N or later, a reader ignores the earlier line, because its record was cut. `=M C` ends a group of C index
-lines. After this group, the index covers all records before byte M.
+lines. All index lines up to the end of this group together cover the records before byte M of the part.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def read_records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Returns the headers by name in lower case. Skips the first line of `head`. If a header occurs several
-    times, returns its first value."""
+    """Returns the headers by name in lower case. The first line of `head` contains no header, and is skipped.
+    If a header occurs several times, returns its first value."""
     found: dict[str, str] = {}
     for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
         name, _, value = text.partition(":")

@@ -37,7 +37,7 @@ class Column(NamedTuple):
     Columns of untyped dicts have the type any.
 
     `shape` is the exact type if `type` alone does not describe the column completely. The shape of a decimal
-    contains its digits. If `type` is json, the shape contains the types of the elements.
+    contains its precision and scale. If `type` is json, the shape contains the types of the elements.
     """
 
     name: str
@@ -133,8 +133,9 @@ def item_columns(
     """Maps each kind of items to its columns. The fields of the item classes determine the columns. If
     several classes have the same kind, the kind has the fields of all of them.
 
-    `compared`: whether the site has a step that marks equal and nearly equal items. Each row then names the
-    group of its item. `ids`: whether to add the columns `_id` and `_added_at` of requests.
+    `compared`: whether the site has a step that marks equal and nearly equal items. If so, each row names the
+    group of equal items to which its item belongs. `ids`: whether to add the columns `_id` and `_added_at` of
+    requests.
     """
     added = (_GROUP if compared else ()) + (_GIVEN if ids else ())
     more = tuple(Column(f"_{one.name}", one.type) for one in added)
@@ -235,7 +236,7 @@ def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
 
 def given_fields(record: PageRecord, names: Container[str]) -> dict[str, Any] | None:
     """Returns the id of a page's request and the time at which the request was added. Leaves out missing
-    values, and values with a column of their own. Returns None if no value is left."""
+    values, and values with a column of their own. Returns None if no values remain."""
     if record.id is msgspec.UNSET and record.added_at is msgspec.UNSET:
         return None
     found = {"id": record.id, "added_at": record.added_at}

@@ -2,12 +2,12 @@
 kill.
 
 The store keeps the committed length, and the file is cut to this length before each append. Each append is
-first logged (`append_log`), so that only bytes of this crawl are cut. Uncommitted bytes that the crawl did
-not log are kept, and a SinkError is raised. The file also has a mark, if the file system supports extended
-attributes. The mark is an extended attribute. The mark names the crawl that writes the file. The mark also
-contains the length of the file before the crawl, and the length at the end of the last run. A SinkError is
-raised if another crawl has written to the file, if the file grew after the crawl ended, or if the file
-shrank, vanished or was replaced.
+first logged (`append_log`), so that only bytes of this crawl are cut. If the file has uncommitted bytes that
+the crawl did not log, these bytes are kept, and a SinkError is raised. The file also has a mark, if the file
+system supports extended attributes. The mark is an extended attribute. The mark names the crawl that writes
+the file. The mark also contains the length of the file before the crawl, and the length at the end of the
+last run. A SinkError is raised if another crawl has written to the file, if the file grew after the crawl
+ended, or if the file shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL_BYTES = 64
-"""The number of bytes at the end of the written data that are compared to detect changes.
-"""
+"""To detect changes by other programs, this many bytes at the end of the written data are compared."""
 
 
 def sink_error(path: str, error: OSError) -> GossamerError:
@@ -108,8 +107,8 @@ def write_mark(fd: int, mark: Mark) -> None:
 
 def _cut(fd: int) -> bytes:
     """Returns the token of the last cut. Each process of the crawl that cuts the file stores a new random
-    token in an attribute of the file. A changed token shows that another process cut the file, because the
-    store lost a commit."""
+    token in an attribute of the file. A changed token shows that another process cut the file. A process of
+    the crawl cuts the file if the store lost a commit of another process."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -178,8 +177,8 @@ def changed_error(path: str, committed: int) -> SinkError:
 
 
 def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
-    """If a file's mark names an unfinished crawl of the same name in another store, returns the owner in the
-    mark. Otherwise, returns ""."""
+    """If a file's mark names an unfinished crawl of the same name in another store, returns the owner that
+    the mark contains. Otherwise, returns ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -198,8 +197,8 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
 
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
-    """Records in the file's mark the length at which the run ended, and whether the crawl finished. If the
-    file is later longer than this length, another program has written to the file."""
+    """Stores two facts in the mark of the file: the length of the file at the end of the run, and whether the
+    crawl finished. If the file is later longer than this length, another program has written to the file."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -343,9 +342,8 @@ class ExactFile:
             raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Returns whether another process of the crawl removed the file. The other process may also have
-        created the file again. Another process removes the file if the store lost a commit of this
-        process."""
+        """Returns whether another process of the crawl removed the file, and perhaps created the file again.
+        A process removes the file if the store lost a commit of another process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:

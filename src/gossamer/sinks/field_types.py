@@ -65,8 +65,8 @@ _LEAVES: dict[Any, str] = {
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
     """Returns the shape of a field's annotation. `inside`: the classes that contain the field, directly or
-    through other classes. If the annotation is one of these classes, the class contains itself, and its shape
-    is JSON.
+    through other classes. A class that contains itself has the shape JSON. Therefore, the result is JSON if
+    the annotation is one of the classes in `inside`.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))

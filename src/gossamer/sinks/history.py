@@ -10,7 +10,7 @@ table, HISTORY.
 | an item with a new key arrives | a new row for the item |
 | an item arrives with the same content (`_hash`) as its stored row | nothing |
 | an item arrives with other content than its stored row | the new row, and the old row into HISTORY |
-| an item arrives whose row is marked as deleted | the row without the mark, and the old row into HISTORY |
+| an item arrives, and its stored row is marked as deleted | the row without the mark, and the old row into HISTORY |
 | an item arrives that is older than its stored row (`_seen_at`) | nothing |
 | the item's page (`_url`) answers 404 or 410 | the deletion time into the column `_deleted_at` of its row |
 | a run over a site with `complete=True` misses the item | the deletion time into the column `_deleted_at` |
@@ -89,8 +89,8 @@ class PastState(NamedTuple):
 
 
 class PendingWrites(NamedTuple):
-    """The rows to write with the new states of their items, and the past states to add to the history. The
-    past states must be written first."""
+    """The rows to write, each with the new state of its item, and the past states to add to the history. The
+    past states must be written before the rows."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[PastState]
@@ -140,7 +140,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
 
 
 def stored_columns(row: Row, state: ItemState) -> dict[str, str | None]:
-    """Returns the values of the columns STORED for a row."""
+    """Returns a row's values for the columns in STORED."""
     return {
         "_first_seen_at": state.first_seen_at,
         "_changed_at": state.changed_at,

@@ -183,8 +183,9 @@ class Journal:
         return f"{self._folder}/{start:015d}.jsonl"
 
     def _sent(self) -> tuple[int, int]:
-        """Returns two positions in the journal. The rows before the first position were sent. If the transfer
-        of a batch was interrupted, the second position is the end of this batch, otherwise 0."""
+        """Returns two positions in the journal. All rows before the first position have been sent. If the
+        transfer of a batch was interrupted, the second position is the end of this batch. Otherwise, the
+        second position is 0."""
         try:
             sent, end = json.loads(Path(self._folder, "sent").read_bytes())
             return int(sent), int(end)

@@ -33,8 +33,7 @@ from gossamer.sinks.sink_url import SinkUrl
 CALL_TIMEOUT_S = 20.0
 """The maximum duration of a call in seconds."""
 _MAX_HEAD_BYTES = 1024
-"""The maximum overhead of a Kafka message in bytes. The overhead is everything except the row, the key and
-the kind."""
+"""The maximum size in bytes of a Kafka message without the row, the key and the kind."""
 Result = TypeVar("Result")
 
 
@@ -138,7 +137,7 @@ class KafkaTopic:
 
     async def _asked_for(self) -> bool:
         """Requests the topic's metadata as a producer does, because most brokers then create a missing topic.
-        Returns whether the topic exists afterwards."""
+        Returns whether the topic now exists."""
         import aiokafka
         from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 

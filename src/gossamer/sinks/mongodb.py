@@ -2,9 +2,10 @@
 Needs the extra `mongodb`.
 
 Rows become BSON documents. Fields that other programs added to a document stay. A write counts as done when a
-majority of the replicas has the write in its journal. There are no transactions. In place of a transaction,
-the history is written before the row, and writing a batch twice changes nothing. `?collection=NAME` sets the
-name of the collection. In the name of the collection, `{kind}` stands for the kind.
+majority of the replicas has the write in its journal. There are no transactions. Instead, the history is
+written before the row. A batch can safely be written twice, because the second write changes nothing.
+`?collection=NAME` sets the name of the collection. In the name of the collection, `{kind}` stands for the
+kind.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def to_document(
 
 
 def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
-    """Returns the types of the fields of a kind, by name."""
+    """Returns a dict that maps each field of a kind to the type of the field."""
     strings = FieldType("list", (("item", FieldType("str")),))
     return {
         one.name: one.shape or (strings if one.type == "strings" else FieldType(one.type))
@@ -134,8 +135,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """Converts a value to BSON. `shape` is the declared type of the value. If a value does not match the
-    shape, the value is converted without a shape. Raises UnrepresentableValue."""
+    """Converts a value to BSON. `shape` is the declared type of the value. If a value does not match its
+    declared type, the value is converted as if no type were declared. Raises UnrepresentableValue."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -494,8 +495,8 @@ class Mongo:
         return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
-        """Records in COLUMNS that gossamer created these fields. This method is called before the fields are
-        written."""
+        """Adds entries for these fields to COLUMNS. The entries record that gossamer created the fields. This
+        method is called before the fields are written."""
         from pymongo.errors import BulkWriteError
 
         called = self._name(kind)

@@ -1,13 +1,13 @@
-"""A file that is split into parts as it grows. One committed length covers all parts together. Each part is
-an `ExactFile`, which contains each row exactly once, even after a kill (`crash_safe_file`).
+"""A file that is split into parts as it grows. The committed length is the total length of all parts. Each
+part is an `ExactFile`, which contains each row exactly once, even after a kill (`crash_safe_file`).
 
 The name of each part after the first contains the total length of the parts before it. Parts are named
 `pages.warc.gz`, then `pages-000001073741830.warc.gz`. In a folder, the first part is
-`part-000000000000000.warc.gz`. The names of the parts and the committed length describe the complete state.
-Parts that begin beyond the committed length are removed. If the committed length lies within a part, this
-part is cut at the committed length. A part that is ready for upload has a marker file `NAME.ready`. A part
-that was uploaded and then removed locally leaves a marker file `NAME.sent`. Nothing is appended to a part
-that has a marker file.
+`part-000000000000000.warc.gz`. Together, the names of the parts and the committed length fully describe the
+state of the file. Parts that begin beyond the committed length are removed. If the committed length lies
+within a part, this part is cut at the committed length. A part that is ready for upload has a marker file
+`NAME.ready`. A part that was uploaded and then removed locally leaves a marker file `NAME.sent`. Nothing is
+appended to a part that has a marker file.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class PartFiles:
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Returns the parts in order. A key is the byte at which a part starts. The value is True if the part
-        may grow. A part may not grow if it is ready for upload or was uploaded."""
+        """Returns the parts in order. Each key is the byte at which a part starts. Each value is True if the
+        part may grow. A part may not grow if it is ready for upload or was uploaded."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -110,7 +110,7 @@ class PartFiles:
         return None
 
     def adopt(self, was: str) -> None:
-        """Continues an output that was moved from the path `was`. Logs the move of each part."""
+        """Continues an output that was moved from the path `was`. Logs the new path of each part."""
         if self._log is not None:
             for start in self.starts():
                 self._log.moved(self.where(start), self._was(was, start))
@@ -132,8 +132,8 @@ class PartFiles:
         return last if starts.get(last, True) else committed  # the last part was uploaded
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Returns whether the bytes just before byte `end` of the output still equal `tail`. These bytes are
-        in the part that begins at `start`. A part that was uploaded counts as unchanged."""
+        """Returns whether the bytes just before byte `end` of the output still equal `tail`. The part that
+        begins at `start` contains these bytes. A part that was uploaded counts as unchanged."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -142,8 +142,8 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the `ExactFile` of the part that begins at `start`. Lengths in the `ExactFile` are counted
-        from the beginning of the part."""
+        """Returns the `ExactFile` of the part that begins at `start`. Lengths in the `ExactFile` are relative
+        to the beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log

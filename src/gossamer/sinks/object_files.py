@@ -1,8 +1,8 @@
 """Writes whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
-`part-N.jsonl` contains one line per response. The line contains the URL of the response and the name of its
-object. An object is durable before the line that refers to it is committed. If the process is killed between
-these two steps, an object without a line remains, which does no harm. A line has the fields `url`, `at`
+`part-N.jsonl` contains one line per response, with the URL of the response and the name of the object that
+contains the body. An object is durable before the line that refers to it is committed. If the process is
+killed in between, an object without a line may remain, which does no harm. A line has the fields `url`, `at`
 (seconds since the epoch), `status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`,
 `asked`.
 """
@@ -25,13 +25,13 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The size in bytes at which a part file is closed. The size of a part file does not include the objects that
-the part file lists."""
+"""The size in bytes at which a part file is closed. The objects that the part file lists do not count towards
+this size."""
 _encode = msgspec.json.Encoder().encode_lines
 
 
 class Objects:
-    """The FileSink for plain objects. `most` and `ended` are as in `warc.Warc`."""
+    """The FileSink for plain objects. `most` and `ended` have the same meaning as in `warc.Warc`."""
 
     def __init__(
         self,

@@ -20,8 +20,8 @@ MAX_PART_BYTES = 32 << 20
 """The maximum size of a WARC part in bytes. For plain objects, MAX_PART_BYTES limits the approximate total
 size of the objects that one part file lists."""
 MAX_LINES_BYTES = 1 << 20
-"""The maximum size in bytes of a part file that lists plain objects. If the caller passes another maximum
-part size than MAX_PART_BYTES, MAX_LINES_BYTES is scaled in proportion."""
+"""The maximum size in bytes of a part file that lists plain objects. If the caller sets a maximum part size
+other than MAX_PART_BYTES, MAX_LINES_BYTES changes in proportion."""
 
 
 class ObjectStoreArchive:
@@ -92,8 +92,8 @@ class ObjectStoreArchive:
         return self._sink.append(committed, rows)
 
     def close(self, committed: int) -> None:
-        """Closes the last part and uploads all parts. Raises SinkAway if the upload is impossible now. The
-        call can then be repeated, even by a later run."""
+        """Closes the last part and uploads all parts. Raises SinkAway if the upload is impossible now. In
+        this case, the call can be repeated, even by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("jsonl", "json", "csv", "parquet", "sqlite", "xlsx", "warc")
 WHOLE = ("warc", "objects")
-"""Formats that contain whole responses and nothing else."""
+"""Formats that contain only whole responses."""
 _NAMES = ".jsonl .json .csv .parquet .sqlite .xlsx .warc.gz"
 _CHOOSING = ("jsonl", "json", "csv", "xlsx", "stdout")
 """Formats whose columns can be chosen (`columns=`)."""
@@ -417,8 +417,8 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError for a common mistake. The mistake is a spec that begins with the name of a store or
-    format and a colon, followed by a path."""
+    """Raises UsageError for a common mistake: a spec of the form `NAME:PATH` in which NAME is the name of a
+    store or format."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:

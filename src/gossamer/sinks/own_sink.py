@@ -1,4 +1,4 @@
-"""Sinks that the user writes. Such a sink is a class with a method `write(rows)`.
+"""Sinks that the user writes. A user's sink is a class with a method `write(rows)`.
 
 `-o python://MODULE:CLASS` names the class. `-o NAME://...` names a class that an installed package provides
 (entry point group `gossamer.sinks`). A class in an `-o` option is called with the URL of the output. A site

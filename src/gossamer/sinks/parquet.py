@@ -93,8 +93,8 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """The journal bytes before this position may come from an earlier run. The earlier run may have had
-        other columns, because of other options or another site file."""
+        """The journal bytes before this position may come from an earlier run. In the earlier run, the
+        columns may have been different, because of other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
         """A tuple of four values that describe the folder after the last append: the committed length in
         bytes, the position at which the current journal starts, the modification time of the folder in
@@ -105,9 +105,9 @@ class Parquet:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the folder, and returns the committed length with which the output begins. If `overwrite`
-        is set, removes all Parquet files in the folder. Otherwise, converts the remaining journals of an
-        earlier crawl to parts. Raises UsageError, SinkError, DiskFull."""
+        """Creates the folder, and returns the current committed length of the output. If `overwrite` is set,
+        removes all Parquet files in the folder. Otherwise, converts the remaining journals of an earlier
+        crawl to parts. Raises UsageError, SinkError, DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: the folder {parent} does not exist; create it first")
@@ -174,7 +174,7 @@ class Parquet:
 
     def _was(self, folders: Iterable[str]) -> str | None:
         """Returns the path that this folder had before it was moved, or None if none of `folders` is the
-        former path. The former path is found through the log entries of the folder's files."""
+        former path. The former path is determined from the log entries about the files in the folder."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -351,8 +351,7 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Adapts the types of columns to the last part. Raises SinkError if a column has another type in the last
-    part."""
+    """Adapts the column types to those of the last part. Raises SinkError if a type cannot be adapted."""
     from gossamer.sinks.arrow import type_conflict, with_part_types
 
     if not parts:

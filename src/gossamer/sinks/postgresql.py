@@ -66,7 +66,7 @@ _EARLIER = {
     "uuid": ("jsonb", "text"),
 }
 """Maps each field type to the column types that earlier versions of gossamer or other programs used for it.
-If an existing column has such a type, gossamer does not change the type, and writes JSON or text to the
+If an existing column has one of these types, gossamer keeps the type, and writes JSON or text to the
 column."""
 _WIDER = {
     "text": ("character varying", "character"),
@@ -102,8 +102,9 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
 
 
 def make_table(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
-    """Creates a table, or adds the columns that it lacks. Returns the names of the table's other columns that
-    are nullable and have no default. `called`: the quoted name of the table. Raises UsageError, SinkError."""
+    """Creates a table, or adds the columns that it lacks. Returns the names of the table's other columns,
+    except columns that are NOT NULL or have a default. `called`: the quoted name of the table. Raises
+    UsageError, SinkError."""
     found = base.execute(
         "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",

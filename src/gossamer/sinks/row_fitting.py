@@ -30,13 +30,13 @@ Fit = Callable[[Any], Any]
 """A function that converts a value to the type of a column. The function returns None if the type of the
 column cannot represent the value."""
 Misfit = tuple[Row, str]
-"""A row with values that the store cannot represent, and a message about them. The message contains the
-values and the reasons."""
+"""A row with values that the store cannot represent, and a message with these values and the reasons."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
-    """Encodes rows as JSON lines whose values fit `columns`. The last column must be `_extra`. Page records
-    always fit. Rows with values that do not fit are added to `misfits`."""
+    """Encodes rows as JSON lines whose values fit `columns`. The last column must be `_extra`. Rows with
+    values that do not fit are added to `misfits`. If all rows are page records, they are not checked, because
+    their values always fit."""
     if all(type(row.data) is PageRecord for row in rows):
         return encode_lines(rows)
     made = []
@@ -73,8 +73,8 @@ def frame_batch(batch: bytes) -> bytes:
 
 def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
     """Yields the complete entries in the first `length` bytes of a journal. The first value of each result is
-    a line or a batch. The second value is true for a batch. The third value is the size of the entry in the
-    journal in bytes. Stops before an incomplete entry."""
+    a line or a batch. The second value is true if the first value is a batch. The third value is the size of
+    the entry in the journal in bytes. Stops before an incomplete entry."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
         data, took = line, len(line)
         if packed := line[:1] == b"[" and line[1:-2].isdigit():
@@ -116,8 +116,9 @@ def fit_row(
     and the value is kept in `_extra`. NaN and infinity become null.
 
     `strict`: whether text in a JSON column is encoded as JSON. `fits`: the conversion functions of a store
-    that has its own types, by column type. Without `fits`, the limits of Parquet and the shapes of the
-    columns apply. `unfit`: a list to which a message is added for each value that does not fit.
+    that has its own types, by column type. Without `fits`, values are converted for Parquet, according to the
+    declared types of the columns. `unfit`: a list to which a message is added for each value that does not
+    fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -231,8 +232,8 @@ def time_in_milliseconds(value: Any) -> str | None:
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """Encodes a value for the journal. `shape` is the shape of the value's column. A decimal becomes plain
-    text. Any other value becomes JSON text."""
+    """Encodes a value for the journal. `shape` is the declared type of the value's column. A decimal becomes
+    plain text. Any other value becomes JSON text."""
     try:
         found = to_python(shape, value)
     except ValueError:

@@ -1,5 +1,5 @@
-"""The file of rows that a crawl keeps in its data folder. The file contains all items and page records,
-whatever other outputs the crawl has.
+"""The file that stores the rows of a crawl in the crawl's data folder. The file contains all items and page
+records, whatever other outputs the crawl has.
 
 Because of this file, `items` and `export` work for every crawl. If a later run adds an output, the output is
 first filled with the rows of this file. A repair reads this file to find out which pages are done. The file
@@ -43,8 +43,8 @@ _decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
 
 
 class KeptRows:
-    """The FileSink for the rows that a crawl keeps. `overwrite`: whether the crawl starts from the beginning
-    and drops the rows of its earlier runs. `owner`, `log`: as in `ExactFile`."""
+    """The FileSink for the rows in a crawl's data folder. `overwrite`: whether the crawl starts from the
+    beginning and drops the rows of its earlier runs. `owner`, `log`: as in `ExactFile`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class KeptRows:
         return self._file.append(committed, _frame(rows) if rows else b"")
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
-        """Yields pairs of a group of rows and the offset of the byte after the group. See `read_kept`."""
+        """Yields each group of rows with the offset of the byte after the group. See `read_kept`."""
         return read_kept(self.path, start, end)
 
 

@@ -24,16 +24,16 @@ class Shipper(Protocol):
     where: str
     knows: bool
     """Whether the store itself saves the journal position. If the store does not save the position, gossamer
-    repeats a failed batch until the store accepts the batch. The end position and the lines of the batch stay
-    the same."""
+    repeats a failed batch until the store accepts the batch. Each repetition has the same end position and
+    the same lines."""
 
     def open(self) -> int:
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep
         the position."""
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """Makes a batch durable in the store. Returns the position up to which the store has all rows. This
-        position is usually `end`."""
+        """Makes a batch durable in the store. Returns the position up to which the store has all rows,
+        usually `end`."""
 
     def drop(self) -> None:
         """Closes the connection, even if the connection is broken."""

@@ -154,8 +154,8 @@ def needs_journal(spec: str) -> bool:
 def table_name(pattern: str | None, kind: str, first: str) -> str:
     """Returns the table name of a kind. Without a pattern, the table name is the kind itself. `{kind}` in the
     pattern stands for the kind. If the pattern lacks `{kind}`, the pattern is the table name of the first
-    kind. For every other kind, the name of the kind is appended to the pattern. The table name is never one
-    of TAKEN.
+    kind. For every other kind, the name of the kind is appended to the pattern. A name in TAKEN gets a
+    leading `_`.
 
     >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
     ('book', 'shop_page', 'x_page')

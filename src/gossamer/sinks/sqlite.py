@@ -92,7 +92,8 @@ def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any]
 
 def untyped_cell(value: Any) -> Any:
     """Converts a value to a cell of a column without a type. In a column without a type, SQLite does not
-    convert text to a number. Therefore, a Decimal is converted to a number here, if the number is exact."""
+    convert text to a number. Therefore, this function converts a Decimal to a number if the number is
+    exact."""
     if isinstance(value, Decimal) and isinstance(
         found := exact_number(value) if value.is_finite() else None, float | None
     ):
@@ -127,8 +128,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """A NUMERIC column converts the text of a decimal to a number. Returns this number, or None if digits
-    would be lost."""
+    """Returns the number to which a NUMERIC column converts the text of a decimal, or None if digits would be
+    lost."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -166,9 +167,9 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Creates the additional tables that a kind needs. Every kind needs COLUMNS. Kinds of items also need
-    HISTORY, SIGHTINGS and indexes. `items`: the name of the kind if it is a kind of items, otherwise "". If
-    another program already uses one of these names for its own table, returns that name, otherwise ""."""
+    """Creates the additional tables of a kind: COLUMNS and, if the rows of the kind are items, also HISTORY,
+    SIGHTINGS and indexes. `items`: the name of the kind if its rows are items, otherwise "". If another
+    program already uses one of these names for its own table, returns that name, otherwise ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -415,8 +416,8 @@ class Sqlite:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file. The
-        WAL of killed processes is merged too."""
+        """Closes the connection. When the last connection closes, SQLite merges the WAL into the file. This
+        also merges the WAL of processes that were killed."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
                 # the file is opened only when it is read
@@ -428,12 +429,11 @@ class Sqlite:
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
         """Writes rows by kind. If a value does not fit its column, the row is written with this value in
-        `_extra` instead. Such a row is also recorded as refused (`rejects`).
+        `_extra` instead. The row is also recorded as refused (`rejects`).
 
-        `singly`: whether each row is written in its own savepoint. In this mode, a row that violates a
-        constraint of the table is not written, but recorded as refused. The other rows are still written.
-        Users can add such constraints to the table. Savepoints are not the default, because they cost 2 us
-        per row.
+        `singly`: whether each row is written in its own savepoint. If `singly` is true, a row that violates a
+        constraint of the table is recorded as refused, and all other rows are written. Users can add
+        constraints to the table. Savepoints are not the default, because they cost 2 us per row.
         """
         self._misfits.clear()
         with self._transaction() as base:

@@ -1,9 +1,9 @@
-"""The code that all stores with one row per key share: history, rows that do not fit, and reconnection.
+"""The common code of all stores that have one row per key: history, rows that do not fit, and reconnection.
 
 Each store implements a Driver, and `Upserts` turns a Driver into a TableSink. If a store refuses a batch, the
 batch is halved repeatedly until the row that caused the refusal is found. The refused row is recorded
 (`rejects`), and the other rows are written. If a value does not fit its column, the row is written without
-the value, which goes to `_extra`. Such a row is also recorded as refused, with the reason.
+the value, which goes to `_extra`. In addition, the row is recorded as refused, with the reason.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Driver(Protocol):
 
     where: str
     misfits: list[Misfit]
-    """The misfits of the current batch. A misfit is a row that contains a value that the store cannot
-    represent. The method `put` adds the misfits."""
+    """The rows of the current batch with values that the store cannot represent, each with a message. The
+    method `put` adds these rows to the list."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Connects, and creates or extends the tables of these kinds."""
@@ -239,7 +239,7 @@ class TableColumns:
 
     def values(self, rows: Sequence[Written], careful: bool = False) -> list[list[Any]]:
         """Returns, for each row, one value per column. A value is a text, a number, a bool, a list of texts,
-        or None. JSON, times and decimals are texts."""
+        or None. JSON, times and decimals are passed as texts."""
         if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
             record = self._record
             found = [

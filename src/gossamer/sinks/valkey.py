@@ -1,5 +1,5 @@
-"""Valkey or Redis. Hashes are upserted by key. Rows for lists are appended through the journal. This module
-uses the client library redis-py.
+"""Valkey or Redis. Hashes are upserted by key. Rows for a list are first written to the journal, and then
+appended to the list. This module uses the client library redis-py.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
 one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
@@ -121,8 +121,9 @@ class Hashes:
     """The Driver for hashes. A batch is one MULTI transaction, which is applied completely or not at all. The
     history is the hash `_history`.
 
-    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each entry of
-    this set consists of the pattern of the hash names, a space, and the field. Fields of other programs stay.
+    If each item has its own hash, the set `_columns` records the fields that gossamer created. Each member of
+    `_columns` is a text: the pattern for the names of the hashes, a space, and the name of the field. Fields
+    that other programs wrote stay unchanged.
     """
 
     def __init__(self, place: SinkUrl) -> None:
@@ -230,7 +231,7 @@ class Hashes:
 
 
 class ValkeyLists:
-    """The Shipper for lists. One script appends the rows and updates the position."""
+    """The Shipper for Valkey lists. One script appends the rows and updates the position."""
 
     knows = True
 

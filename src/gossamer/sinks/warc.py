@@ -4,8 +4,8 @@ further parts, or a folder of parts.
 The CDXJ index of each part is beside it. Each record is a separate gzip member. To save time, a body that is
 already compressed is not compressed a second time. The decompressed member contains the body as it was
 received, which is still compressed. If the same body (same bytes, same Content-Encoding) was written before,
-it is not written again. Instead, a revisit record refers to the first record. A 304 response also becomes a
-revisit record.
+it is not written again. Instead, a revisit record refers to the first record of the body. A 304 response also
+becomes a revisit record.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class First(NamedTuple):
 class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
-    `by`: the RecordEncoder that encoded the response. If an output has another RecordEncoder, the output
-    encodes the response again, because record IDs must be unique. `answer`: the ID of the response record.
-    `body`: the hash and the Content-Encoding of the body, which identify the body. `first`: the earlier
-    record of the same body, or None if no such record was known when this response was encoded. `data`: the
-    response record. `asked`: the request record.
+    `by`: the RecordEncoder that encoded the response. An output with a different RecordEncoder encodes the
+    response again, because record IDs must be unique. `answer`: the ID of the response record. `body`: the
+    hash and the Content-Encoding of the body, which identify the body. `first`: the earlier record of the
+    same body, or None if no such record was known when this response was encoded. `data`: the response
+    record. `asked`: the request record.
     """
 
     by: object
@@ -92,8 +92,8 @@ class RecordEncoder:
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """Forgets all bodies whose first record begins at byte `at` or later. The output was cut at this
-        byte, and the next record is written there."""
+        """Forgets all bodies whose first record begins at byte `at` or later, because the output was cut at
+        byte `at`. The next record is written at byte `at`."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
@@ -157,8 +157,8 @@ class RecordEncoder:
 
 
 def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first: First | None) -> bytes:
-    """Returns the record of a response. `answer` is the ID of this record. `first` is the earlier record of
-    the same body, if any."""
+    """Returns the record of a response. `answer` is the ID of the returned record. `first` is the earlier
+    record of the same body, if any."""
     head, body, kind, fields = raw.exchange.head, raw.exchange.body, "response", ""
     # The body is stored without its transfer coding, so a reader of the record must not expect chunks.
     if b"ransfer-" in head:
@@ -201,7 +201,8 @@ def _digest(hashed: bytes) -> str:
 
 def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
     """Returns a record as a gzip member. The record consists of its header, its block in two pieces, and the
-    closing line breaks. `packed`: whether the body is already compressed. Such a body is stored unchanged."""
+    closing line breaks. `packed`: whether the body is already compressed. If `packed` is true, the body is
+    stored unchanged."""
     if not packed or not body:
         out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1 if body else 0, 31)
         return out
@@ -227,7 +228,7 @@ def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> 
 
 
 def format_date(seconds: float) -> str:
-    """Formats a time as a WARC-Date. A reader that parses the date gets the float `seconds` back.
+    """Formats a time as a WARC-Date. If a reader converts the date to a float, the float equals `seconds`.
 
     >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
@@ -249,8 +250,8 @@ response takes 30 us in the event loop, and twice as long in a thread. The encod
 MAX_INLINE_BYTES bytes takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
 """Each process stores its latest appends in memory, up to this number of appends. After a crash, the store
-may lack the writes of its last second. A process makes fewer than 1000 appends per second. This number is
-therefore enough for all appends that a crashed store can lose."""
+may lack the writes of its last second. A process makes fewer than 1000 appends per second.
+MAX_REMEMBERED_APPENDS is therefore enough for all appends that a crashed store can lose."""
 
 
 class AppendedRange(NamedTuple):
@@ -334,10 +335,10 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Checks which of this process's latest appends are still in the output, and forgets the bodies of
-        the others. An append is cut from the output if the store lost the commit of the append. The check
-        also works if other processes have written to the output in the meantime. If none of the latest
-        appends is left, the method forgets all bodies, because earlier appends may be gone too."""
+        """Finds the latest appends of this process that are no longer in the output, and forgets the bodies
+        that these appends wrote. An append is cut from the output if the store lost the commit of the append.
+        The check also works if other processes have written to the output in the meantime. If none of the
+        latest appends is left, the method forgets all bodies, because earlier appends may be gone too."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)

@@ -91,8 +91,8 @@ class Webhook:
         self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), f"status {code}")
 
     def _post(self, called: str, lines: Sequence[JournalRow]) -> int:
-        """Sends one batch. Returns the status if the status is 2xx or in `_ROWS`. Raises SinkAway or
-        SinkError for any other status, and if the request fails."""
+        """Sends one batch. Returns the HTTP status if the status is 2xx, 400, 413 or 422 (`_ROWS`). Raises
+        SinkAway or SinkError for any other status, and if the request fails."""
         body = msgspec.json.encode(
             {"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]}
         )

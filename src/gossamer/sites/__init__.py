@@ -1,8 +1,9 @@
 """Loads site files, runs their functions on pages and builds items. A site is one Python file, found
 automatically and matched by host and path.
 
-`loading` finds and imports site files. `page_functions` applies a page function to a page. `item_builder`
-builds the items. `check` runs a site over saved pages. `new` writes a first site file.
+The module `loading` finds and imports site files. The module `page_functions` applies a page function to a
+page. The module `item_builder` builds the items. The module `check` runs a site over saved pages. The module
+`new` writes a first site file.
 """
 
 from gossamer.sites.loaded_site import LoadedSite

@@ -48,7 +48,7 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error message of the site if a crawl kept the page because of this error, otherwise ''."""
+    """If a crawl kept the page because of an error, the error message, otherwise ''."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:

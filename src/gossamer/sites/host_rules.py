@@ -43,9 +43,9 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     """Returns the rules for a host, taken from its sites.
 
     If the host has no site, the rules come from the site `default`. The site with the most specific host
-    takes precedence. Several sites may share a host because they have different paths. If several sites share
-    the host, each field has the value of the first site that sets the field. robots.txt is ignored only if
-    all sites of the host ignore it, because a site's choice must not affect the pages of another site.
+    takes precedence. Several sites with different paths may share the host. In this case, each field has the
+    value of the first site that sets the field. robots.txt is ignored only if all sites of the host ignore
+    it, because a site's choice must not affect the pages of another site.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]

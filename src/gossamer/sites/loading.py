@@ -37,7 +37,7 @@ def load_all(
     module (`module:NAME`) or a site of a Python program (`site:NAME`). Ignores all other targets. Raises
     ConfigError and UsageError.
 
-    `without` contains the names of sites to leave out. The workers of a fleet pass `without`, because a
+    `without` contains the names of sites to leave out. The workers of a fleet use this parameter, because a
     worker may lack some site files. If `without` is given, files that cannot be loaded are skipped, and their
     errors are appended to `faults`. Arguments that none of the loaded sites accepts are also ignored.
     """
@@ -95,8 +95,8 @@ _SOURCES: dict[Path, bytes] = {}
 """Maps the path of each file to the content that the file had when it was last loaded."""
 _LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
 """Maps each site file to its loaded sites. The key of a site file is a tuple of the file's path as given, its
-real path and its version. All parts of a crawl share the loaded sites, so that each process loads a site file
-only once. Gossamer reads a loaded site file again only to check whether the file has changed."""
+real path and its version. The sites are kept here so that each process loads a site file only once. Gossamer
+reads a loaded site file again only to check whether the file has changed."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
@@ -259,8 +259,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. If such a class has no key of its
-    own, its items are stored inside the containing rows, and the class is not a separate kind of item."""
+    """Returns the item classes that occur in the fields of an item class. If a class in a field has no key,
+    its items are stored inside the rows that contain them, and the class is not a separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -276,8 +276,8 @@ def _parts(cls: type) -> set[type]:
 
 class _AsRead(SourceFileLoader):
     """An import loader that runs the given content of a file, and does not use Python's bytecode cache. The
-    bytecode cache checks only the size of a file and its modification time in whole seconds. After a change
-    of one letter, Python could therefore run the old code."""
+    bytecode cache checks only the size of a file and its modification time in whole seconds. With the cache,
+    Python could therefore run the old code after a change that keeps the size of the file."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))

@@ -38,8 +38,8 @@ class Manifest(msgspec.Struct):
 
     @property
     def archives(self) -> list[str]:
-        """The page outputs of this run and of earlier runs. Together, these outputs contain every page that
-        the crawl kept."""
+        """The page outputs of this run and of earlier runs. Together, the page outputs of all runs contain
+        every page that the crawl kept."""
         return [*self.pages[:1], *self.earlier]
 
 

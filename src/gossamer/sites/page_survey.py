@@ -122,8 +122,8 @@ def _kind(view: PageView, details: DetailLinks | None) -> str:
 
 
 def _declared(view: PageView) -> set[str]:
-    """Returns the content types that the page declares. A type in JSON-LD or microdata counts only if exactly
-    one node of the page has this type. The type in `og:type` always counts."""
+    """Returns the content types that the page declares. A type in JSON-LD or microdata is included only if
+    exactly one node of the page has this type. A known type in `og:type` is always included."""
     counts = Counter(kind for node in _nodes(view) for kind in _types(node))
     found = {kind for kind, number in counts.items() if number == 1}
     og = (view.css('meta[property="og:type"]::attr(content)').get() or "").lower()

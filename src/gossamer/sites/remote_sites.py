@@ -1,5 +1,5 @@
-"""Handles sites whose files a worker lacks. The worker knows only the hosts of these sites, and leaves the
-hosts to workers that have the files."""
+"""Handles sites whose files a worker lacks. The worker knows the hosts of such a site, and leaves these hosts
+to workers that have the site's file."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def site_group(names: Collection[str], lacks: Collection[str]) -> str:
-    """If this worker has the files of all sites in `names`, returns ''. Otherwise, the host must be reserved
-    for workers that have all these files, and the function returns the name of this group of workers. The
-    name lists the sites in the form `SITE+SITE`.
+    """If this worker has the files of all sites in `names`, returns ''. Otherwise, returns the name of the
+    group of workers that have all these files, because the host must be reserved for this group. The name
+    lists the sites in the form `SITE+SITE`.
 
     >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'

@@ -2,7 +2,7 @@
 objects by strings (`site:NAME`, `list:HASH`). The objects are available only in the thread or task that runs
 the job.
 
-A crawl of such targets runs in one process, because another process cannot load them.
+A crawl of these objects runs in one process, because another process cannot load the objects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SITE, LIST = "site:", "list:"
 
 class ScriptTargets(NamedTuple):
     """The crawl targets of a program. `sites` maps `site:NAME` to a site. `lists` maps `list:HASH` to a list
-    of lines. The lines have the form of a file of URLs."""
+    of lines. Each line has the same form as a line in a file of URLs."""
 
     sites: Mapping[str, LoadedSite] = MappingProxyType({})
     lists: Mapping[str, list[bytes]] = MappingProxyType({})

@@ -110,8 +110,8 @@ def _check(where: str, name: Any, query: Any) -> None:
 
 def _reader(name: str, query: Any) -> Callable[[Any], Any]:
     """Returns a function that reads a field from a page. If the selector is in a list, the returned function
-    reads all texts. If the field is called `price` or `..._price`, the returned function reads a price.
-    Otherwise, the function reads the first text."""
+    reads all texts. If the field is called `price` or `..._price`, the returned function reads a price. For
+    all other fields, the returned function reads the first text."""
     if isinstance(query, list | tuple):
         return lambda page: _texts(page, query[0])
     if _is_price(name, query):

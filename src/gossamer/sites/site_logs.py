@@ -30,8 +30,8 @@ class LoggedPage:
 
 class SiteLogs(logging.Handler):
     """Writes log records of site files to stderr if they have at least the given level. Other log records are
-    written only if they are warnings or errors. Such warnings and errors are written as plain messages, as
-    Python does if no handler is configured."""
+    written only if they are warnings or errors. The text of these records is the plain message, as in Python
+    if no handler is configured."""
 
     def __init__(self, level: str) -> None:
         super().__init__()

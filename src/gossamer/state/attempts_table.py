@@ -30,7 +30,7 @@ return bytes
 
 class TableSize(NamedTuple):
     """The size of a crawl's table. `lines`: the number of lines written so far. `dropped`: the number of
-    these lines that were dropped again. `bytes`: the current size."""
+    these lines that were later dropped because the table was full. `bytes`: the current size."""
 
     lines: int
     dropped: int

@@ -70,7 +70,8 @@ class Cleaner:
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Returns the keys in `page` that were neither read nor written in the last `age` seconds."""
+        """Returns the keys in the list `page` that were neither read nor written in the last `age`
+        seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -332,7 +333,7 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
 
 async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
     """Requeues the claims of dead workers. The claims must be requeued before the crawl is removed.
-    Otherwise, they would still count as open requests to their hosts, which other crawls may share."""
+    Otherwise, the claims would still count as open requests to their hosts, which other crawls may share."""
     while (await broom.step(broom.store.run("requeue_expired", bucket, name, 1000, 1000, 1)))[0]:
         pass
 

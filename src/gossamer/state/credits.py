@@ -25,7 +25,7 @@ class CreditLimits(NamedTuple):
 
 
 class Reserved(NamedTuple):
-    """The reply to a reservation. If `why` is '', the call may be made, and `token` identifies the
+    """The reply to a reservation of credits. If `why` is '', the call may be made, and `token` identifies the
     reservation. If the call may not be made, `why` is `busy`, `open` (the breaker is open), `day` or `crawl`
     (a credit limit is reached), and `wait` is the number of seconds to wait."""
 

@@ -87,8 +87,8 @@ class FleetCrawl(NamedTuple):
     """The precedence of the crawl. The crawls with the highest precedence get all the capacity that they can
     use."""
     run_from: float = 0.0
-    """The working time of the crawl in seconds at the time of its last submission. In a crawl that visits its
-    pages again, the time limit applies to each run separately."""
+    """The number of seconds for which processes had worked on the crawl when the crawl was last submitted. In
+    a crawl that visits its pages again, the time limit applies to each run separately."""
 
 
 class FleetCrawls:

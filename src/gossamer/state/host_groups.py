@@ -2,9 +2,9 @@
 or of the hosts of one registered domain. Before each request, a worker must get a turn of the host's group,
 which is a permit for one request.
 
-The hosts at one address are in many buckets, so a claim cannot see all of them. Therefore, the turns of each
-group are stored under a separate key. A worker requests a turn after it has claimed a host, because the
-address is not known earlier. Groups by domain work in the same way.
+The hosts at one address are in many buckets, so a claim cannot see all of them. Therefore, each group has a
+separate key, which contains the turns of the group. A worker requests a turn only after it has claimed a
+host, because the worker does not know the address of the host earlier. Groups by domain work in the same way.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from gossamer.store.store import Store, script_part
 
 
 class HostGroups:
-    """Takes and releases turns of host groups for one worker. `at_once` is the maximum number of concurrent
-    turns of a group. `hold` is the number of seconds after which the turn of a dead worker expires."""
+    """Takes and releases turns of host groups for one worker. A turn is a permit for one request. `at_once`
+    is the maximum number of concurrent requests to the hosts of a group. `hold` is the number of seconds
+    after which the permit of a dead worker expires."""
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
@@ -27,9 +28,10 @@ class HostGroups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Requests a turn of the group `name`. Returns two values: the token of the turn, and the number of
-        seconds after which to try again. The second value is 0 if the turn was granted. `delay` is the
-        minimum number of seconds between this turn and the group's next turn."""
+        """Requests a permit for one request to a host of the group `name`. Returns two values: the token of
+        the permit, and the number of seconds after which to try again. If the permit is granted, the second
+        value is 0. `delay` is the minimum number of seconds between this request and the next request to the
+        group."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)

@@ -96,8 +96,9 @@ async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
 
 
 async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
-    """Returns the statistics of the heap to which a host of the crawl belongs. In the result, `hard` is 1 if
-    the host is hard, otherwise 0. Returns None if no host waits in this heap."""
+    """Returns the statistics of the heap for a host of the crawl. A heap contains the waiting hosts of one
+    lane and region. In the result, `hard` is 1 if the host is hard, otherwise 0. Returns None if no host
+    waits in this heap."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = split_heap((at or own or b"http").decode().rstrip("?"))

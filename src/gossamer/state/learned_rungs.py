@@ -1,6 +1,6 @@
-"""Stores which collectors can fetch the pages of each host. The workers of the fleet learn this from their
-visits. A collector is a rung of a ladder. There is one record per host. The record is the JSON text of a
-`politeness.ladder.Ladder`. Records are cached."""
+"""Stores which collectors can fetch the pages of each host. Workers learn from their visits which collectors
+work for a host. A collector is a rung of a ladder. There is one record per host. The record is the JSON text
+of a `politeness.ladder.Ladder`. Records are cached."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Manages the log-ins at sites, which all crawls and workers of a store share. The store contains the
-cookies. The store also decides which account is used next, and which worker logs in."""
+"""Manages the log-ins at sites, which all crawls and workers of a store share. The store contains the cookies
+of the accounts. The store also decides which account is used next, and which worker logs in."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Logins:
 
     async def renew(self, site: str, name: str, me: str) -> bool:
         """Extends the time for which the caller has the right to log in. Returns False if another worker now
-        has that right."""
+        has the right to log in."""
         return bool(await self._run("login_result", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:

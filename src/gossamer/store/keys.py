@@ -3,9 +3,9 @@ lifetime. A test fails if the store contains a key that is not listed here.
 
 A bucket is a shard of the frontier. All keys of a bucket contain the bucket's hash tag, such as `{b:0a3}`, so
 these keys are in one Cluster slot. All hosts of a registered domain are in one bucket. All crawls share the
-state of a host. In a key that belongs to one crawl, the crawl's name follows the tag. Scripts receive only
-the tag (and the crawl), and compute the other keys. The store must therefore allow scripts to access
-undeclared keys of the same slot.
+state of a host. In a key that belongs to one crawl, the crawl's name follows the hash tag. Scripts receive
+the hash tag and, if needed, the crawl's name, and derive the names of all keys from these two texts. The
+store must therefore allow scripts to access undeclared keys of the same slot.
 
 | key | type | contents | written by | lifetime |
 | --- | --- | --- | --- | --- |
@@ -21,10 +21,10 @@ undeclared keys of the same slot.
 | `gossamer:name:WORKER` | string | the token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | the token of the process that holds the slot, or `queued ...` | slots | 6 s |
 | `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
-| `gossamer:anchors:NAME` | set | redirects of seeds, as `FROM TAB TO`. Each redirect adds the host of TO to the scope. FROM is '' if TO was added with `gossamer add --as-seeds` | crawls | until removed |
+| `gossamer:anchors:NAME` | set | redirects of seeds, as `FROM TAB TO`. The scope treats the URL TO as an additional seed. FROM is '' if TO was added with `gossamer add --as-seeds` | crawls | until removed |
 | `gossamer:setup:NAME` | string | the setup of a crawl that runs without a fleet. The setup contains no outputs and no secrets (`app.job_payload`). The command `gossamer add` reads the setup | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | the last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last good run |
-| `gossamer:lately:CRAWL` | stream | counts of the recent pages of a crawl, in at most 100 entries. The key exists only if the quality gates of the crawl are checked while the crawl runs. Fields of an entry: `w`: the process that saw the pages; `p`: the number of pages; `n`: their counts (JSON) | quality | a day after the last entry |
+| `gossamer:lately:CRAWL` | stream | counts of the recent pages of a crawl, in at most 100 entries. The key exists only if the quality gates of the crawl are checked while the crawl runs. Fields of an entry: `w`: the process that saw the pages; `p`: the number of pages; `n`: the counts of these pages (JSON) | quality | a day after the last entry |
 | `gossamer:told:CRAWL` | set | the gates that have already caused a warning | quality | an hour after the last warning |
 | `gossamer:rates` | hash | the rate caps. `fleet` or a lane -> maximum requests per second; `tat:fleet` or `tat:LANE` -> the time of the next permit in ms | rates | until removed |
 | `gossamer:domains` | set | the registered domains that have their own metrics, at most 50 | domains_with_metrics | forever |
@@ -39,7 +39,7 @@ undeclared keys of the same slot.
 | `gossamer:login:SITE` | hash | a site's accounts, for all crawls. The name of a field is a prefix and the account's name. The prefixes: `v:` the version of the log-in; `j:` the cookies and the identity (encrypted if there is a key); `c:` the revision of `j:`; `d:` the fingerprint of the credentials; `t:` ms of the log-in; `l:` `TOKEN MS`, the token of the worker that is logging in, and the ms until which this worker may log in; `u:` ms of the last use; `o:` the number of the last use (counted in the field `turn`); `n:` ms of the earliest next use; `f:` the number of failures in a row; `w:` ms until which no log-in is tried after these failures; `r:` `MS FINGERPRINT REASON`, the ms until which rejected credentials are not tried again, the fingerprint of these credentials, and the reason; `x:` the number of consecutive log-ins without effect | login_account login_result login_cookies login_lost | 90 days after the last change |
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | the request budget that the hosts of a group share (`--polite-by`). `n`: ms of the next start; `r`: ms of the latest start that was assigned to a waiting worker; `w`: the TOKEN of the most recent turn (the right to send one request); `tTOKEN`: ms until which the turn with this TOKEN is valid | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | the crawls that have URLs in this bucket | add | until removed |
-| `{b:N}e` | string | `RUN MS`. RUN: the run ID of the server process that ran the last claim. MS: the ms of the first claim on this server process, or 0 if the bucket has had only one server process | claim | forever |
+| `{b:N}e` | string | `RUN MS`. RUN: the run ID of the server process that ran the last claim. MS: the time in ms of the first claim on the server process RUN, or 0 if the bucket has had only one server process | claim | forever |
 | `{b:N}@totals` | hash | the totals of all crawls, which never decrease: the counts of settled visits, and the counts whose names contain `|` (`worker.visit_totals`) | settle add requeue_expired | forever |
 | `{b:N}@opened` | list | the openings of hosts' circuit breakers that are not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`. MS: the time in ms until which the breaker is open. REASON is empty unless the crawler has given up the host | settle claim free_slots store_robots | an hour |
 | `{b:N}w` | string | always empty. A replica that has received this key has also received all earlier writes | client | 1 s |
@@ -49,7 +49,7 @@ undeclared keys of the same slot.
 | `{b:N}CRAWL:r:HEAP` | zset | a ready heap: host -> ms before which no request to the host may start. The name of a heap is `LANE` or `LANE@REGION`. The name contains `LANE+SITE+SITE` if the hosts wait for workers that have the files of these sites. The name contains `LANE!` if the heap contains hard hosts | all verbs | while hosts wait |
 | `{b:N}CRAWL:u:HEAP` | zset | the hosts of a ready heap, sorted by the level of their next URL, and then by time (`host_order.lua`) | all verbs | while hosts wait. The key exists only if the bucket has had URLs of several levels |
 | `{b:N}CRAWL:rt` | zset | host -> ms when the host's next retry is due. The key exists only if the bucket has had URLs of several levels | settle claim | while hosts wait for retries |
-| `{b:N}CRAWL:h:HOST` | hash | the crawl's data about a host. Numbers of URLs: `q`: queued; `u`: accepted; `o`: parked; `k`: in the cold store. `L`: the levels that hold URLs. `y`: the heap that is assigned to the host, unless the heap is `http`. A `?` at the end of `y` means that requests may require regions. `Y`: the heap that currently contains the host. `Y` is stored only if the heap may differ from the assigned heap. `v`: the number of vouchers. `s`: 1 if a seed was redirected to the host. If hosts have limits (`host_limits.lua`): `B`: the number of bytes so far; `F`: the time of the host's first claim in ms, minus the crawl's idle time until then in ms | add claim settle | the crawl |
+| `{b:N}CRAWL:h:HOST` | hash | the crawl's data about a host. Numbers of URLs: `q`: queued; `u`: accepted; `o`: parked; `k`: in the cold store. `L`: the levels that hold URLs. `y`: the name of the heap that is assigned to the host. If `y` is missing, the heap `http` is assigned. A `?` at the end of `y` means that some requests of the host may require a certain region. `Y`: the name of the heap that currently contains the host. If `Y` is missing, the assigned heap contains the host. `v`: the number of vouchers. `s`: 1 if a seed was redirected to the host. If hosts have limits (`host_limits.lua`): `B`: the number of bytes so far; `F`: the time of the host's first claim in ms, minus the crawl's idle time until then in ms | add claim settle | the crawl |
 | `{b:N}CRAWL:q:HOST:LEVEL` | list | the queue entries (`request.entry`) of one priority level | add claim settle | while not empty |
 | `{b:N}CRAWL:k:HOST` | hash | the URLs of a host in the cold store. LEVEL -> the number of cold URLs in the level; `cLEVEL` -> the number of the last cold entry that was moved back to the queue of the level | add settle cold_refill | while not empty |
 | `{b:N}CRAWL:o` | list | the outbox, that is, entries on their way to the cold store: `NUMBER TAB LEVEL TAB HOST TAB entry` | add settle cold_written | while not empty |
@@ -69,14 +69,14 @@ undeclared keys of the same slot.
 | `{b:N}CRAWL:p:HOST` | list | the entries that are parked because the host is over its page budget | add | the crawl |
 | `{b:N}CRAWL:e:HOST` | list | the entries that are parked because the host is over its byte or time limit: `LEVEL TAB entry` | claim return_parked | while not empty |
 | `{b:N}CRAWL:v:HOST` | set | the registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
-| `{b:N}CRAWL:hs` | set | the names of the heaps other than `http`, without `!` | add settle | the crawl |
+| `{b:N}CRAWL:hs` | set | the names of the crawl's heaps, without the `!` for hard hosts. The name `http` may be missing | add settle | the crawl |
 | `{b:N}CRAWL:l` | zset | the leases of claims: token of the claim -> ms when the lease expires | claim settle renew_leases requeue_expired | while claims are open |
 | `{b:N}CRAWL:lp` | hash | the open claims: token -> `HOST TAB LEVEL TAB kind TAB n0 TAB n1 TAB entry`. n0 and n1 are the host's next start before and after the claim | claim settle requeue_expired | while claims are open |
 | `{b:N}CRAWL:d:X` | hash | the depths of URLs, stored only with a low depth limit: part of a URL's fingerprint -> the minimum depth at which the URL was found, plus 100 if the URL has been visited | add settle | the crawl |
 | `{b:N}CRAWL:a:HOST` | list | links to a host outside the scope, at most 1,000: `LEVEL TAB LANE TAB HI TAB LO TAB entry`. The links are kept because a seed may later be redirected to the host | add settle admit_held_links | the crawl |
 | `{b:N}CRAWL:g` | hash | Seen set: `n`: the number of generations; `sI`: the sets (bloom: pages) in generation I; `cI`: the URLs in generation I; `lost`: the expected number of new URLs that the seen set has mistaken for known URLs, in units of 10^-12 URLs. Cold store: `hot`: the maximum number of URLs of a host and level outside the cold store (0: no maximum); `out`: the number of URLs in the cold store; `seq`: the number of the last entry. `lv`: the level of the first URL, and a `*` if the bucket has had URLs of several levels. `rv`: the number of the last batch of known URLs that was queued again | add settle revisit | the crawl |
-| `{b:N}CRAWL:s:GEN:X` | set | one part of the seen set. Each member of this Valkey set is a remainder of a URL's fingerprint. A remainder has 32 bits, or 64 bits in the mode `exact` | add settle | the crawl |
-| `{b:N}CRAWL:b:NODE` | string | a page of the seen set's filter (`filter_pages.lua`) | add settle | the crawl |
+| `{b:N}CRAWL:s:GEN:X` | set | one part of the seen set. Each member of this Valkey set is a part of a URL's fingerprint, with 32 bits, or with 64 bits in the mode `exact` | add settle | the crawl |
+| `{b:N}CRAWL:b:NODE` | string | one page of the filter in which the mode `bloom` stores the seen set (`filter_pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and others, `skip:REASON`, `err:REASON`, `own:NAME` (`page.count`), `q|SITE|...` (`gossamer.model.quality`), `seeds` (the number of seeds without a response so far), `strangers` (the number of pages charged to hosts without a voucher), `singles` (the number of pages charged to hosts with one voucher), `token` (the number of the last claim), `letter` (the number of the last dead letter) | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | the committed lengths. file: the length of the output file in bytes; fill\|file: the number of bytes of the kept rows (`sinks.rows_in_data_folder`) that have been copied to a new output file | settle | the crawl |
@@ -85,7 +85,7 @@ undeclared keys of the same slot.
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
 | `{b:000}CRAWL:turn` | string | a lock, if the crawl has limits and the store has several buckets: the token of the worker that may claim now | multi_bucket | 5 s |
 | `{b:N}CRAWL:rp` | hash | the recent periods of 10 s: number of the period modulo 64 -> `NUMBER,PAGES,REQUESTS`; `at`: ms of the last page | settle | the crawl |
-| `{b:N}CRAWL:rl` | hash | the pages of the recent periods of 10 s, counted separately for each combination of the workers' lanes and region: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`. NUMBER is the number of the 10 s period. Pages of workers that serve only the lane `http` and have no region are not counted | settle | the crawl |
+| `{b:N}CRAWL:rl` | hash | the pages of the recent periods of 10 s, counted separately for each combination of the workers' lanes and region: `LANES\|REGION\|NUMBER modulo 64` -> `NUMBER,PAGES`. NUMBER: the start of the period in seconds since the epoch, divided by 10. Pages are not counted if the worker serves only the lane `http` and has no region | settle | the crawl |
 | `{b:000}@schedules` | set | the names of all schedules | edit_schedule | forever |
 | `{b:000}@schedule:NAME` | hash | a schedule. `spec` (JSON); `rev`: the number of its last change; `mark`: the time in ms up to which all due times have been handled; and the counts `runs`, `failed`, `skipped` and `missed` | edit_schedule due_runs scheduled_run | until removed |
 | `{b:000}@open:NAME` | hash | the runs that have not ended: `DUE-MS:PART` -> run (JSON) | due_runs scheduled_run | until the run ends |
@@ -124,7 +124,8 @@ def record(crawl: str) -> str:
 
 
 def turn(crawl: str, name: str) -> str:
-    """Returns the key of the lease on a task. Only one worker performs such a task for the whole crawl."""
+    """Returns the key of the lease on the task `name`. Only the worker with the lease performs this task for
+    the crawl."""
     return f"{tag(0)}{crawl}:turn:{name}"
 
 

@@ -1,8 +1,8 @@
 """The errors of a Valkey server and of the connection to the server. The store converts these errors to
 gossamer errors (`store_errors`).
 
-The error message of a server begins with a code. For each known code, this module defines an exception class.
-The message of the exception does not contain the code.
+The error message of a server begins with an error code. This module defines an exception class for each known
+error code. The message of the exception does not contain the error code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The set of servers that currently hold the store: a single server, the master that Sentinels name, or the
 masters of a Cluster.
 
-Each discovery builds the set again. After a failover, the set therefore contains the new masters.
+Each discovery replaces the whole set. After a failover, the set therefore contains the new masters.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ _TAKING = (
     "links",
 )
 _READING = frozenset({"abandoned_crawls", "cold_buckets", "counts", "table_commit", "visit_outcomes"})
-"""The names of scripts that do not change hosts. A script that does not change hosts needs only the prelude,
-which is one of the shared Lua parts. Gossamer leaves out the parts that a script does not need, because the
-server compiles the whole text of a script."""
+"""The names of scripts that do not change the state of hosts. Of the shared Lua parts, these scripts need
+only the prelude. Gossamer leaves out the parts that a script does not need, because the server compiles the
+whole text of a script."""
 _SHARED = {
     "add": _TAKING,
     "settle": _TAKING,
@@ -197,8 +197,8 @@ class Store:
         return reply
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
-        """Groups buckets by the server that holds them. If `buckets` is None, groups all buckets. Raises
-        Away."""
+        """Groups buckets by the server that holds them. If `buckets` is None, the result contains all buckets
+        of the store. Raises Away."""
         servers = self.client.servers
         if buckets is not None:
             groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
@@ -296,8 +296,8 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
 
 def _still_wanted(cause: BaseException | None = None) -> None:
     """Raises CancelledError if the task was cancelled. This function is needed because the client sometimes
-    swallows a cancellation, or reports a cancellation as a lost connection. A retry loop could then run
-    forever."""
+    swallows a cancellation, or reports a cancellation as a lost connection. Without this check, a retry loop
+    could run forever after a cancellation."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError from cause
 

@@ -33,8 +33,8 @@ _RECOVERY_SHARE: Final = 0.05
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds that RE2 may take to find all matches in a text."""
 _MAX_STEPS: Final = 20_000
-"""Maximum number of backtracking steps of the module `re` for a text. The module `re` takes less than a
-millisecond for 20,000 steps."""
+"""Maximum number of backtracking steps that one search with the module `re` may take. The module `re` takes
+less than a millisecond for 20,000 steps."""
 _MAX_WIDTH, _MAX_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
 """The bit that represents all non-ASCII characters in a character set. In a character set, bits 0 to 127
@@ -65,7 +65,7 @@ class Searcher(Protocol):
 
 
 class Pattern:
-    """A compiled pattern that may take `re` more than linear time."""
+    """A compiled pattern for which `re` may need more than linear time."""
 
     __slots__ = ("_debt", "_engines", "_since", "_tree", "on_timeout", "pattern", "plain", "short")
 
@@ -332,9 +332,9 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """Splits a parsed pattern into pieces, in order. `ways`: a list that contains one number. The function
-    multiplies this number by the number of ways in which the pieces can match. Long runs are not counted.
-    Raises _Complex."""
+    """Splits a parsed pattern into pieces, in order. `ways`: a list with a single element, a number. The
+    function multiplies this number by the number of different ways in which the pieces can match a text. Long
+    repetitions are not counted. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)
@@ -531,8 +531,8 @@ class _Writer:
         return f"(?i:{text})" if flags & re.IGNORECASE else text
 
     def _set(self, members: Any, flags: int) -> str:
-        """Writes a character set for `regex`. A negated category in the set becomes a separate
-        alternative."""
+        """Writes a character set for `regex`. If the set contains a negated category, such as all non-digits,
+        the result is an alternation, and the negated category is one of its branches."""
         plain, choices, negated = "", [], False
         for op, value in members:
             if str(op) == "NEGATE":

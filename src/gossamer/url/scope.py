@@ -90,8 +90,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
         URL is accepted.
 
-        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. If the scope is
-        not open, `beside` is ignored.
+        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. Only an open
+        scope uses `beside`.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
@@ -160,8 +160,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
         """Returns (filter, verdict, rule) for each filter, in the order in which they apply.
 
-        The verdict is `pass` or the reason for skipping the URL. `refuse` returns the first reason of this
-        list. The rule names the pattern, limit or word that was decisive.
+        The verdict is `pass` or the reason for skipping the URL. The method `refuse` returns the first
+        verdict other than `pass`. The rule describes the pattern or limit that led to the verdict.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')

@@ -187,10 +187,10 @@ _RANDOM = lazy_pattern(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 class DroppedParameters:
     """A set of parameters that the canonical URL omits.
 
-    `words` are case-insensitive names such as `gclid`. `utm_*` means all names with this prefix. `sid=?`
-    means that the parameter is omitted only if its value looks machine-made (`made_by_machine`), because
-    `?sid=42` may select a page. If the words include `jsessionid`, the canonical URL also omits session ids
-    in the path, such as `;jsessionid=...` and `/(S(...))/`.
+    `words` contains names of parameters, such as `gclid`. The names are case-insensitive. `utm_*` means all
+    names with this prefix. `sid=?` means that the parameter is omitted only if its value looks machine-made
+    (`made_by_machine`), because `?sid=42` may select a page. If the words include `jsessionid`, the canonical
+    URL also omits session ids in the path, such as `;jsessionid=...` and `/(S(...))/`.
 
     >>> DroppedParameters(["utm_*"]).query("utm_source=x&b=2&a=1")
     'a=1&b=2'

@@ -90,10 +90,10 @@ def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
     """Returns those relative hrefs on a page that lead into an endlessly growing path.
 
     Some sites return a page for every path, and use links without a leading slash. The paths of such a site
-    grow forever: the page `/a/b/` links to `a/` and `b/` again. The function looks for segments of the page's
-    own path that relative links of the page repeat as their first segment. If at least two segments are
-    repeated, the function returns all relative links to subfolders. A single repeated segment is not enough,
-    because the real folder `/apache/src/main/org/` may contain a folder `apache/`.
+    grow forever: the page `/a/b/` links to `a/` and `b/` again. The function checks whether the first segment
+    of a relative link already occurs in the page's own path. If at least two different segments are repeated
+    in this way, the function returns all relative links to subfolders. A single repeated segment is not
+    enough, because the real folder `/apache/src/main/org/` may contain a folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
     ['a/', 'b/', 'c/']
@@ -201,13 +201,13 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Returns whether the date of a calendar view is far from today. The view of one day is near if the day
-    is between yesterday and two weeks from today. The view of one month is near if the month is between last
-    month and three months from now. The view of one year is near if it shows this year or next year. A crawl
-    therefore requests only about twenty pages of an endless calendar.
+    """Returns whether the date of a calendar view is far from today. A view of one day counts as near if the
+    day is between yesterday and two weeks from today. A view of one month counts as near if the month is
+    between last month and three months from now. A view of one year counts as near if the year is this year
+    or next year. A crawl therefore requests only about twenty pages of an endless calendar.
 
-    If the calendar is an `archive` of events, a view of any year from 1970 to two years from now is near,
-    because there are few such years.
+    If the calendar is an `archive` of events, a view of any year from 1970 to two years from now counts as
+    near, because there are few such years.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month

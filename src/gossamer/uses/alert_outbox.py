@@ -1,4 +1,4 @@
-"""Delivers the alerts in a history's outbox: each alert once to each receiver.
+"""Sends the alerts in an outbox. Each alert is sent once to each of its receivers.
 
 The outbox is the table `KIND_deliveries` of a history. The outbox has one row for each pair of an alert and a
 receiver. After a crash between sending a notification and marking its rows as sent, the notification is sent

@@ -1,6 +1,6 @@
-"""Builds the HTML reports of all uses: the document, its style, tables, links and charts. A report is one
-file for a browser or a mail client. A report has no script, and loads no other files. A parameter that is
-described as a text is escaped. All other parameters contain HTML.
+"""Builds HTML reports: the document, its style, tables, links and charts. A report is one file for a browser
+or a mail client. A report has no script, and loads no other files. A parameter that is described as a text is
+escaped. All other parameters contain HTML.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def section(
 
 
 def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: the column headings in the same form as in
-    `section`."""
+    """Returns a table that scrolls if it is too wide. `heads`: the column headings, as for `section`."""
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
         for name in heads

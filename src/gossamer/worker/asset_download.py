@@ -67,8 +67,8 @@ thumbnails and an error message, of which one is empty."""
 
 
 class AssetRows:
-    """Creates the rows of files and references. `runs` returns the name of the current run if each run sees
-    all items of the site, otherwise '' (`Row.run`). `versions` returns the version of a site file."""
+    """Creates the rows of files and references. `runs` returns the name of the current run for a site that
+    each run visits completely, otherwise '' (`Row.run`). `versions` returns the version of a site file."""
 
     def __init__(
         self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
@@ -168,7 +168,7 @@ def request_named_files(
 
 def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
     """Called after duplicate items were removed from a visit. Adds the references of the remaining items to
-    the visit, and adds their files to the frontier."""
+    the visit, and adds the referenced files to the frontier."""
     taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -292,7 +292,7 @@ class AssetDownloads:
 
     async def _thumbnails_of(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> dict[str, Any]:
         """Makes and stores the thumbnails of a stored file. Returns the fields `thumbnails` and
-        `thumbnail_error` of the file's row. `own`: the other fields of the row."""
+        `thumbnail_error` of the file's row. `own`: the other fields of the file's row."""
         if own["media_type"] not in THUMBNAIL_TYPES:
             return {"thumbnail_error": f"there are no thumbnails of {own['media_type']}"}
         if own["bytes"] > MAX_IMAGE_BYTES:

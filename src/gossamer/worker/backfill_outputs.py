@@ -23,8 +23,8 @@ PASS = ""
 """The name of an entry in the store. The entry contains an offset in the file of kept rows. The current pass
 (`--refresh`) begins at this offset."""
 LOST = -1
-"""This value replaces an output's offset if the output cannot be filled, because the crawl did not keep the
-missing rows."""
+"""This value is stored instead of an output's offset if the output cannot be filled. An output cannot be
+filled if the crawl did not keep the missing rows."""
 Through = Callable[..., Awaitable[Any]]
 """A function that runs a call in the thread of the outputs, and repeats the call while the sink is
 unavailable."""
@@ -47,15 +47,15 @@ class OutputBackfill:
         self.added: list[str] = []
         """The paths of the outputs into which this run wrote rows of earlier runs."""
         self.unfilled: list[str] = []
-        """The paths of outputs that lack rows of earlier runs. These outputs cannot be filled, because the
-        crawl did not keep these rows."""
+        """The paths of outputs that lack rows of earlier runs. The outputs cannot be filled, because the
+        crawl did not keep the missing rows."""
         self.changes: list[str] = []
         """The paths of new outputs that contain only rows of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns one entry per output that the user named, keyed by the path of the output. The value is
-        True if the crawl keeps the rows of this output (see `fills` of
+        """Returns one entry per output that the user named, keyed by the path of the output. The value for an
+        output is True if the crawl keeps the rows of the output (see `fills` of
         `sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
@@ -64,8 +64,8 @@ class OutputBackfill:
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
         """Maps the path of each output to an offset in the file of kept rows. A new output must be filled
-        with the kept rows from this offset on. Outputs for which the store already contains an offset are
-        left out."""
+        with the kept rows from its offset on. Outputs for which the store already contains an offset are left
+        out."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
         marked = await self._frontier.filling()
@@ -128,8 +128,8 @@ class OutputBackfill:
             at = after
 
     async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
-        """Upserts the kept rows into a table. If the table keeps an item history, rows without the usual
-        values are left out, because these rows may have been rejected at the end of their run."""
+        """Upserts the kept rows into a table. If the table keeps an item history, rows that lack usual values
+        are left out, because these rows may have been rejected at the end of their run."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:

@@ -1,5 +1,5 @@
-"""Decides how many visits a worker may run. This number depends on the resources of the worker's process, on
-the crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
+"""Decides how many visits a worker may run. The number of visits depends on the resources of the worker's
+process, on the crawl's share of a process that runs several crawls, and on the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Limiter:
     memory, file descriptors, threads or ports.
 
     `level` is the limit that applies while there is no shortage. At the start, `level` equals `least`. Later,
-    `need_more` raises or lowers `level` between `least` and `most`. If `least` is not given, `level` is
-    always `most`. `visits` is the limit that applies now. A shortage halves `visits` immediately. After a
-    shortage, `visits` rises by an eighth every two seconds, up to `level`.
+    `need_more` changes `level`, which always stays between `least` and `most`. If `least` is not given,
+    `level` is always `most`. `visits` is the limit that applies now. A shortage halves `visits` immediately.
+    After a shortage, `visits` rises by an eighth every two seconds, up to `level`.
 
     `log(line)` is called for each kind of shortage, at most once per ten minutes. `begins` is the message
     that `begin` logs. `most_by` names the limit that determines `most`: `fixed`, `descriptors` or `maximum`.
@@ -71,8 +71,8 @@ class Limiter:
         self._busy_seconds, self._roomy = busy_seconds, roomy
         self._measured: tuple[float, float] | None = None
         self.over = ""
-        """The resource that was too scarce even for a single visit at a time, or ''. The worker exits when
-        `over` is set."""
+        """The resource that was too scarce for even one running visit, or ''. The worker exits when `over` is
+        set."""
         self.load: Callable[[], tuple[float, str]] = lambda: (1.0, "")
         """A function that returns a factor and the name of a scarce resource. The limit on running visits is
         multiplied by the factor, which is below 1 if the load of the process is too high. If no resource is

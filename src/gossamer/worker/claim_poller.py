@@ -7,8 +7,8 @@ take more claims, the worker continues with the next lower rank. Every 8th claim
 has been due for longest, so that no host starves.
 
 All workers read the same ranks. Each worker therefore polls the buckets of a rank in a different random
-order. URLs that other workers add are noticed at the next poll of all buckets. Changes by this worker's own
-settles are noticed immediately.
+order. URLs that other workers add are noticed at the next poll of all buckets. When this worker settles
+claims, its poller notices the changes immediately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
 seconds until the next poll of all buckets if no host is due soon."""
 POLL_RANKS_INTERVAL_S = 0.1
 """The number of seconds between two polls of all buckets while the ranks of the buckets differ. When an
-urgent host becomes due, the rank of the host's bucket rises. The poller must notice this quickly."""
+urgent host becomes due, the rank of the host's bucket rises. The poller must notice such a change of rank
+quickly."""
 TICK_S = 0.2
 """Maximum number of seconds between two polls if the store has only one bucket."""
 CAPPED_RETRY_S = 0.02
@@ -62,8 +63,8 @@ class ClaimPoller:
         self._ranks: dict[int, int] = {}
         """Maps each bucket to the rank of the most urgent host in the bucket."""
         self._turns = random.randrange(8)
-        """Number of claims so far, starting from a random number. One in every 8 claims is for the host that
-        has been due for the longest time."""
+        """The number of claims so far, plus a random number below 8. One in every 8 claims is for the host
+        that has been due for the longest time."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
@@ -75,7 +76,7 @@ class ClaimPoller:
         for the commit of their visits."""
         self.short = True
         """Whether the last round returned fewer claims than the worker requested. If the last round returned
-        too few claims, the worker uses a separate call to free the slots of hosts."""
+        fewer claims than requested, the worker frees the slots of hosts with a separate call."""
         self.capped = False
         """Whether the number of claims in the last round was limited by the rate caps of the fleet, and not
         by the hosts."""
@@ -205,15 +206,14 @@ class ClaimPoller:
         first: bool,
         last: bool,
     ) -> tuple[list[tuple[int, int]], dict[int, ClaimOrder], float]:
-        """Plans one claim call. Returns pairs of a bucket and the number of claims to request from the
-        bucket, the order in which each bucket chooses its hosts, and the rank of the hosts.
+        """Plans one claim call. Returns the number of claims per bucket as pairs, the order in which each
+        bucket chooses its hosts, and the rank of the hosts.
 
-        `landed`: buckets with slots that must be freed. The call always includes these buckets. `upto`: the
-        highest allowed rank. The call does not include due buckets of a higher rank. `asked`: buckets of rank
-        `upto` that an earlier call of this round included. The call does not include these buckets again.
-        `last`: whether the call includes the due buckets of all allowed ranks, the highest rank first. If
-        `last` is false, the call includes only the due buckets of the highest allowed rank. `first`: whether
-        every 8th claim goes to the bucket whose host has been due for longest.
+        `landed`: buckets with slots that must be freed. The call always claims from these buckets. `upto`: the
+        highest allowed rank of a due bucket. `asked`: buckets of rank `upto` from which an earlier call of
+        this round claimed, and which this call omits. `last`: whether the call claims from the due buckets of
+        all allowed ranks. Otherwise, it claims only from due buckets of the highest allowed rank. `first`:
+        whether every 8th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [

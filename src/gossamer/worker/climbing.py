@@ -42,7 +42,7 @@ class LendsIdentity(Protocol):
 class LendsProxies(Protocol):
     """The interface of an object that supplies proxies (`proxies.proxy_rotation`). `through` tries a request
     through one proxy after another until a try succeeds. `apart`: the minimum number of seconds between two
-    tries that reach the host. `blocked` records that the proxy `name` returned a block page."""
+    tries that reach the host. `blocked` records a block page that the proxy `name` returned."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -99,8 +99,8 @@ class Rung(NamedTuple):
         return await go()
 
     def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Stores the cookies in the headers of a request in the identity, as if a response of the host had
-        set these cookies."""
+        """Adds cookies to the identity, namely the cookies that the headers of a request contain. The effect
+        is the same as if a response of the host had set these cookies."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
             for name, value in headers.items()
@@ -174,8 +174,8 @@ RENDERING = "rendering"
 TO_PEOPLE = ("login",)
 """Kinds of blocks that a different rung cannot avoid."""
 TO_OWNERS = (407, 451)
-"""HTTP statuses that a different identity cannot avoid, because they are caused by a proxy (407) or by law
-(451)."""
+"""HTTP statuses that a different identity cannot avoid. The cause of status 407 is a proxy, and the cause of
+status 451 is a law."""
 
 
 class RungMemory(Protocol):
@@ -254,8 +254,8 @@ class Climb:
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """Returns the final verdict of the visit. The final verdict is a retry if the host must get no
-        requests for a while, or if the higher rung could not start in time. Otherwise `verdict` is returned
-        unchanged."""
+        requests for a while, or if the higher rung could not start in time. In all other cases, `verdict` is
+        returned unchanged."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))

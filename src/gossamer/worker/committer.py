@@ -1,14 +1,15 @@
 """Commits the results of visits in groups. A commit makes the rows of the visits durable, then settles the
-claims. After a crash before the settle, the claims are visited again and no data is lost.
+claims. If a crash occurs before the claims are settled, the claims are visited again and no data is lost.
 
 Only one commit runs at a time. All visits of a commit share its fixed cost, which is mainly the fsync. A busy
 worker therefore gathers many visits for each commit. An idle worker gathers only a few visits, because a host
 may be unable to receive further requests until the commit frees the host's slots.
 
-Plain files are appended under the crawl's output lock. The Lua script that settles the claims also commits
-the new length of the files. If the script reports that the worker has lost a claim, the committer truncates
-the files to their previous length, and writes the rows of the other claims again. The committer does not
-retry after an unexpected error. Instead, the worker stops, and the next worker removes the uncommitted rows.
+Rows are appended to plain files while this process holds the crawl's output lock. The Lua script that settles
+the claims also commits the new length of the files. If the script reports that the worker has lost a claim,
+the committer truncates the files to their previous length, and writes the rows of the other claims again. The
+committer does not retry after an unexpected error. Instead, the worker stops, and the next worker removes the
+uncommitted rows.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class GatherLimits(NamedTuple):
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
 """The committer uses the limits MANY if the crawl's hosts together allow at least ROOMY times as many
-concurrent requests as the worker makes. Otherwise, the committer uses the limits FEW, because long waits for
-commits could leave the worker without free slots."""
+concurrent requests as the worker makes. For other crawls, the committer uses the limits FEW, because long
+waits for commits could leave the worker without free slots."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
@@ -122,9 +123,9 @@ class Committer:
         alone: Callable[[], bool] = lambda: False,
     ) -> None:
         """Commits visits until `close` has been called and no visit waits. Raises unexpected errors. `busy`:
-        returns whether the worker still finds hosts to claim from, so that the commit may be delayed.
-        `alone`: returns whether the worker has nothing to do until the next commit. `on_settled`: called with
-        the visits of each commit."""
+        returns whether the worker still finds hosts from which to claim URLs. While `busy` returns True, a
+        commit may be delayed to gather more visits. `alone`: returns whether the worker has nothing to do
+        until the next commit. `on_settled`: called with the visits of each commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()

@@ -117,8 +117,8 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
     """Returns the data to store after a 304 response. If `before` contains no validators, the request was not
-    conditional. In this case, the validators of the response are not stored, because they may belong to a
-    version of the page that the crawler has not fetched."""
+    conditional. If the request was not conditional, the validators of the response are not stored, because
+    the validators may belong to a version of the page that the crawler has not fetched."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(

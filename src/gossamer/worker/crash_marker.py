@@ -57,9 +57,9 @@ class CrashMarker:
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """Finds the pages that were being read when processes of the crawl died. Returns the claims of these
-    pages, as (bucket, token), and deletes the marker files. May be called only while no other process works
-    on the crawl."""
+    """Finds the pages that were being read when processes of the crawl died. Returns the bucket and the token
+    of each page's claim, and deletes the marker files. May be called only while no other process works on the
+    crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

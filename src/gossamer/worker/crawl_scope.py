@@ -53,8 +53,8 @@ class CrawlScope:
 
     - `rules`: the URL filters that the seeds define. - `intake`: filters links with `rules` and adds the
       accepted links to the frontier. - `seeds`: decides whether a host is a seed host.
-    - `bucket`: maps a host to its bucket. - `admits`: whether a redirect of a seed adds the previously
-      refused links to the target host.
+    - `bucket`: maps a host to its bucket. - `admits`: whether previously refused links to a host are added to
+      the frontier after a seed was redirected to this host.
     - `is_open`: whether the scope of a link depends on the page that contains the link. If the scope is open,
       redirects of seeds do not change the scope.
     """

@@ -106,8 +106,8 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def seed_count_change(request: Request) -> dict[str, int]:
-    """Returns the change of the count `seeds`, which is the number of seeds without a response. A seed
-    decreases the count by 1. Any other request does not change the count."""
+    """Returns the change of the count `seeds`, which is the number of seeds without a response. The result is
+    -1 for a response to a seed, and 0 for a response to any other request."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 

@@ -37,9 +37,9 @@ class Fetched(NamedTuple):
     """The result of a visit's requests.
 
     `result`: the last response or failure. `verdict`: the verdict for `result`. `began`: the monotonic time
-    at which the last request was sent. The other fields describe all requests before the last one.
-    `attempts`: the attempts-log entries of these requests. `wire`: the number of body bytes received for
-    these requests. `passed`: the pages received for these requests.
+    at which the last request was sent. The other fields describe all requests of the visit except the last
+    request. `attempts`: the attempts-log entries of these requests. `wire`: the number of body bytes received
+    for these requests. `passed`: the pages received for these requests.
     """
 
     result: Page | Failure

@@ -22,8 +22,8 @@ RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 number of seconds between two sweeps. The lease keeper checks every TICK_S seconds whether a renewal or a
 sweep is due."""
 LATE, MORE = 0.5, 0.1
-"""LATE and MORE determine when a separate call frees the slot of a visit that waits for its commit. The visit
-must have waited longer than LATE seconds for its commit. The visit must also have waited longer than
+"""LATE and MORE determine when a separate call frees the slot of a visit that waits for its commit. The slot
+is freed only if the visit has waited for its commit longer than LATE seconds, and also longer than
 `GatherLimits.seconds` + MORE seconds."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
 """After an outage of the store, this worker does not sweep for this number of seconds."""

@@ -1,9 +1,10 @@
 """Turns the links of a page into URLs for the frontier. Resolves, filters, fingerprints and groups the links.
 This code is the hot path of the crawler.
 
-No single link causes an object, a log record or a round trip. Most links of a page are already known and cost
-one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
-commit. If the pending commit fails, the worker exits, so the cache always agrees with the frontier.
+The links of a page are processed together. No object, log record or round trip is needed for a single link.
+Most links of a page are already known and cost one lookup in a cache of raw hrefs. A link that the cache
+marks as taken is in the frontier or in a pending commit. If the pending commit fails, the worker exits, so
+the cache always agrees with the frontier.
 """
 
 from __future__ import annotations
@@ -92,10 +93,10 @@ class ReadResult(msgspec.Struct):
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """The references of the items, if another process read the page. Otherwise, `names` is empty. `names`
-    contains one entry per item: the files and items to which the item refers, and the number of references
-    beyond the limit. The entries are in the same order as the items in `rows`. The items come first in
-    `rows`, before all other rows."""
+    """The references of the items. `names` is empty unless another process read the page. `names` contains
+    one entry per item: the files and items to which the item refers, and the number of references beyond the
+    limit. The entries are in the same order as the items in `rows`. The items come first in `rows`, before
+    all other rows."""
 
 
 class HrefCache:
@@ -274,8 +275,8 @@ class LinkIntake:
     ) -> str | None:
         """Takes a single request that is not a plain link, for example a seed, a redirect target, or a
         request from a site function. `beside`: see `Scope.refuse`. `edition`: see `mark`. A request with an
-        edition adds a second fingerprint, without the edition, to the seen set. A plain link to the same URL
-        therefore causes no further visit.
+        edition adds two fingerprints to the seen set: one with the edition, and one without the edition. A
+        plain link to the same URL therefore causes no further visit.
 
         Returns None if the request is accepted, otherwise the reason why the request is refused. A refused
         request is counted in `taken`.
@@ -320,8 +321,9 @@ class LinkIntake:
 
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
-        for the same URL. If `edition` is '', a request for a file uses the edition of its file rule. A
-        request with a key is identified by its host, its key and the number of redirects so far."""
+        for the same URL. If `edition` is '' and the request is for a file, the edition of the file rule
+        applies. A request with a key is identified by its host, its key and the number of redirects so
+        far."""
         if request.key is not None:
             whole = f"key {split(request.url)[1]} {request.key} {len(request.hops)} {edition}"
             return urls.fingerprint(whole, self._seed)

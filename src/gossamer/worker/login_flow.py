@@ -209,7 +209,7 @@ class FormFillingIdentity:
 
     def took(self, page: Page, guise: Guise | None) -> None:
         """Stores the cookies of the response. Also records that the form was filled in and sent, unless the
-        response is a redirect that came before the form."""
+        browser was redirected before it reached the form."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
@@ -299,7 +299,7 @@ class LoginRunner:
         )
 
     def _request(self, step: Any, page: Page | None, who: LoginAttempt) -> Request:
-        """Converts a value that a step yields into a request."""
+        """Returns the request for a value that a log-in step has yielded."""
         if isinstance(step, str):
             url = self._parse(step) if page is None else PageView(page).urljoin(step)
             step = Request(url or step)
@@ -386,8 +386,8 @@ class LoginRunner:
             raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """Returns a temporary failure for a response after which a later try may succeed, namely a server
-        error, status 429 or a block page. Returns None for any other response."""
+        """Returns a temporary failure if a later try may succeed, namely after a server error, status 429 or
+        a block page. Returns None for any other response."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):

@@ -32,7 +32,8 @@ from gossamer.worker.login_flow import (
 )
 
 RENEW_INTERVAL_S = 8.0
-"""The number of seconds between two renewals of the right to log in during a log-in."""
+"""While a worker logs in to an account, the worker renews its exclusive right to log in at intervals of this
+number of seconds."""
 OFTEN, TURNED = 2, 8
 """Limits for repeated requests. A request is repeated if another visit has changed the cookies of the
 account. After OFTEN repeats of a request, the host of the request gets only one request at a time. TURNED is
@@ -53,7 +54,7 @@ class Seat(NamedTuple):
 
 class AccountPool(Protocol):
     """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
-    failure if all accounts are busy. `on` returns the same lent account with another rung."""
+    failure if all accounts are busy. `on` returns the same lent account for use on another rung."""
 
     @property
     def site(self) -> str: ...
@@ -94,8 +95,8 @@ class LoggedInFetcher:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """Fetches a page. Appends the attempts-log entries of all requests to `tell`, except the entry of the
-        last request. Raises ConfigError if the site refuses every account."""
+        """Fetches a page. Appends to `tell` the attempts-log entries of all requests except the last request.
+        Raises ConfigError if the site refuses every account."""
         club, walk = self._clubs(claim.host), PacedRequests(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)

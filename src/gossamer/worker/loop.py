@@ -3,8 +3,8 @@ and renews the leases of the claims.
 
 A worker keeps no state of its own except caches. When a worker is stopped, claims whose visits have not begun
 return to the front of their queues. A worker that is configured to wait during outages of the store keeps its
-claims. During the outage, running visits finish and wait for their commit. These visits are settled when the
-store is available again.
+claims. During the outage, running visits finish and wait for their commit. When the store is available again,
+the waiting visits are settled.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MAX_IDLE_SLEEP_S = 0.5
 """Maximum number of seconds for which the worker's loop sleeps while no visit is running."""
 STOP_TIMEOUT_S = 7.0
 """Maximum number of seconds for which a graceful stop waits for running requests. If the worker is configured
-to wait for the end of outages, a graceful stop waits for the commit of finished visits, but at most for about
-this time."""
+to wait until outages end, a graceful stop also waits until finished visits are committed, but at most for
+about this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
-"""Maximum number of seconds for which a stop waits for the answers to claim calls. If a stop did not wait for
-claim calls, the URLs that a call has just claimed would be blocked until their leases expire."""
+"""Maximum number of seconds for which a stop waits for the answers to claim calls. Without this wait, URLs
+that a call has just claimed could not be claimed again until their leases expire."""
 SHORT_MS = 1000
 """If a visit to a host fails because this process ran short of a resource, URLs of the host may be claimed
 again after this number of milliseconds."""
@@ -70,9 +70,9 @@ Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
-    """Makes the visits of a batch of claims and passes each visit to `put`. A batch with several claims
-    contains claims of one host that are checked against robots.txt (gate claims). At most one of these claims
-    is also visited. The other claims are refused or requeued."""
+    """Makes the visits of a batch of claims and passes each visit to `put`. If a batch contains several
+    claims, their URLs belong to one host, and were claimed together because many of them may be refused. At
+    most one claim of the batch is visited. The other claims are refused or requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
@@ -87,7 +87,7 @@ class Worker:
       process. `caps`: the rate caps of the fleet.
     - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
       holds. - `limiter`: limits the number of running visits according to the resources of the process.
-    - `paused`: an event that is set while the crawl is paused. A quality gate that fails sets this event
+    - `paused`: an event that is set while the crawl is paused. If a quality gate fails, this event is set
       immediately.
     """
 
@@ -241,9 +241,10 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queues new claims. All gate claims of a host form one batch. If `sure` is false, the claims may be
-        missing on the replicas of the store, and a failover could lose the claims. Therefore these claims are
-        requeued without a visit."""
+        """Queues new claims. If several URLs of a host were claimed together because many of them may be
+        refused (gate claims), the claims form one batch. If `sure` is false, the claims may be missing on the
+        replicas of the store, and a failover could lose the claims. Therefore these claims are requeued
+        without a visit."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -409,9 +410,9 @@ class Worker:
             self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
-        """Requeues all claims whose visits have not begun, except robots.txt claims. If the run continues,
-        because the worker has only excluded itself from new claims, the worker keeps its robots.txt claims
-        and visits them. When the run ends, robots.txt claims are dropped and their leases expire."""
+        """Requeues all claims whose visits have not begun, except robots.txt claims. If the worker has
+        excluded itself from new claims and the run continues, the worker keeps its robots.txt claims and
+        visits them. When the run ends, robots.txt claims are dropped and their leases expire."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:

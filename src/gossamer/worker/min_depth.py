@@ -4,8 +4,9 @@ found after the page was fetched.
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
 the minimum depth of each URL (`frontier/lua/min_depth.lua`). A URL that was not visited yet is visited at its
 minimum depth. If the minimum depth of a visited URL decreases, the URL is queued again and its page is read
-again. When the page is read again, its links get a smaller depth. No second row is written, and the page is
-not counted again. The most recent pages are cached, so a page can usually be read again without a request.
+again. When the page is read again, its links get a smaller depth. A repeated read writes no second row and
+does not count the page again. The most recent pages are cached, so a page can usually be read again without a
+request.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ MAX_CACHED_BYTES = 32 << 20
 
 
 class MinDepthVisits:
-    """Applies minimum depths to the visits of one crawl. `room`: maximum total size in bytes of the cached
-    pages."""
+    """Visits each URL of a crawl with the minimum depth of the URL. `room`: maximum total size in bytes of
+    the cached pages."""
 
     def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = MAX_CACHED_BYTES) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
@@ -43,7 +44,8 @@ class MinDepthVisits:
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
         """Visits a claim at its minimum depth. If the URL was visited before and its page is still cached,
-        calls `read`, which makes no request. Otherwise, calls `go`, which makes a full visit."""
+        calls `read` with the cached page, and makes no request. Otherwise, calls `go`, which makes a full
+        visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -66,8 +68,8 @@ class MinDepthVisits:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """Prepares a visit for its settle. The first visit of a URL records its depth. If the URL was visited
-        before, only the links of the page are kept."""
+        """Prepares a visit before the visit's claim is settled. The first visit of a URL records its depth.
+        If the URL was visited before, only the links of the page are kept."""
         claim = visit.claim
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth

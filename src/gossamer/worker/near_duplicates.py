@@ -47,16 +47,16 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 class DuplicateMarker:
     """Finds the duplicates among the rows of one crawl, and marks these rows. If a visit is lost after its
-    row was marked, a later visit of the page creates the row again. The new row has the same name in the
-    index, and therefore gets the same group."""
+    row was marked, a later visit of the page creates the row again. The index stores the new row under the
+    same name, so the new row gets the same group of duplicates."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
         """Writes the group of duplicates into each row, and counts the copies in the visits. Removes copies
-        of items that are stored only once per group. After the removal, adds the files of the remaining items
-        to the visits."""
+        of items that are stored only once per group. Then adds to the visits the files to which the remaining
+        items refer."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -79,8 +79,8 @@ class DuplicateMarker:
 
 
 def _name(row: Row) -> int:
-    """Returns the name under which the index stores a row. A later visit of the same page yields the same
-    name."""
+    """Returns the name under which the index stores a row. The rows of a later visit of the same page have
+    the same names."""
     page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
     return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
 

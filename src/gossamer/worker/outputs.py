@@ -1,5 +1,5 @@
 """Writes the outputs of a crawl from one process. The outputs are plain files, tables, the log of attempts
-and the log of known pages. Plain files are written under the crawl's lock.
+and the log of known pages. Plain files are written while this process holds the crawl's output lock.
 
 All access to files runs in one thread. The store records each file's committed length, and bytes beyond this
 length are removed. If a sink is unavailable, the process reports the outage once, and retries until the crawl
@@ -93,7 +93,7 @@ class SinkRetry:
 
     @property
     def is_early(self) -> bool:
-        """Whether the time of the next retry has not come yet."""
+        """Whether it is still too early for the next retry."""
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
@@ -124,12 +124,12 @@ class SinkRetry:
 
 
 Moves = Sequence[tuple[str, int, int]]
-"""The files to which an append has written. Each tuple contains the path, the committed length before the
+"""The files to which rows were appended. Each tuple contains the path, the committed length before the
 append, and the length after the append. Both lengths are in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""A function that keeps rows without the usual values until the end of the run. At the end of the run,
-`model.absence.judge` decides which of these rows are stored."""
+"""A function that holds back rows that lack usual values. The rows are held back until the end of the run,
+when `model.absence.judge` decides which of the rows are stored."""
 
 
 class Outputs:
@@ -138,16 +138,16 @@ class Outputs:
     - `lock`: path of the lock file of the crawl's outputs. - `files`, `tables`: the outputs. `log`: the log
       of attempts. `known`: the log of known pages. - `alone`: whether this process is the only writer of the
       files. A sole writer keeps the lock between commits.
-    - `ours`: a function that checks whether this process may still write. If this process sent no heartbeat
-      and another process has closed the files, the function raises an error. - `say`: a function that is
+    - `ours`: a function that checks whether this process may still write. The function raises an error if
+      this process sent no heartbeat and another process has closed the files. - `say`: a function that is
       called when an outage of a sink begins or ends. An outage raises an error if `say` is None, `stop` is
       set or the `deadline` has passed.
     - `attempts`: the table of attempts in a shared store. `outcomes`: a list in the store. In a recrawl, the
-      workers of a fleet add their visits to this list. - `hold`: a function that stores rows without the
-      usual values until the end of the run. If `hold` is None, these rows are written immediately. - `kept`:
-      the rows that the crawl has kept so far, or None if the crawl has not kept all of its rows. A new output
-      is first filled with the kept rows. `only_pass`: whether a new output is filled only with the rows of
-      the current pass (`--refresh`).
+      workers of a fleet add their visits to this list. - `hold`: a function that holds back, until the end of
+      the run, the rows that lack usual values. If `hold` is None, rows that lack usual values are written
+      immediately. - `kept`: the rows that the crawl has kept so far, or None if the crawl has not kept all of
+      its rows. A new output is first filled with the kept rows. `only_pass`: whether a new output is filled
+      only with the rows of the current pass (`--refresh`).
     """
 
     def __init__(
@@ -192,8 +192,8 @@ class Outputs:
 
     def take_over_outage(self, reason: str) -> None:
         """Continues an outage that an earlier process reported, so that this process reports the end of the
-        outage. `reason`: the reason for the crawl's state, as the store contains it. If an outage was
-        reported, `reason` is the report."""
+        outage. `reason`: the reason for the crawl's state, as the store contains it. If an earlier process
+        reported an outage, `reason` contains the report."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
             (self._shipping if ships else self._waiting).take_over(reason)
@@ -233,9 +233,10 @@ class Outputs:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Upserts rows into the tables. Tables that keep an item history do not get rows without the usual
-        values, because these rows are held until the end of the run. The counts of written and refused rows
-        are added to the first visit of the batch, so that these counts are settled with the visit."""
+        """Upserts rows into the tables. Rows that lack usual values are not written to tables that keep an
+        item history, because these rows are held back until the end of the run. The counts of written and
+        refused rows are added to the first visit of the batch, so that these counts are settled with the
+        visit."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -269,8 +270,8 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Sends committed rows to append-only stores. Waits for an unavailable append-only store only if too
-        many rows are queued for this store."""
+        """Sends committed rows to append-only stores. If an append-only store is unavailable, waits for the
+        store only if too many rows are queued."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
             self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
@@ -302,7 +303,8 @@ class Outputs:
         the outputs.
 
         Raises SinkAway if an unavailable sink has not received all rows yet. A later run sends the missing
-        rows. `wait`: whether to wait until an unavailable sink answers or the run is stopped.
+        rows. `wait`: whether to wait for unavailable sinks. The wait ends when the sinks answer or the run is
+        stopped.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -352,13 +354,14 @@ class Outputs:
                 self._locked = False
 
     async def read_lengths(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
-        """Reads the committed length of every output from the store. Each bucket stores its own length of an
-        output. The largest of these lengths is the latest, because all commits are made under one lock.
+        """Reads the committed length of every output from the store. Each bucket stores a separate length for
+        an output. The largest length of an output is the latest length, because all commits are made under
+        one lock.
 
         An output without a committed length is new or was moved to another path. A new output is prepared,
         and its initial length is committed before any row is written. Returns the paths of the new outputs.
         `fill_from`: maps the path of an output to an offset in the file of kept rows. A new output is filled
-        with the kept rows from this offset on.
+        with the kept rows from its offset on.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()

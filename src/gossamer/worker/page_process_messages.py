@@ -36,7 +36,8 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     """A tuple of the crawl's name and the kind of its link rows, or None if the crawl does not store links as
     rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
-    """The usual fields of items, with their coverage (`model.absence`), for each site and kind of item."""
+    """The usual fields of items and the coverage of each field (`model.absence`), for each site and kind of
+    item."""
     log_level: str = ""
     """The minimum level of the log records of site files that the page process prints. If `log_level` is '',
     the page process prints no log records."""
@@ -111,8 +112,8 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """The number of items on the page if at least one of them refers to files or other items, otherwise -1.
-    The rows of the items come first in the answer."""
+    """The number of items on the page, or -1 if no item refers to files or other items. The rows of the items
+    come first in the answer."""
     why: list[str] = []
     """The reasons for which the page is stored for replay."""
     block: str | None = None

@@ -212,7 +212,7 @@ class ReaderProcess:
     async def end(self, *, exits: bool = False) -> int:
         """Stops the process. Returns the process's exit code, or the negative number of the signal that
         killed the process. `exits`: whether to give the process time to close the steps of the sites and to
-        exit. Pass `exits` only for a process that is not reading a page."""
+        exit. Set `exits` only if the process is not reading a page."""
         if exits and self._in is not None:
             self._in.close()
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -74,7 +74,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
-    """The value of the setting `duplicates`, which determines the duplicates that are marked."""
+    """The value of the setting `duplicates`, which determines which duplicates are marked."""
     run: str = ""
     """The name of the run. If each run visits a site completely, the rows of the site's items contain the
     name of the run."""
@@ -90,7 +90,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
 
 
 def keep_nothing(page: Page, request: Request, why: str) -> None:
-    """Does nothing. This function is used as `keep` if failed pages are not stored."""
+    """Does nothing. A crawl that does not store failed pages uses this function as `keep`."""
 
 
 class Reader:
@@ -142,8 +142,8 @@ class Reader:
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
-        """Whether each row contains the page from which the row was extracted. Set if a program in this
-        process iterates over the rows, because the program may need the page."""
+        """Whether each row contains the page from which the row was extracted. The value is True if a program
+        in this process iterates over the rows, because the program may need the page."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
         """The pages that have been parsed and have not been read yet, with their parse trees. The methods
         `lacks`, `shows` and `unrendered` parse pages. The key of a parsed page is the page's `id()`."""
@@ -163,7 +163,7 @@ class Reader:
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
-        """Closes the steps of the sites, and removes the crash marker."""
+        """Closes the item steps of all sites, and removes the crash marker."""
         self.builders.close()
         self._reading.close()
 
@@ -342,8 +342,9 @@ class Reader:
         `error`: the error for the page's status (`http-4xx`), or None. The links of a page with an error are
         not followed.
 
-        `marks`: whether duplicate items may be removed before the rows are written (`near_duplicates`). The
-        files of items that may be removed are added to the frontier only after the removal.
+        `marks`: whether duplicate items may be removed before the rows are written (`near_duplicates`). If
+        duplicate items may be removed, the files to which items refer are added to the frontier only after
+        the duplicates were removed.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)

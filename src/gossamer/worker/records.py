@@ -191,8 +191,8 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 def raw_row(request: Request, page: Page) -> Row:
     """Returns the response as a row for outputs that store whole pages.
 
-    Browsers and unlockers do not record the raw bytes of a response. For these rungs, the row contains an
-    equivalent plain HTTP response.
+    Browsers and unlockers do not record the raw bytes of a response. If a browser or unlocker fetched the
+    page, the row contains an equivalent plain HTTP response.
     """
     asked = RequestContext(
         request.method,

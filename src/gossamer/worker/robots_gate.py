@@ -48,7 +48,7 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: returns the rung of a request. The collectors of these rungs read at most 500 KiB of a
+    - `rungs`: returns the rung of a request. The collectors of the returned rungs read at most 500 KiB of a
       response.
     - `agent`: the product token that is compared with the user-agent groups of robots.txt. - `obey`,
       `retries`, `fixed`: the default values of `HostTreatment`. `treat`: returns the `HostTreatment` of a
@@ -202,7 +202,7 @@ class RobotsGate:
         section 2.3.1.2). The egress guard checks each redirect target.
 
         All requests are made within one robots claim, which occupies one slot of the host. The delay of the
-        claim's host passes between two requests. Returns the last result and the monotonic time at which the
+        claim's host applies between two requests. Returns the last result and the monotonic time at which the
         last request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())

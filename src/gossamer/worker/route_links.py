@@ -64,8 +64,8 @@ class RouteFollower:
 def _shows_routes(page: Page, hrefs: Sequence[str], routes: Sequence[str], docsify: bool) -> bool:
     """Returns whether a page shows that its site uses routes. A browser must have rendered the page, and the
     page must link to routes. In addition, docsify must have built the page, or the page must have a router
-    and link to enough routes. Enough means at least MIN_ROUTES routes, and at least as many routes as other
-    links within the site."""
+    and link to enough routes. Enough routes means at least MIN_ROUTES routes, and at least as many routes as
+    other links within the site."""
     if page.rung != "browser" or not routes:
         return False
     if docsify:

@@ -49,8 +49,8 @@ def lanes_of(
     """Returns the `LaneRouter` of a crawl. `lane` and `ladder` are the defaults for sites that do not set a
     lane or ladder.
 
-    Returns None if a site sets its own lane and has a browser in its ladder. In this case, the user must make
-    sure that the workers of this lane have a browser.
+    Returns None if a site sets its own lane and has a browser in its ladder. If a site sets its own lane, the
+    user must make sure that the workers of this lane have a browser.
     """
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):

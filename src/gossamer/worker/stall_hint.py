@@ -1,5 +1,5 @@
 """Determines why a crawl has not received a page yet. A host that does not answer is retried as often as
-`--retries` allows. During these retries, the user should be able to see why the crawl waits."""
+`--retries` allows. During the retries, the user should be able to see why the crawl waits."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Settle, Visit
 
 MAX_DELAY_SHARE = 0.02
-"""A worker frees a host's slot late by at most this share of the time between two requests to the host. The
-delay lets a single call free the slots of several slow hosts. Slots of fast hosts are freed without a
-delay."""
+"""A worker may free a host's slot late. The delay is at most this share of the time between two requests to
+the host. Because of the delay, a single call can free the slots of several slow hosts. Slots of fast hosts
+are freed without a delay."""
 TIMER_S = 0.002
 """The shortest delay in seconds for which a timer is used. Shorter delays are not useful because timers are
 late by up to a millisecond."""

@@ -63,8 +63,8 @@ class UnrenderedPages:
 
 
 def may_be_empty(claim: Claim, page: Page) -> bool:
-    """Returns whether a page may need a browser. Only an HTML page with a 2xx status that was fetched without
-    a browser may need a browser."""
+    """Returns whether a page may need a browser. A page may need a browser only if the page is HTML, has a
+    2xx status, and was fetched without a browser."""
     kind = page.content_type
     return (
         200 <= page.status < 300

@@ -55,7 +55,7 @@ class TotalsOfVisits:
 
     - `lane`, `region`: the lane and the region of this worker.
     - `domains`: the registered domains that have their own metrics. All other domains are counted as OTHER.
-      This set may grow while the process runs.
+      The set `domains` may grow while the process runs.
     - `ask`: a function that is called with a domain after MIN_REQUESTS requests, to propose that the domain
       is added to `domains`.
     """
@@ -72,7 +72,7 @@ class TotalsOfVisits:
         self._domain = lru_cache(10_000)(lambda host: registered_domain(host).replace("|", "_"))
 
     def __call__(self, visits: Collection[Visit], counts: Mapping[str, int]) -> Counter[str]:
-        """Returns the amounts that these visits add to the totals. `counts`: the sum of the counts of the
+        """Returns the amounts that the given visits add to the totals. `counts`: the sum of the counts of the
         visits. If `counts` is a dict, the number of requests is added under the key `requests`."""
         totals: Counter[str] = Counter()
         made = 0

@@ -80,10 +80,10 @@ class VisitSettings(NamedTuple):
     raw: bool = False
     """Whether an output stores whole responses."""
     by: str | None = None
-    """A digest of the site files, which is stored with the data about each visited URL for a later recrawl.
-    If the digest is None, the crawl stores no data about visited URLs."""
+    """A digest of the site files. For a later recrawl, the digest is stored with the data about each visited
+    URL. If the digest is None, the crawl stores no data about visited URLs."""
     revisits: bool = False
-    """Whether the crawl visits known pages repeatedly. The seen set does not prevent these visits."""
+    """Whether the crawl visits known pages repeatedly. The seen set does not prevent the repeated visits."""
 
 
 class Visitor:
@@ -119,11 +119,11 @@ class Visitor:
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visits one claim of a batch. In a batch of gate claims, the first claim that the gate allows is
-        chosen. If a shared budget requires a wait, the chosen claim is requeued instead of visited. The
-        claims that come before the chosen claim in the batch are refused, and the claims that come after the
-        chosen claim are requeued. Calls `put` once for each claim in the batch, except for a robots.txt claim
-        that is requeued."""
+        """Visits one claim of a batch. In a batch of several claims, the first claim that the gate does not
+        refuse is chosen. If a shared budget requires a wait, the chosen claim is requeued instead of visited.
+        The claims that come before the chosen claim in the batch are refused, and the claims that come after
+        the chosen claim are requeued. Calls `put` once for each claim in the batch, except for a robots.txt
+        claim that is requeued."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":

@@ -45,8 +45,8 @@ class ScoreKeeper:
     """Keeps the score of one worker, which measures how often and how fast the worker's recent visits
     succeeded.
 
-    - `patience`: a function that is called with a pair of minimum waits in milliseconds, for easy hosts and
-      for hard hosts. This worker may claim a host only after the host has waited for this time.
+    - `patience`: a function that is called with two waiting times in milliseconds, one for easy hosts and one
+      for hard hosts. This worker may claim a host only after the host has waited for its waiting time.
     - `tell`: a function that is called with a message for the operator. - `serves`: the queues from which
       this worker claims URLs. Scores are compared only between workers with the same queues. - `probe`: the
       number of seconds between two test visits of a worker that has excluded itself. `turn`: the number of

@@ -70,8 +70,8 @@ class ApiUrls:
             register_header(name, self.headers[name])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields one batch per page. The position is the page that was read last. An interrupted read
-        requests the last page again, because the API may have added rows to it."""
+        """Yields one batch per page. The position contains the URL of the page that was read last. An
+        interrupted read requests the last page again, because the API may have added rows to it."""
         at = position["page"] if position else self.url
         while True:
             try:

@@ -1,5 +1,5 @@
-"""Reads a Kafka topic. The value of each message is a URL or a JSON line. The key of a message is ignored.
-Needs the extra `kafka`.
+"""Reads a Kafka topic. The value of each message is a URL or a JSON line. The keys of Kafka messages are
+ignored. Needs the extra `kafka`.
 
 Offsets are committed after the URLs were added. After a kill or a rebalance, a message may arrive twice. The
 seen set rejects the URL of the repeated message. Malformed messages are rejected with their offset. A topic

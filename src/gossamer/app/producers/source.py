@@ -16,8 +16,9 @@ SHORT_LIST_BYTES = 4 << 20
 
 
 class UrlBatch(NamedTuple):
-    """A batch of URLs and rejected lines. `position` is the position after the batch. The position is stored
-    after the batch has been added. `share`: the fraction of the input that has been read, from 0 to 1."""
+    """A batch of URLs and rejected lines. `position` is the position of the producer after this batch. The
+    position is stored after the batch has been added. `share`: the fraction of the input that has been read,
+    from 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]
@@ -39,7 +40,8 @@ class UrlProducer(Protocol):
     """The name under which the producer's position is stored."""
     beside: str
     """Decides which URLs of the producer are in the scope of an open crawl (`Setup.open`). `*` accepts every
-    URL. A host name means that each URL is treated like a link on a page of that host."""
+    URL. If the value is a host name, each URL of the producer is treated like a link on a page of that
+    host."""
 
     async def open(self, collector: Collector) -> None:
         """Checks whether the producer can be read. Raises UsageError, ConfigError or StoreError if the check

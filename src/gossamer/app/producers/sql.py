@@ -1,9 +1,9 @@
 """Reads the rows of a query from SQLite, or from PostgreSQL (with the extra `postgres`). Streams the rows, so
 the rows are never all in memory at the same time.
 
-The query returns a column `url`. Each other column may be named after a field of a JSON lines seed
-(docs/records.md). If the query contains `:after` and returns a column `after`, an interrupted read continues
-after the last value that was added. The first read uses 0 for `:after`.
+The query returns a column `url`. The query may also return columns with the names of other fields of a JSON
+lines seed (docs/records.md), such as `priority`. If the query contains `:after` and returns a column `after`,
+an interrupted read continues after the last value that was added. The first read uses 0 for `:after`.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ REQUEST_INTERVAL_S = 1.0
 MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
-"""Number of entries that are remembered for a sitemap, including entries that the sitemap no longer contains.
-If a sitemap has more entries than this number, all of its entries and the last removed entry are
+"""The maximum number of entries that are remembered for a sitemap, including entries that were removed from
+the sitemap. If the sitemap itself has more entries, all of its entries and only one removed entry are
 remembered."""
 
 
@@ -42,9 +42,8 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     """Maps the fingerprint of each entry to the entry's lastmod in seconds, or to 0 if the lastmod is
     missing. The map is stored as compressed msgpack."""
     inner: dict[str, float] = {}
-    """Maps the URL of each sitemap in an index to the sitemap's lastmod, or to 0 if the lastmod is missing. A
-    negative lastmod means that the sitemap changed at that time and has not been read completely since
-    then."""
+    """Maps the URL of each sitemap in an index to the sitemap's lastmod, or to 0 if the lastmod is missing.
+    The lastmod is stored as a negative number if the sitemap has not been read completely since then."""
 
 
 class WatchedFeed:

@@ -60,7 +60,8 @@ def parse_where(text: str) -> Test:
 def why_senseless(text: str, rows: Iterable[Row]) -> str:
     """Returns the reason why a comparison can never match, for example a numeric field that is compared with
     a text. Returns "" if the comparison may match a row. A text that looks like a number may still match,
-    because `=` and `!=` also compare texts. Stops at the first row whose value can be compared."""
+    because `=` and `!=` also compare texts. Reads the rows only up to the first row with a value that can be
+    compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""
@@ -174,8 +175,8 @@ _KINDS: dict[str, Callable[[Any], Any]] = {"numbers": _number, "true or false": 
 
 
 def _meant(wanted: str) -> dict[str, Any]:
-    """Tries to parse a filter's text as a number, a boolean and a time. Maps the name of each suitable type
-    to the parsed value."""
+    """Tries to parse a filter's text as a number, as a boolean and as a time. The result maps the name of
+    each type for which parsing succeeds to the parsed value."""
     found = {kind: read(wanted) for kind, read in _KINDS.items()}
     return {kind: value for kind, value in found.items() if value is not None}
 

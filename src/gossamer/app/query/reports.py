@@ -27,7 +27,8 @@ BY: dict[str, Callable[[Row], str]] = {
 """Maps each value of `--by`, such as `host`, to a function that returns the group of an attempt. Hours are in
 UTC."""
 MAX_KEPT_DURATIONS = 1000
-"""The number of a group's most recent durations that are kept for the median and the 95th percentile."""
+"""The median and the 95th percentile of a group are computed from the durations of the last
+MAX_KEPT_DURATIONS requests in the group."""
 
 
 class AttemptGroup(msgspec.Struct):
@@ -54,7 +55,7 @@ class _Sum:
 
 def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
     """Groups the attempts. Returns the groups with the most requests first, but hours in chronological order.
-    `by`: one or more names of BY, separated by commas."""
+    `by`: one or more keys of BY, separated by commas."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
     names = [BY[word] for word in by.split(",")]
     for row in rows:

@@ -83,8 +83,8 @@ class SharedCrawl:
     @property
     def archives(self) -> list[str]:
         """The output parts in which the workers stored whole pages. Each part is a path or URL. A part in the
-        format `objects` has the prefix `objects:`. The list includes parts whose folders do not exist on this
-        machine."""
+        format `objects` has the prefix `objects:`. The list includes parts in folders that do not exist on
+        this machine."""
         return self._archives
 
     @property
@@ -171,8 +171,8 @@ def _stored_pages(spec: str, segments: list[str]) -> list[str]:
 
 
 def _is_unwritten(part: Path) -> bool:
-    """Returns True if the folder of `part` exists but `part` itself is missing, which means that the worker
-    stored no pages."""
+    """Returns whether the worker that owns `part` has stored no pages. In this case, the folder of `part`
+    exists, but `part` itself is missing."""
     return part.parent.is_dir() and not part.exists()
 
 

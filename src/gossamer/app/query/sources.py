@@ -40,8 +40,8 @@ def rows_of(spec: str) -> Iterator[Row]:
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
-    """Yields the rows of an output with the types of values that its usual reader returns, such as dates,
-    decimals and bytes. Raises ConfigError."""
+    """Yields the rows of an output. The values have the types that the format of the output provides, such as
+    dates, decimals and bytes. Raises ConfigError."""
     path, form = parse(spec)
     if form in FORMS and form != "own":
         yield from (_with_extra(row) for row in read_stored_rows(parse_sink_url(spec)))
@@ -117,7 +117,8 @@ def _lines(path: Path) -> Iterator[Row]:
 
 
 def _array(path: Path) -> Iterator[Row]:
-    """Yields the rows of a JSON array. While a run writes the array, its end may be missing."""
+    """Yields the rows of a JSON array. While a run is still writing the file, the end of the array may be
+    missing."""
     with path.open("rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.DecodeError):
@@ -157,7 +158,8 @@ def _parts(path: Path) -> Iterator[Row]:
 
 
 def to_json_values(row: Row) -> Row:
-    """Returns a row with values as JSON lines represent them."""
+    """Returns a copy of a row in which each value has the form that it has in JSON lines, such as a text for
+    a time."""
     return {name: _said(value) for name, value in row.items()}
 
 

@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether the table with the name `called` may belong to an output with `table=PATTERN`."""
+    """Returns whether an output with `table=PATTERN` may have created the table named `called`."""
     if called in TAKEN:
         return False
     if not pattern:

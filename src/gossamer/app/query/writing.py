@@ -74,8 +74,8 @@ def write(
 
 
 def infer_columns(rows: Iterable[dict[str, Any]]) -> Columns:
-    """Derives the columns of items from their values (`sources.natural_rows_of`). Returns the columns by
-    kind."""
+    """Derives the columns of items from their values (`sources.natural_rows_of`). Maps each kind of item to
+    its columns."""
     kinds: dict[str, dict[str, FieldType | None]] = {}
     for row in rows:
         fields = kinds.setdefault(str(row.get("_kind")), {})

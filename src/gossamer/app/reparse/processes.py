@@ -72,7 +72,7 @@ class NoLinks:
 
 class BatchPosition:
     """Records which page of its batch a process is reading. If the process dies, this record identifies the
-    page. The record costs 0.2 us per page."""
+    page. Recording a page takes 0.2 us."""
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, _NUMBER.size)
@@ -92,7 +92,7 @@ class BatchPosition:
 
     @property
     def at(self) -> int:
-        """The number of the page that was being read, or -1."""
+        """The number of the page that the process is reading, or -1."""
         return int(_NUMBER.unpack_from(self._map)[0])
 
 
@@ -177,8 +177,8 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Returns the reason why a page must not be read again. `deaths`: the number of processes that the page
-    has killed. Returns '' if the page may be read again."""
+    """Returns the reason why a page must not be read again, or '' if the page may be read again. `deaths`:
+    the number of processes that the page has killed."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= MAX_DEATHS_PER_PAGE:

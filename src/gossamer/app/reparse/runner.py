@@ -3,8 +3,8 @@ stopped.
 
 All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
 written to the outputs. `state.json` holds the progress of the run. `state.json` is always written after the
-lines of `items.jsonl` that it counts. When the run resumes, the lines that were written after the last
-`state.json` are removed.
+lines of `items.jsonl` that it counts. When a run resumes, it first removes the lines that were added to
+`items.jsonl` after the last write of `state.json`.
 """
 
 from __future__ import annotations
@@ -275,8 +275,8 @@ class ReparseRun:
 def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Iterator[Callable[[Sequence[str]], working.ParsedBatch]]:
-    """Yields a function that reads one batch in this process, as `processes.Make` requires. `folder`: the
-    folder in which unreadable pages are stored."""
+    """Yields a function that reads one batch in this process. With its first three arguments bound,
+    `make_reading` is a `processes.Make`. `folder`: the folder in which unreadable pages are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()

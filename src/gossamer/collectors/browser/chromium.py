@@ -77,7 +77,7 @@ INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name on
 
 
 def find_program(path: str | None, bare: bool = False) -> str:
-    """Returns the path of the browser's executable. `bare`: prefers the headless-only build. Raises
+    """Returns the path of the browser's executable. `bare`: whether to prefer the headless-only build. Raises
     ConfigError if the executable or a required package is missing. The error's message contains the name of
     the package."""
     try:
@@ -127,8 +127,8 @@ def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
     """Raises ConfigError if the browser is Firefox and the crawl needs a feature that Firefox does not
-    support. `held`: the rungs on which a site's accounts are logged in, by the site's name. `disguised`:
-    whether a ladder contains the impersonated rung."""
+    support. `held`: maps the name of each site to the rungs on which the site's accounts are logged in.
+    `disguised`: whether a ladder contains the impersonated rung."""
     if not is_firefox(program):
         return
     if disguised:
@@ -182,7 +182,8 @@ class Chromium:
     process dies."""
 
     parts: Any = None
-    """The classes that load a document (see `document.Parts`). None selects the classes for Chromium."""
+    """The classes that load a document (see `document.Parts`). None means that the classes for Chromium are
+    used."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent. None means the user agent that the browser sends when it runs with a
@@ -262,9 +263,8 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
-        """Takes back a context after a page. If `sound` is true, the context is kept for later pages.
-        Otherwise, the context is closed. Raises TimeoutError if the browser does not close a context in
-        time."""
+        """Ends a page's use of a context. If `sound` is true, the context is kept for later pages. Otherwise,
+        the context is closed. Raises TimeoutError if the browser does not close a context in time."""
         self.busy -= 1
         if kept is None:
             return None

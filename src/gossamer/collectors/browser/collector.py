@@ -33,8 +33,7 @@ PAGES_PER_BROWSER = 500
 MAX_START_ATTEMPTS = 3
 """The maximum number of attempts to start a browser."""
 MAX_LOADED_BODIES = 4
-"""The maximum number of bytes that a page and its resources may load together is this number times the
-maximum size of a body."""
+"""A page and its resources may together load at most this many times the maximum size of a body."""
 
 
 class BrowserCollector:

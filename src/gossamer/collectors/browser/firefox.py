@@ -170,8 +170,8 @@ be allowed to make requests."""
 
 
 class GeckoTab:
-    """A tab of a user context. `watch`: the object that handles the page's paused requests. `hears`: the
-    page's event handlers, by event name."""
+    """A tab of a user context. `watch`: the object that handles the page's paused requests. `hears`: maps the
+    name of each event to the page's handler."""
 
     def __init__(self, wire: BidiConnection, frame: str) -> None:
         self.wire, self.frame, self.page, self.cdp = wire, frame, self, None

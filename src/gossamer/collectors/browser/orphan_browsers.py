@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "--gossamer-pid="
-"""The command-line argument of a browser that contains the id of the process that started it. Browsers ignore
-arguments that they do not know."""
+"""The beginning of a command-line argument for each browser. The argument ends with the id of the gossamer
+process that started the browser. Browsers ignore arguments that they do not know."""
 _PROC = Path("/proc")
 _MARKED = re.compile(rb"\0--gossamer-pid=(\d+)(?=\0)")
 _PROFILE = re.compile(rb"\0--user-data-dir=([^\0]+)(?=\0)")

@@ -1,12 +1,12 @@
 """Controls a tab of a Chromium context. Loads a page in the tab, waits, scrolls and reads the page. The tab
 loads one page after another. The scripts of a finished page are stopped, and the tab is navigated to
 about:blank if no other page needs the tab. If a page redirects, or if its script opens another page, the URL
-of the other page is returned. The browser itself opens another page only while it performs the page's steps.
-Content other than HTML is read as received. Images, fonts and media are loaded only if the settings require
-them. The content of each frame is inserted into the document at the frame's place. A frame of the same origin
-is read together with the page. A frame of another origin is read in its own process. Frames that hang, fail,
-are too large, are blocked or would break the document are left out. If the settings require them, responses
-to scripts, console lines and a screenshot are captured, all within limits.
+of the other page is returned. Only the steps of a page, such as clicks, may open another page in the browser
+itself. Content other than HTML is read as received. Images, fonts and media are loaded only if the settings
+require them. The content of each frame is inserted into the document at the frame's place. A frame of the
+same origin is read together with the page. A frame of another origin is read in its own process. Frames that
+hang, fail, are too large, are blocked or would break the document are left out. If the settings require them,
+responses to scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gossamer.url.patterns import found
 from gossamer.url.routes import route_of, same_route, with_route
 
 ROUTE_EVENTS = ("hashchange", "popstate")
-"""The window events that a router listens to if it uses fragments."""
+"""The window events to which JavaScript routers listen if they use URL fragments."""
 MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
 """MAX_FRAMES is the maximum number of frames of other origins that are read per page. MAX_SEARCHED_FRAMES is
 the maximum number of frames of a page that are examined. MAX_FRAME_BYTES is the maximum number of characters
@@ -504,8 +504,8 @@ class Rendering:
         return False
 
     def route(self, asked: str) -> str:
-        """Returns the URL with the route that the page now shows. Returns the requested URL if the page shows
-        the requested route, no route, or another document."""
+        """Returns the URL with the route (fragment) that the page now shows. Returns the requested URL if the
+        page still shows the requested route, if it shows no route, or if it shows another document."""
         document = asked.partition("#")[0]
         now = str(self._page.url)
         if now.partition("#")[0] != document or not route_of(now) or same_route(now, asked):

@@ -209,9 +209,10 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 class Tunnel:
     """The SOCKS proxy of one browser context. A tunnel is used by one page at a time. `begin(room)` must be
-    called before each page. After the page, `got` is the number of received bytes. If a page receives more
-    than `room` bytes, the tunnel aborts all connections and sets `over`. `proxy`: the proxy of the crawl
-    through which all connections go. `ca_file`: the trusted certificates for a proxy that uses TLS."""
+    called before each page. When the page is finished, `got` is the number of bytes that the page received.
+    If a page receives more than `room` bytes, the tunnel aborts all connections and sets `over`. `proxy`: the
+    proxy of the crawl through which all connections go. `ca_file`: the trusted certificates for a proxy that
+    uses TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -226,9 +227,9 @@ class Tunnel:
         """Maps each authority that the tunnel could not reach to the reason. Contains only authorities of the
         current page."""
         self.blame: dict[str, str] = {}
-        """Maps each authority that could not be reached through a proxy to `proxy` or `path`. `proxy` means
-        that the proxy itself failed. `path` means that the target failed, or that the proxy could not reach
-        the target."""
+        """Maps each `host:port` that could not be reached through a proxy to the culprit, which is `proxy` or
+        `path`. `proxy` means that the proxy itself failed. `path` means that the target failed, or that the
+        proxy could not reach the target."""
         self.addresses: dict[str, str] = {}
         """Maps each authority to the address to which the tunnel connected."""
 
@@ -330,9 +331,9 @@ class Tunnel:
     async def _through(
         self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Stream | None, AsyncIterator[bytes]]:
-        """Opens a connection through the proxy. Returns the connection, or None if the attempt failed, and
-        the data that the browser sends. The browser's first byte shows whether the data is TLS or plain
-        HTTP."""
+        """Opens a connection through the proxy. Returns two values. The first value is the connection, or
+        None if the attempt failed. The second value yields the data that the browser sends. The browser's
+        first byte shows whether the data is TLS or plain HTTP."""
         out, leads = _bytes(reader), False
         if not (addresses := await self._checked(authority, writer)):
             return None, out

@@ -104,9 +104,9 @@ _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 
 def blame_proxy(code: int, text: str, connected: bool) -> str:
-    """Returns which part caused the failure of a transfer through a proxy. `proxy` means the proxy itself.
-    `path` means the host, or the connection from the proxy to the host. '' means that the failure has another
-    cause. `connected`: whether the proxy accepted the connection.
+    """Returns the cause of a failed transfer through a proxy. `proxy` means that the proxy itself failed.
+    `path` means that the host failed, or the connection from the proxy to the host. '' means that the failure
+    has another cause. `connected`: whether the proxy accepted the connection.
 
     >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
@@ -385,7 +385,7 @@ class HttpCollector:
 
     def _begin_sharing(self, authority: str, proxy: str, transfer: Transfer) -> bool:
         """Registers a transfer that may share a connection. Returns whether other transfers of the same group
-        are registered. A group has the same host and proxy."""
+        are registered. All transfers of a group have the same host and the same proxy."""
         together = self._sharing.setdefault((authority, proxy), [])
         together.append(transfer)
         return len(together) > 1
@@ -394,8 +394,8 @@ class HttpCollector:
         """Unregisters a transfer that may have shared a connection. If all other transfers of the group are
         waiting for a connection, restarts one of these transfers, so that it opens a new connection. The
         restart is necessary because libcurl 8.23 may wait for a connection that has become unusable. All
-        transfers of the group would then wait until their timeout. No transfer is restarted if `transfer`
-        opened a connection but sent no request."""
+        transfers of the group would then wait until their timeout. If `transfer` opened a connection but sent
+        no request, no transfer is restarted."""
         others = self._sharing[authority, proxy]
         others.remove(transfer)
         if not others:

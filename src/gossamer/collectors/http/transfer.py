@@ -112,7 +112,7 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that define where a request ends. If such a header has a wrong value, the server takes the next
+"""Headers that define where a request ends. If such a header has a wrong value, the server may treat the next
 request on the same connection as a part of the current request."""
 
 
@@ -535,7 +535,7 @@ class Transfer:
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
     def cut(self) -> bool:
-        """Returns whether the body exceeds a limit and its received part is kept."""
+        """Returns whether the body exceeded a limit, and the part that was received is kept."""
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:

@@ -94,8 +94,9 @@ class CreditAccount(Protocol):
 class UnlockerCollector:
     """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
     `most`: the maximum number of body bytes. `say`: called at intervals with a message that explains why no
-    calls are made. `wanted`: returns the options of a host's site. `alone`: whether the crawl fetches all
-    pages with this collector. If `alone` is true, the crawl ends when the credits are used up."""
+    calls are made. `wanted`: a function that takes a host and returns the unlocker options of the host's
+    site. `alone`: whether the crawl fetches all pages with this collector. If `alone` is true, the crawl ends
+    when the credits are used up."""
 
     def __init__(
         self,

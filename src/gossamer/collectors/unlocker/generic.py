@@ -1,15 +1,15 @@
-"""An unlocker that the settings describe by a URL template and a shape. The shape describes the request to
-the API, and where the API's response contains the status and the body.
+"""An unlocker for which gossamer has no module of its own. Two settings describe its API: `unlocker` is a URL
+template, and `unlocker_shape` is a list of `NAME=VALUE` about the request and the response.
 
 The template may contain the placeholders `{url}`, `{key}`, `{country}`, `{render}`, `{wait_for}` and
 `{session}`. The value of `{render}` is `true` or `false`. The template or `post=` must contain `{url}`. The
-shape is a list of `NAME=VALUE`. The values of `header=NAME: VALUE` (repeatable) and `post=BODY` may contain
-the same placeholders. `forward=true` passes on the request's method, headers and body. `status=`, `url=` and
-`credits=` specify where the response contains these values, in the form `header NAME` or `json a.b`.
-`headers=` specifies where the response contains the headers, in the form `json a.b`. `body=` is `raw`, `json
-a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the provider's own statuses.
-`cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=` have the same meaning as
-for any unlocker.
+values of `header=NAME: VALUE` (repeatable) and `post=BODY` may contain the same placeholders. `forward=true`
+passes on the request's method, headers and body. `status=`, `url=` and `credits=` specify where the response
+contains these values, in the form `header NAME` or `json a.b`. `headers=` specifies where the response
+contains the headers, in the form `json a.b`. `body=` specifies where the response contains the page's body.
+Its value is `raw`, `json a.b` or `base64 a.b`. `errors=403:credit,422:retry` defines the meanings of the
+provider's own statuses. `cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=` and `session=`
+have the same meaning as for any unlocker.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A parsed description of an API. `places` maps each value to its place in the response. A place is a
-    pair. The first element of the pair is `header`, `json` or `base64`. The second element is the name of the
-    header or the path in the JSON."""
+    """A parsed description of an API. `places` maps the name of each value, such as `status`, to its place in
+    the response. A place is a pair. The first element of the pair is `header`, `json` or `base64`. The second
+    element is the name of the header or the path in the JSON."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -64,8 +64,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Creates a provider from a URL template and a shape. `lines`: the shape as (name, value) pairs. Raises
-    ValueError with the reason."""
+    """Creates a provider from a URL template and the setting `unlocker_shape`. `lines`: the (name, value)
+    pairs of this setting. Raises ValueError with the reason."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:

@@ -102,7 +102,8 @@ class Provider(NamedTuple):
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """A function that builds a call. The function takes the ApiCall, the endpoint and the key."""
+    """A function that builds the HTTP request to the API. The function takes the ApiCall, the endpoint and
+    the key."""
     answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()

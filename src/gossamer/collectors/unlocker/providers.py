@@ -1,5 +1,5 @@
-"""The table of providers, and the parser of the setting that chooses one: `zenrows`,
-`zenrows?render=true&country=us`, or a URL template."""
+"""The table of providers, and the parser of the setting `unlocker`. The value of the setting is, for example,
+`zenrows`, `zenrows?render=true&country=us`, or a URL template."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
 
 def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker setting for a submitted crawl on a worker. `mine`: the worker's own setting.
-    `given`: the crawl's setting. The worker's setting selects the provider, because the provider receives the
-    worker's key. If the crawl's setting names the same provider, the crawl's options override the worker's
-    options. The worker's account options still apply.
+    `given`: the unlocker setting of the crawl. The worker's setting selects the provider, because the
+    provider receives the worker's key. If the crawl's setting names the same provider, the crawl's options
+    override the worker's options. The worker's account options still apply.
 
     >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')

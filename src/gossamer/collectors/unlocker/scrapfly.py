@@ -60,8 +60,8 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Maps parts of Scrapfly's error codes to kinds of refusal. A part of an error code takes precedence over the
-status of the response."""
+"""Maps parts of Scrapfly's error codes to kinds of refusal. If an error code contains one of these parts, the
+kind is taken from this table, and otherwise from the status of the response."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:

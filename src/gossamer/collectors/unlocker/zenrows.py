@@ -110,8 +110,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
-    """Returns the page, or a refusal. The body and the status are the target's, except for errors with a
-    code."""
+    """Returns the page, or a refusal. Unless the response contains an error code, its body and status are
+    those of the target."""
     charged = whole_credits(found.header("x-request-cost"), needs.cost)
     code = _code(found)
     if code is None:

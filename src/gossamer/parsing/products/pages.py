@@ -86,8 +86,8 @@ class ProductPage:
 
         The result is the record's price, unless the page is ambiguous. A page is ambiguous if it states only
         a range of prices, or if its offers have different prices but the same seller, SKU and tax. A page is
-        also ambiguous if its visible part shows different prices in elements with the same names, parent and
-        role."""
+        also ambiguous if its visible part shows different prices in elements with the same class names,
+        parent and role."""
         amount: Decimal | None = self.record["price"]
         offers = [one for one in self.offers if one.amount is not None]
         if currency:

@@ -182,7 +182,7 @@ class ShownPrices:
 
     @once
     def _other(self) -> list[ShownPrice]:
-        """The prices with a role other than the role of the current price."""
+        """The prices in elements whose class or id names a role, for example the role of a former price."""
         return [one for role in PriceRole for one in self._judged(role)]
 
     @once
@@ -259,7 +259,7 @@ def _read(text: str, hint: str | None) -> Price | None:
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
     """Whether `part` is inside `whole`, shows the same amount as `whole`, and contains little other text. The
-    text of `whole` may have a label glued to the currency sign."""
+    text of `whole` may contain a label directly before the currency sign, without a space between them."""
     return (
         part.price.amount == whole.price.amount
         and part.key[:4] == whole.key[:4]

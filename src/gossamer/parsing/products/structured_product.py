@@ -68,9 +68,9 @@ _METAS: Final = {
 
 def main_node(many: list[Node], page: Document) -> Node | None:
     """Returns the product that the page is about, or None. The candidate with the best score is returned. A
-    candidate scores if its name matches the page's title and heading, if it contains the page's URL, if it
-    has offers or variants, and if it has a SKU. If several candidates exist and all of them score below 1,
-    the first candidate is returned."""
+    candidate has a higher score if its name matches the page's title and heading, if it contains the page's
+    URL, if it has offers or variants, or if it has a SKU. If several candidates exist and all of them score
+    below 1, the first candidate is returned."""
     known = [
         one
         for one in many

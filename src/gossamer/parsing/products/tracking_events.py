@@ -61,7 +61,7 @@ def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
 
 
 def _events(text: str) -> Iterator[int]:
-    """Yields the positions of events in a script."""
+    """Yields the positions of tracking events in a script."""
     for name in _EVENTS:
         for at in _places(text, name):
             if not text.startswith("_list", at):

@@ -105,8 +105,8 @@ class ResultList:
             self._append("sitelink", name, goal, text, place, votes)
 
     def _inline_sitelinks(self, one: ResultCandidate, known: set[str]) -> list[tuple[str, str, Element, int]]:
-        """Returns the links inside an organic result that have no heading and lead to other pages of the
-        result's host."""
+        """Returns those links inside an organic result that lead to other pages of the result's host. Links
+        with a heading are left out."""
         found: dict[str, tuple[str, str, Element, int]] = {}
         host = host_and_path(one.url)[0].removeprefix("www.")
         for link in [] if self._is_anonymous else one.block.select("a[href]")[:MAX_ENTRIES]:

@@ -95,7 +95,7 @@ def _headings(tree: turbohtml.Document, found: Scan, rules: PageRules) -> list[t
 def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> dict[Element, Feature]:
     """Returns the blocks around the given roots, which are headings and containers. From each root, the
     function moves up until the next ancestor contains an organic result, a root of another type or a main
-    part of the page. The last element before this ancestor is the block."""
+    part of the page. The block is the last element that the function reached before this ancestor."""
     kinds: dict[Element, set[str]] = {}
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):

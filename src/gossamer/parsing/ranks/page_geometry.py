@@ -42,8 +42,8 @@ def has_marks(body: bytes) -> bool:
 def top_of(element: Element) -> float | None:
     """Returns the distance of an element from the top of the page. The distance is the value of the element's
     attribute MARK. If the element has no box, and therefore no MARK, returns the smallest distance of the
-    elements inside the element. Returns None if no part of the element is visible, or if a mark is not a
-    distance."""
+    elements inside the element. Returns None if no part of the element is visible. Also returns None if the
+    value of MARK is not a valid distance."""
     if (own := attribute_of(element, MARK)) != "":
         return _distance(own)
     inner = [_distance(attribute_of(one, MARK)) for one in element.select(f"[{MARK}]")]

@@ -1,7 +1,7 @@
-"""Finds the organic results of a page. An organic result is a link in the main column. The link has a
-heading, and gets at least two of three votes. A link gets the first vote for the structure around it (marks
-of the engine, a display URL), the second vote for its heading, and the third vote for class names that the
-data file lists. A link can get two votes even if the engine has changed all of its class names.
+"""Finds the organic results of a page. An organic result is a link with a heading in the main column. The
+link must get at least two of three votes. A link gets the first vote for the structure around it (marks of
+the engine, a display URL), the second vote for its heading, and the third vote for class names that the data
+file lists. A link can get two votes even if the engine has changed all of its class names.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
 def main_column(tree: turbohtml.Document, rules: EngineRules) -> Element | None:
     """Returns the element that contains the organic results (the main column), or None. Returns None if the
     ids of the page seem to have a new meaning. `rules.chain` lists the ids of nested elements, the innermost
-    first. The page must not have an element whose id comes before the main column's id in `rules.chain`. Of
-    the elements whose ids come later in `rules.chain`, at least two thirds must contain the main column."""
+    first. The page must not have an element whose id comes before the main column's id in `rules.chain`. The
+    ids after the main column's id belong to elements around the main column. At least two thirds of the
+    page's elements with these ids must contain the main column."""
     element = next((one for css in rules.main if (one := tree.select_one(css)) is not None), None)
     if element is None:
         return None
@@ -255,8 +256,8 @@ def _set_blocks(inside: list[ResultCandidate]) -> None:
 def _sort_sitelinks(
     found: Scan, tree: turbohtml.Document, rules: EngineRules, inside: list[ResultCandidate]
 ) -> None:
-    """Separates sitelinks and candidates with too few votes from organic results, and finds indented
-    results."""
+    """Divides the candidates into organic results, sitelinks and candidates with too few votes. Also finds
+    the parents of sitelinks and indented results."""
     sitelinks, indented = matches(tree, rules.sitelinks), matches(tree, rules.indented)
     above: dict[Element, ResultCandidate] = {}
     wraps = sum(one.link in set(one.heading.ancestors) for one in inside)
@@ -290,8 +291,8 @@ def _parent_of(
     one: ResultCandidate, inner: set[Element], above: dict[Element, ResultCandidate]
 ) -> ResultCandidate | None:
     """Returns the parent of a candidate, or None. A candidate that is not inside an element of `inner` has no
-    parent. The parent is the earlier result that has the nearest common ancestor with this element. `above`:
-    maps each ancestor of an earlier result to this result."""
+    parent. The parent is the earlier result whose common ancestor with the candidate is nearest to the
+    candidate. `above`: maps each ancestor of an earlier result to the earlier result."""
     for at, element in enumerate((one.heading, *one.chain)):
         if element in inner:
             return next((above[outer] for outer in one.chain[at:] if outer in above), None)

@@ -51,8 +51,8 @@ def is_own(url: str, base: str, paths: frozenset[str]) -> bool:
 
 
 def result_target(href: str, base: str, paths: frozenset[str]) -> str:
-    """Returns the URL that a link of a result leads to, or '' if the link leads to the engine's own pages.
-    Relative links are the engine's own, unless they are redirects."""
+    """Returns the URL that a link of a result leads to, or '' if the link leads to the engine's own pages. A
+    relative link leads to the engine's own pages, unless the link is a redirect."""
     url = target(href, base)
     if not url or is_own(url, base, paths):
         return ""

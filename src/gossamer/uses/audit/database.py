@@ -299,7 +299,7 @@ class AuditDatabase:
         return int(self.value("SELECT count(*) FROM unstored"))
 
     def write_sizes(self, sizes: Iterable[tuple[str, int]]) -> None:
-        """Writes the sizes of files. `sizes`: pairs of a URL and a size in bytes."""
+        """Stores the sizes of files in the table `responses`. `sizes`: pairs of a URL and a size in bytes."""
         with self.transaction() as base:
             for url, size in sizes:
                 write_urls(base, [(url_id(url), url)])

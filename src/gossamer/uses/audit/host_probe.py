@@ -44,8 +44,8 @@ def probe_hosts(
     tell: Callable[[str], None],
 ) -> None:
     """Fills the table `host_findings`. `options`: the options of each request. `http_port`: the port of http
-    for a host whose https port is not 443. If `http_port` is None, http on such a host is not checked.
-    `pause`: the seconds between two requests."""
+    for a host whose https port is not 443. If `http_port` is None, the http port of such a host is not
+    checked. `pause`: the seconds between two requests."""
     hosts = sorted(host for (host,) in database.rows("SELECT host FROM hosts"))
     found: list[HostFinding] = []
     tell("certificates and http are checked")

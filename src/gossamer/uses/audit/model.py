@@ -82,8 +82,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     header_robots: list[str] = []
     """The directives of X-Robots-Tag headers, in lower case."""
     hreflangs: list[tuple[str, str, str]] = []
-    """The language versions of the page. Each version is a tuple of the code, the URL as written, and the
-    absolute URL."""
+    """The language versions of the page. Each language version is a tuple of its language code, its URL as
+    written, and its absolute URL."""
     language: str = ""
     """The `lang` attribute of the `html` element, as written."""
     detected_language: str = ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.parsing.rendering_need import RenderingNeed
 
 MAX_TEXT_CHARS: Final = 500
-"""Maximum number of characters of a title, description or heading that are stored."""
+"""Longer titles, descriptions and headings are cut to this number of characters before they are stored."""
 MAX_LINKS: Final = 5000
 """Maximum number of links of one page that are stored."""
 MAX_IDS: Final = 5000

@@ -278,8 +278,8 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
-    """Returns a list with one message if some pages of the site need JavaScript, because the crawl may have
-    missed the links of these pages. Otherwise, returns an empty list."""
+    """Returns a list of at most one message. The message reports that some pages of the site need JavaScript,
+    because the crawl may have missed the links of these pages."""
     query = (
         "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
         "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"

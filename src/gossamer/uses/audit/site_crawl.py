@@ -29,8 +29,8 @@ ERROR_STATUSES = range(400, 500)
 FINAL_OUTCOMES = ("done", "redirected", "dead", "skipped")
 ROBOTS = "/robots.txt"
 _writers: dict[str, AuditWriter] = {}
-"""The writers of all running crawls, keyed by id. The URL of an output contains the id, so that
-`AuditAttempts` finds the writer of the crawl."""
+"""Maps an id to the writer of each running crawl. The URL of the sink `AuditAttempts` contains the id, so
+that the sink can find the writer of its crawl."""
 _facts = msgspec.json.Decoder(PageFacts).decode
 _links = msgspec.json.Decoder(list[PageLink]).decode
 

@@ -112,7 +112,7 @@ def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mappi
 
 
 def decoded(body: bytes) -> bytes:
-    """Returns a sitemap, unzipped if needed. At most one byte more than the limit is returned."""
+    """Returns a sitemap, unzipped if needed. Unzips at most MAX_BYTES + 1 bytes."""
     if not body.startswith(b"\x1f\x8b"):
         return body
     unzip = zlib.decompressobj(31)

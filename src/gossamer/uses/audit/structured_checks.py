@@ -27,7 +27,7 @@ def rich_results() -> dict[str, Any]:
 
 class StructuredFaults(NamedTuple):
     """The results for the JSON-LD of a page. `errors`: the scripts with syntax errors. `gaps`: the missing
-    properties. `bad`: the values of a wrong type. `values`: the parsed scripts."""
+    properties. `bad`: the values of a wrong type. `values`: the parsed JSON-LD scripts."""
 
     errors: list[str]
     gaps: list[str]

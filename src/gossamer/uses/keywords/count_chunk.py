@@ -22,8 +22,8 @@ from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
-"""The name under which the pages of all smaller sites are counted. Only the MAX_SITES largest sites are
-counted separately."""
+"""The common name of all sites that are not counted separately. Only the MAX_SITES largest sites are counted
+separately."""
 _COUNTS: Final = ("page", "keyword", *ZONES, "first")
 _PIECE_CHARS: Final = 200_000
 
@@ -101,9 +101,8 @@ def count_chunk(
     shown: Counter[int],
 ) -> ChunkCounts:
     """Writes the counts of a chunk's pages, except for the pages in `skipped`. `shown`: the number of
-    contexts of each keyword that this process wrote for earlier chunks. The tables contain at most
-    MAX_CONTEXTS contexts of each keyword, so a process stops writing contexts of a keyword after
-    MAX_CONTEXTS."""
+    contexts of each keyword that this process wrote for earlier chunks. A process writes at most MAX_CONTEXTS
+    contexts of each keyword, because the tables do not contain more."""
     work = _ChunkWork(plan, matcher, shown)
     sites = {site: number for number, site in enumerate(plan.sites)}
     for line in read_chunk(chunk):

@@ -115,7 +115,8 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
 
 
 def top_terms(target: Path, limit: int) -> list[str]:
-    """Returns the discovered terms with the highest score over all sites, best first."""
+    """Returns the discovered terms with the highest total scores over all sites. The term with the highest
+    score comes first."""
     with connect(target) as base:
         path = str(target / "terms.parquet").replace("'", "''")
         rows = base.execute(
@@ -136,8 +137,8 @@ def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Se
 
 
 def _merge(kind: str, plan: CountPlan, target: Path, step: str) -> list[str]:
-    """Runs the merge `kind`. The merge `top` returns the most important terms. All other merges return an
-    empty list."""
+    """Runs the merge `kind`. If `kind` is `top`, returns the most important terms, otherwise an empty
+    list."""
     if kind == "top":
         return top_terms(target, AUTO_KEYWORDS)
     folder = target / PARTS
@@ -232,7 +233,8 @@ class _Worker:
         self._shown: Counter[int] = Counter()
 
     def handle(self, chunk: Chunk) -> ChunkCounts:
-        """Handles one chunk and returns its totals. Each call gets a later chunk than the previous call."""
+        """Handles one chunk and returns its totals. The calls of one process receive chunks in ascending
+        order."""
         if self._step == "index":
             return index_chunk(self._plan, chunk)
         skipped = self._skips(chunk)
@@ -249,8 +251,8 @@ class _Worker:
 
 
 _worker: list[_Worker] = []
-"""The `_Worker` of this process, in a list. The list is empty if this process does not belong to the process
-pool."""
+"""A list that contains the `_Worker` of this process. The list is empty if this process does not belong to
+the process pool."""
 
 
 def _ignore_interrupts() -> None:

@@ -1,4 +1,5 @@
-"""Finds the keywords of a list in a page's texts. The time does not depend on the length of the list."""
+"""Finds the keywords of a list in a page's texts. The time per page does not depend on the number of
+keywords."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ MAX_CACHED_ANCHORS: Final = 50_000
 
 class _FirstWord(NamedTuple):
     """The numbers of the keywords that begin with the same token. `alone`: the keywords that consist only of
-    the token. `longer`: the keywords of several tokens, by the number of tokens and then by the tokens after
-    the first token."""
+    the token. `longer`: the keywords of several tokens. The outer dict is keyed by the number of tokens, and
+    each inner dict is keyed by the tokens after the first token."""
 
     alone: list[int]
     longer: dict[int, dict[tuple[str, ...], list[int]]]

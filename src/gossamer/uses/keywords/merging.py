@@ -37,8 +37,8 @@ SHARE_BYTES: Final = 64 << 20
 """Approximate compressed size in bytes of the partial term counts that one query sums."""
 _ROWS: Final = 10_000
 _LONG_ROWS: Final = 10_240
-"""Number of rows per row group of `keywords.parquet`, which are in memory before they are written. The rows
-of `keywords.parquet` are long because the rows contain contexts."""
+"""Number of rows per row group of `keywords.parquet`. All rows of a row group are in memory until the group
+is written. The rows of `keywords.parquet` are long because the rows contain contexts."""
 MAX_ROUNDS: Final = 3
 SKIPPED, SITES = "skipped.npy", "sites.json"
 """The names of two files in the folder that contains a run's partial counts. The file `skipped.npy` contains
@@ -221,8 +221,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
 
 def _sum_terms(base: Any, folder: Path) -> None:
     """Creates the view `sums`, which contains the terms with their sums over all parts. A single query over
-    many terms would exceed the memory limit of DuckDB. The terms are therefore divided into shares by their
-    hash."""
+    many terms would exceed the memory limit of DuckDB. Therefore the terms are divided by their hash, and
+    each query sums only one part of the terms."""
     parts = list(folder.glob("terms.terms-*.parquet"))
     shares = 1 + sum(path.stat().st_size for path in parts) // SHARE_BYTES
     for share in range(shares):
@@ -241,8 +241,8 @@ def _function_word(table: str) -> str:
 
 
 def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> None:
-    """Writes `pages.parquet`, which contains all pages. Each row contains the number of words of a page, and
-    the original if the page is a copy."""
+    """Writes `pages.parquet`, which contains all pages. Each row contains a page's number of words. If the
+    page is a copy, the row also identifies the original page."""
     _sites(base, sites)
     base.execute(
         "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "

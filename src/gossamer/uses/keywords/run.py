@@ -180,8 +180,8 @@ def _check(sources: Sequence[str], options: KeywordRunOptions) -> None:
 
 
 def _texts(run: KeywordRun, folder: Path, options: KeywordRunOptions, tell: Tell) -> list[str]:
-    """Returns the files with the texts of all sources. Crawls URLs and reads stored pages, if the sources
-    include any."""
+    """Returns the files with the texts of all sources. Crawls the sources that are URLs, and reads the pages
+    of the sources that are crawls or archives."""
     files, stored = [], list[str]()
     for source in run.sources:
         if _is_url(source):

@@ -144,8 +144,8 @@ def _table(group: tuple[int, str], words: Any, codes: Any, count: Any, on: Any, 
 
 class _Counted(NamedTuple):
     """The counts of codes as four arrays. `codes`: the distinct codes (of words or word pairs) in ascending
-    order. `count`: the number of occurrences of each code. `pages`: the number of pages with each code.
-    `places`: the positions of all occurrences, sorted by code."""
+    order. `count`: the number of occurrences of each code. `pages`: the number of pages that contain each
+    code. `places`: the positions of all occurrences, sorted by code."""
 
     codes: Any
     count: Any

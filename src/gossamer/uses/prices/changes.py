@@ -63,8 +63,8 @@ class HeldChange(msgspec.Struct, omit_defaults=True):
     seen: int = 1
     needed: int = AGREEING_VISITS
     rival: str = ""
-    """A value that the last visit showed instead of the held value, and that may be an error. This value is
-    ignored unless the next visit shows the same value again."""
+    """If the last visit contradicted the held value with a value that may be an error, this field contains
+    the contradicting value. The contradicting value is ignored unless the next visit shows it again."""
     found: dict[str, Any] = {}
     """Values of other columns of the offer, which are stored together with the held value when the held value
     is confirmed. Each value in `found` is a text or a number."""
@@ -175,8 +175,8 @@ def seen_fields(offer: Offer, seen: Observation) -> dict[str, str]:
 
 
 def _currency(offer: Offer, seen: Observation) -> str:
-    """Returns the currency of an observation for the comparison with the offer. If the offer or the
-    observation has no currency, the currency counts as unchanged."""
+    """Returns the currency to use for an observation when the observation is compared with the offer. If the
+    offer or the observation has no currency, the currency counts as unchanged."""
     if offer.price is not None and not offer.currency:
         return ""
     return seen.currency or offer.currency or ""
@@ -325,8 +325,8 @@ def miss(offer: Offer, seen: Observation) -> None:
 
 def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
     """Returns the number of visits that must show a held value before the value becomes a change.
-    `doubtful_visits`: the minimum number of visits for all offers of the shop, or 0 for a trusted shop
-    (`shop_health.doubtful_visits`)."""
+    `doubtful_visits`: a lower limit of the result, which applies to all offers of the shop, or 0 for a
+    trusted shop (`shop_health.doubtful_visits`)."""
     held = offer.held[field]
     young = 0
     if doubtful_visits == DOUBTFUL_VISITS:

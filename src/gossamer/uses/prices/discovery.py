@@ -15,8 +15,8 @@ from gossamer.uses.prices.targets import currencies, shop_of
 def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) -> Iterator[PriceTarget]:
     """Crawls a shop and yields a target for each product page. A product page has a price. A product page
     also has at least one of the following: an offer in structured data, a variant, an SKU, or an
-    availability. A page below a product page is left out if both pages show the same product, such as
-    `/p/7/reviews`. Raises GossamerError."""
+    availability. A page below a product page is left out if both pages have the same product name. For
+    example, the page `/p/7/reviews` is below the product page `/p/7`. Raises GossamerError."""
     start = gossamer.url.parse(url)
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")

@@ -71,9 +71,9 @@ class Held(NamedTuple):
 
 class History:
     """Reads and writes a price history. Several processes may write to the history at the same time. Only one
-    thread at a time may use a connection. `url`: a path or `postgresql://...`. `clock`: returns the time in
-    seconds since the epoch, for records without a time of their own. Raises ConfigError if the database
-    cannot be opened.
+    thread at a time may use a connection. `url`: a path or `postgresql://...`. `clock`: returns the current
+    time in seconds since the epoch, which is stored in records that have no time of their own. Raises
+    ConfigError if the database cannot be opened.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:

@@ -18,7 +18,7 @@ from gossamer.uses.prices.matching import Prepared, Product, Vocabulary
 from gossamer.uses.prices.product_groups import Groups, group_targets
 
 MIN_SCORE = 0.1
-"""The minimum score of a pair of products that is proposed to a person as a possible match."""
+"""The minimum score at which a pair of products is proposed to a person as a possible match."""
 MAX_PER_TARGET = 3
 """Maximum number of pairs per target that one run proposes to a person."""
 MAX_USES_IN_SHOP = 5
@@ -155,8 +155,8 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
 
     If a shop uses the identifier for two to MAX_USES_IN_SHOP targets, the targets of the shop are doubtful.
     If a shop uses the identifier for more than MAX_USES_IN_SHOP targets, the targets of the shop are ignored.
-    If targets contradict one another, the targets with the most contradictions are doubtful. Each matching
-    pair consists of the first remaining target and one of the other remaining targets.
+    If targets contradict one another, the targets with the most contradictions are doubtful. Of the targets
+    that are neither doubtful nor ignored, the first target forms a matching pair with each of the others.
     """
     uses = Counter(offers.shops[key] for key in members)
     kept = [key for key in members if uses[offers.shops[key]] == 1]
@@ -181,8 +181,8 @@ def _certain(members: Sequence[str], offers: _Offers) -> tuple[list[tuple[str, s
 
 def _queue(offers: _Offers, doubtful: dict[tuple[str, str], str]) -> dict[tuple[str, str], tuple[str, float]]:
     """Returns the pairs that a person should decide, with their reasons and scores. At most one pair is
-    proposed for any two groups of targets. No pair is proposed for two groups if a person has already made a
-    decision on a pair of their targets."""
+    proposed for any two groups of targets. No pair is proposed for two groups if a person has already decided
+    on a pair with one target from each group."""
     groups = offers.groups
     seen = {_ordered(groups.find(one), groups.find(other)) for one, other in offers.decided}
     vocabulary = Vocabulary(product.name for product in offers.products.values())

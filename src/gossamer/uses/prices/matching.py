@@ -1,8 +1,8 @@
 """Decides whether two products of different shops are the same, from their identifiers or from their names.
 
-Products with equal identifiers match without a person's decision. All other pairs get a score, and a person
-decides. Boosted trees compute the score. The coefficients of the trees are in `product_matching.json`, which
-`benchmarks/price_matching.py` creates.
+Products with equal identifiers match automatically. All other pairs of products get a score, and a person
+decides on the pairs with high scores. Boosted trees compute the score. The coefficients of the trees are in
+`product_matching.json`, which `benchmarks/price_matching.py` creates.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(product: Product, vocabulary: Vocabulary) -> Prepared:
-    """Computes the values of a product that `features` compares."""
+    """Computes the values that `features` needs to compare the product with other products."""
     words = words_of(product.name)
     squashed = "".join(words)
     brand, mpn = normal_code(product.brand), normal_code(product.mpn)
@@ -244,8 +244,8 @@ def _dice(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _covered(one: Prepared, other: Prepared) -> float:
-    """Returns the weight of the words of `one` that the name of `other` contains, as a share of the total
-    weight of the words of `one`. Spaces are ignored."""
+    """Returns which share of the words of `one` occurs in the name of `other`, from 0 to 1. Each word counts
+    by its weight, and spaces are ignored."""
     total = sum(one.weights.values())
     found = sum(
         weight
@@ -275,9 +275,9 @@ def _missing(one: Prepared, other: Prepared) -> tuple[float, float]:
 
 
 def _same_models(left: Prepared, right: Prepared) -> tuple[float, float, float]:
-    """Compares the model numbers in two names. Returns how many model numbers both names contain, how many
-    only the left name contains, and how many only the right name contains. The smaller of the last two counts
-    comes first."""
+    """Compares the model numbers in two names. Returns three counts. The first count is the number of model
+    numbers that both names contain. The other two counts are the numbers of model numbers that only one name
+    contains, with the smaller count first."""
     lacking = [
         sum(word not in other.squashed and word not in other.models for word in one.models)
         for one, other in ((left, right), (right, left))
@@ -357,8 +357,9 @@ def _in_name(code: str, other: Prepared) -> float:
 
 
 def _quantity(left: Prepared, right: Prepared) -> float:
-    """Compares the quantities in each unit that both names contain. Each unit in which the names have the
-    same quantity adds 1 to the result. Each unit in which the quantities differ subtracts 1."""
+    """Compares the quantities in two names, for each unit that occurs in both names. Each unit in which the
+    names have the same quantity adds 1 to the result. Each unit in which the quantities differ subtracts
+    1."""
     units = left.quantities.keys() & right.quantities.keys()
     return float(sum(-1 if left.quantities[unit].isdisjoint(right.quantities[unit]) else 1 for unit in units))
 

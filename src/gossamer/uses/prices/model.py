@@ -91,7 +91,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     candidates: tuple[PriceCandidate, ...] = ()
     body_hash: str = ""
     detail: str = ""
-    """The failure or the reason if the state is not `priced`, for example `http-4xx 404`."""
+    """If the state is not `priced`, this text describes the failure or the reason, for example `http-4xx
+    404`."""
     confirming: bool = False
     """Whether the visit is a second visit, which confirms or rejects held values."""
 

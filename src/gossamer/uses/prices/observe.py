@@ -37,7 +37,7 @@ _MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availabili
 
 
 class MainFields(TypedDict):
-    """The fields that an observation takes from the record of the generic extractor."""
+    """The fields that are copied from the generic extractor's record into an observation."""
 
     name: str | None
     price: Decimal | None
@@ -63,7 +63,7 @@ class PageReading(msgspec.Struct, omit_defaults=True):
     """Maps each field that the selector table finds on the page to a tuple of the field's text and the
     selector."""
     candidates: list[PriceCandidate]
-    """The prices on the page that the buyer may have to pay, with the most trusted price first."""
+    """The candidates for the price that a buyer has to pay. The most trusted candidate comes first."""
     decisions: dict[str, PriceDecision]
     """Maps each currency (an ISO 4217 code) to the price decision for that currency, if the page has prices
     in several currencies. The key '' maps to the price decision for all currencies together."""

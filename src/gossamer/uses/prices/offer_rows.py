@@ -48,7 +48,7 @@ def offer_id(target: str, variant: str) -> int:
 
 
 def event_id(event: Event) -> str:
-    """Returns the id of an event. The same change always has the same id, however often it is reported.
+    """Returns the id of an event. If the same change is reported several times, the id is the same each time.
 
     >>> from gossamer.uses.prices.model import EventKind
     >>> event_id(Event(kind=EventKind.PRICE, time=1.0, target="a"))

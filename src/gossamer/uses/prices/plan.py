@@ -59,8 +59,8 @@ def make_plan(
     megabits: float | None = None,
 ) -> RunPlan:
     """Returns the plan of a run. All workers and proxies together visit a host once per delay. More workers
-    or proxies therefore do not shorten the time that a host needs. Second visits of changed pages are not
-    included.
+    or proxies therefore do not shorten the time that a host needs. The plan does not include second visits of
+    changed pages.
 
     >>> hosts = [HostPages(f"shop{n}.example", 5000) for n in range(10)]
     >>> round(make_plan(hosts, 50_000, delay=(2, 2)).hours, 2)

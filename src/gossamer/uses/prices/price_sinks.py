@@ -5,9 +5,9 @@ are settled.
     python://gossamer.uses.prices.price_sinks:UnchangedPages?history=prices.db&list=HASH
 
 `SeenPages` receives the items of `price_site`. `UnchangedPages` receives the attempts, because no page
-function is called for an unchanged page (status 304). Each process of a run has both sinks. The URL of a
-history in PostgreSQL may contain references to secrets (`${env:NAME}`). Each process resolves these
-references on its own.
+function is called for an unchanged page (status 304). Each process of a run has a `SeenPages` sink and an
+`UnchangedPages` sink. The URL of a history in PostgreSQL may contain references to secrets (`${env:NAME}`).
+Each process reads the secrets itself.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def seeds(
     confirming: bool = False,
 ) -> list[dict[str, Any]]:
     """Returns the requests for the given URLs. The first request has the highest priority. `conditions`: the
-    headers of conditional requests, by URL. Raises ConfigError if the selectors for a page are too many."""
+    headers of conditional requests, by URL. Raises ConfigError if there are too many selectors for a page."""
     ordered = list(urls)
     found = []
     for place, url in enumerate(ordered):

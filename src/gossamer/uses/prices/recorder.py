@@ -212,7 +212,7 @@ class Batch:
         offer.last_seen, offer.missed, offer.candidates = seen.time, 0, None
 
     def _release(self) -> None:
-        """Releases the confirmed values in shops that are certainly healthy."""
+        """Turns confirmed held values into known values, but only in shops that are certainly healthy."""
         held = [offer for offer in self._touched.values() if offer.held]
         well = {shop for shop in {offer.shop for offer in held} if self._is_well(shop)}
         held = [offer for offer in held if offer.shop in well]
@@ -254,9 +254,9 @@ class Batch:
 
 
 def ready_fields(offer: Offer, health: ShopHealth, everywhere: Mapping[str, SecondVisits]) -> list[str]:
-    """Returns the fields that are ready for release, in the order of release. A field is ready for release if
-    enough visits have shown the held value of the field. `health`: the health of the offer's shop.
-    `everywhere`: the second visits of all shops."""
+    """Returns the fields whose held value is confirmed, in the order in which held values become known
+    values. A held value is confirmed if enough visits have shown the value. `health`: the health of the
+    offer's shop. `everywhere`: the second visits of all shops."""
     return [
         field
         for field in changes.FIELDS
@@ -272,8 +272,8 @@ def release_ready(
     started: float,
     everywhere: Mapping[str, SecondVisits],
 ) -> list[Event]:
-    """Releases the confirmed values of a healthy shop at the end of a run, and returns the events. `started`:
-    the start time of the run. `everywhere`: the second visits of all shops."""
+    """Turns the confirmed held values of a healthy shop into known values at the end of a run, and returns
+    the events. `started`: the start time of the run. `everywhere`: the second visits of all shops."""
     events: list[Event] = []
     points: list[list[object]] = []
     released: list[Offer] = []

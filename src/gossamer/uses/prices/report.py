@@ -59,8 +59,8 @@ class PriceReport(NamedTuple):
 
 
 def read_report(history: History, *, now: float, days: float = 30, chosen: TargetFilter = ALL) -> PriceReport:
-    """Reads a report on the last days. `chosen`: limits the moves, the failing targets, the stale targets and
-    the products to certain targets."""
+    """Reads the data of a report on the last `days` days. `chosen`: a filter for targets. The filter applies
+    to the moves, the failing targets, the stale targets and the products."""
     database, after = history.database, now - days * DAY_S
     moves = biggest_moves(database, after=after, before=now, limit=MAX_ROWS, chosen=chosen)
     names = list_products(history, chosen=chosen)

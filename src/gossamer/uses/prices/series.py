@@ -106,8 +106,8 @@ class StaleOffer(NamedTuple):
 
 
 MAX_FILTERED_OFFERS = 3000
-"""If a filter matches at most this number of offers, price changes are read offer by offer. If the filter
-matches more offers, price changes are read day by day."""
+"""If a filter matches at most this number of offers, price changes are read offer by offer. If a filter
+matches more than this number of offers, price changes are read day by day."""
 UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 
@@ -159,7 +159,7 @@ def statistics_of(points: Sequence[Point], after: float, now: float) -> PriceSta
 def read_statistics(
     database: Database, target: str, variant: str = "", *, now: float, days: float = PERIOD_DAYS
 ) -> PriceStatistics:
-    """Returns the statistics of an offer in the last days."""
+    """Returns the statistics of an offer in the last `days` days."""
     after = now - days * DAY_S
     return statistics_of(read_series(database, target, variant, after=after, before=now), after, now)
 
@@ -304,7 +304,8 @@ def read_market(database: Database, product: str) -> list[MarketOffer]:
 def stale_offers(
     database: Database, *, before: float, limit: int = 1000, chosen: TargetFilter = ALL
 ) -> list[StaleOffer]:
-    """Returns the offers of listed targets that no visit has found since the time `before`, oldest first."""
+    """Returns the offers of listed targets that were last found before the time `before`. The offer that was
+    found longest ago comes first."""
     where, values = chosen.condition(database)
     rows = database.rows(
         "SELECT o.target, o.variant, o.shop, o.last_seen, o.last_checked FROM price_offers o JOIN price_targets t "

@@ -24,11 +24,12 @@ MIN_PAGES = 3
 broken."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
-"""A run reports the changes of a shop only after visiting at least EARLY_PAGES pages and at least this share
-of the shop's pages. At the end of the run, changes are reported even if the run has visited fewer pages."""
+"""Before the end of a run, the changes of a shop are reported only if the run has visited at least
+EARLY_PAGES pages and at least this share of the shop's pages. At the end of the run, these two minimums do
+not apply."""
 AGREEING_SHARE = 0.8
 """If most prices of a shop come from a new source, at least this share of these prices must equal the old
-prices. Otherwise, the shop counts as redesigned."""
+prices. If fewer prices are equal, the shop counts as redesigned."""
 SAME_AMOUNT_PAGES = 10
 DOUBT_SHARE = 0.05
 """A shop counts as doubtful if more than this share of its second visits show the old value again. A shop
@@ -41,7 +42,7 @@ NEW_SHOP_VISITS = 4
 were made and no second visit contradicted a new value. If all shops together have too few second visits,
 FIRST_SHOP_VISITS applies instead of NEW_SHOP_VISITS."""
 FIRST_SHOP_VISITS = 6
-"""Used instead of NEW_SHOP_VISITS as long as all shops together have too few second visits."""
+"""This number applies instead of NEW_SHOP_VISITS as long as all shops together have too few second visits."""
 FADING = 0.97
 """The factor by which the counts of second visits in earlier runs are multiplied at the beginning of each
 run."""
@@ -153,8 +154,8 @@ def count_amount(health: ShopHealth, amount: str) -> None:
 
 
 def count_second_visit(health: ShopHealth, agreed: Iterable[str], contradicted: Iterable[str]) -> None:
-    """Counts second visits. `agreed`: the fields with a held value that the visit showed again.
-    `contradicted`: the fields with a held value that the visit did not show."""
+    """Counts second visits. `agreed`: the fields whose held value the visit showed again. `contradicted`: the
+    fields whose held value the visit did not show."""
     for field in agreed:
         health.agreed += 1
         if kind := KINDS.get(field):
@@ -174,14 +175,14 @@ class SecondVisits(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether too many second visits showed the old value again. Also true if there are too few second
-        visits to judge the shop."""
+        """Whether too many second visits showed the old value again. The value is also True if there are too
+        few second visits to judge the shop."""
         visits = self.agreed + self.contradicted
         return self.contradicted + 1 > DOUBT_SHARE * (visits + 2)
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the second visits are doubtful, and at least one second visit contradicted a new value."""
+        """Whether `doubtful` is true, and at least one second visit contradicted a new value."""
         return self.doubtful and self.contradicted >= 0.5
 
 
@@ -204,7 +205,7 @@ def _visits(health: ShopHealth, kind: str) -> SecondVisits:
 
 def doubtful_visits(health: ShopHealth, everywhere: Mapping[str, SecondVisits], field: str) -> int:
     """Returns the minimum number of visits that must show a new value of a field in a shop. Returns 0 for a
-    trusted shop, because the usual number of visits is enough. For a new shop, the minimum depends on the
+    trusted shop, because the usual number of visits is enough. For a new shop, the result depends on the
     second visits of all shops together. `everywhere`: the result of `second_visits` for all shops."""
     kind = KINDS.get(field)
     if kind is None or not (own := _visits(health, kind)).doubtful:

@@ -20,7 +20,7 @@ class TargetFilter(NamedTuple):
 
     def condition(self, database: Database) -> tuple[str, list[str]]:
         """Returns SQL conditions on the table alias `price_targets t`, and the values of their placeholders.
-        Each condition begins with AND."""
+        The text of each condition begins with AND."""
         where, values = "", []
         if self.shop:
             where, values = " AND t.shop = ?", [self.shop]

@@ -151,8 +151,8 @@ def find_domain(search: str, domain: str, pages: Sequence[CheckedPage], depth: i
 
 
 def _covered(pages: Iterable[CheckedPage]) -> set[int]:
-    """Returns the numbers of the result pages that were read completely. If an empty page ended the results,
-    the numbers of all later pages are also returned."""
+    """Returns the numbers of the result pages that were read completely. If an empty page shows that there
+    are no further results, the numbers of all later pages are also returned."""
     covered: set[int] = set()
     for one in pages:
         if one.verdict == "ok":

@@ -117,7 +117,7 @@ class RankHistory:
 
     def keywords(self) -> list[Keyword]:
         """Returns the keywords of the current list, one per search and domain of the user. Each keyword also
-        names the competitors in the search."""
+        contains the competitors' domains that are tracked in the search."""
         searches = self.searches()
         volumes = dict(self.database.rows("SELECT id, volume FROM rank_searches WHERE listed = 1"))
         rows = self.database.rows(

@@ -146,7 +146,8 @@ def ranked_urls(first_page: int, results: Iterable[Result]) -> list[tuple[int, s
 
 
 def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
-    """Returns the Jaccard index of two lists, from 0 to 1. The index ignores the order of the entries.
+    """Returns the Jaccard index of two lists, from 0 to 1. The Jaccard index ignores the order of the
+    entries.
 
     >>> jaccard(["a", "b", "c"], ["c", "b", "d"])
     0.5

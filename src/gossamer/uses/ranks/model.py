@@ -100,9 +100,9 @@ class RankEventKind(StrEnum):
     - `url`: a different page of the domain is now the domain's best result.
     - `feature-won`, `feature-lost`: the domain appeared in a feature, or disappeared from the feature.
     - `feature-shown`, `feature-hidden`: a feature appeared on the result page, or disappeared from the page.
-    - `layout-drift`, `layout-back`: the layout of an engine's pages has changed, so that the pages cannot be
-      read, or the pages can be read again.
-    - `failing`, `checked`: the checks of a search have begun to fail, or succeed again."""
+    - `layout-drift`: the layout of an engine's pages has changed, and the pages cannot be read.
+      `layout-back`: the pages can be read again.
+    - `failing`: the checks of a search have begun to fail. `checked`: the checks succeed again."""
 
     FIRST = "first"
     RANK = "rank"

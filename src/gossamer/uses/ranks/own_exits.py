@@ -74,7 +74,7 @@ async def crawl_by_exits(
     """Divides requests among exits, and runs the crawls of all exits at the same time. If the proxies of an
     exit are unusable, the requests of the exit go to the other exits, and the user gets a message. Returns
     `finished` if all crawls finished, or the state of a crawl that did not finish. If the proxies of all
-    exits are unusable, raises the error of an exit. Errors with other causes are always raised."""
+    exits are unusable, raises the error of one of the exits. Errors with other causes are always raised."""
     waiting, state = list(requests), "finished"
     while waiting:
         used = exits[: len(waiting)]

@@ -15,7 +15,7 @@ then the neighbouring pages, and then, unless `fallback` is off, the other pages
 `smart` stops fetching pages as soon as all followed domains of the user are found."""
 DEPTH = 20
 MAX_DEPTH = 200
-"""The maximum number of results of a check. This number is a multiple of 10."""
+"""The maximum number of results of a check. The maximum is a multiple of 10."""
 GOOD, FAILED, END = "good", "failed", "end"
 """The states of a fetched page. The state END means that the page has no results, and that later pages do not
 exist."""
@@ -70,9 +70,10 @@ def next_pages(depth: Depth, last: int | None, fetched: Mapping[int, str], found
 
 
 def _cumulative(depth: Depth, last: int | None, fetched: Mapping[int, str]) -> list[int]:
-    """Returns the next page for cumulative requests. A cumulative request returns all results up to the
-    requested page. The strategy `smart` first requests the page after the page of the last position, and then
-    the last page."""
+    """Returns the number of the next page to request if requests are cumulative. A cumulative request returns
+    all results up to the requested page. The strategy `smart` first requests one page more than the page of
+    the last known position, or page 2 if no position is known. If this request does not find all domains,
+    `smart` may then request the last page within the depth."""
     if depth.strategy != "smart":
         return [] if fetched else [depth.pages]
     if not fetched:

@@ -178,7 +178,8 @@ READERS: Mapping[str, Callable[[dict[str, Any]], _Read | None]] = {
 
 def _organic(found: Any, link: str, title: str = "title", text: str = "snippet") -> Iterator[Result]:
     """Yields the organic results and their sitelinks. This function numbers the organic results of each page
-    from 1. The ranks in the answer are not used, because they may continue from the previous page."""
+    from 1. The ranks in the provider's answer are not used, because the ranks may continue from the previous
+    page."""
     rank = 0
     for one in found if isinstance(found, list) else []:
         url = _http(one.get(link)) if isinstance(one, dict) else ""

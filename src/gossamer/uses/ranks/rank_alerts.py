@@ -1,9 +1,9 @@
 """Evaluates alert rules for ranks, and delivers each alert once to each receiver.
 
-`evaluate` reads new events, writes alerts to the outbox (the table `rank_deliveries`), and marks the events
-as evaluated. All of these steps are in one transaction. `deliver` sends the alerts in the outbox. After a
-crash between sending a notification and marking the alerts as sent, the notification is sent again. Each
-alert in the repeated notification has the same label `id` as before.
+In one transaction, `evaluate` reads new events, writes alerts to the outbox (the table `rank_deliveries`),
+and marks the events as evaluated. `deliver` sends the alerts in the outbox. After a crash between sending a
+notification and marking the alerts as sent, the notification is sent again. Each alert in the repeated
+notification has the same label `id` as before.
 """
 
 from __future__ import annotations

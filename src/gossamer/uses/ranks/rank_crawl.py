@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 CRAWL = "ranks"
 MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
-"""An HTTP error page with one of these verdicts is stored with its verdict. For all other HTTP error pages,
-the history stores only the error."""
+"""If an HTTP error page has one of these verdicts, the history stores the verdict. For all other HTTP error
+pages, the history stores only the error."""
 MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
 """The rendering options for result pages that a browser fetches directly from the engines. MEASURE_SCRIPT
 measures the positions of blocks on the result page. The browser loads images and fonts because images and

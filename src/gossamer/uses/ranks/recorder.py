@@ -291,7 +291,8 @@ def position_of(row: Sequence[Any]) -> Position:
 
 
 def _with_notes(outcome: SearchOutcome, old: Mapping[tuple[str, str], Position]) -> SearchOutcome:
-    """Adds a note to each position that has changed. The note contains the old position from `old`."""
+    """Adds a note to each position that has changed. The note contains the previous position, which is in
+    `old`."""
     changed = dict(outcome.positions)
     for domain, one in changed.items():
         was = old.get((one.search, domain))

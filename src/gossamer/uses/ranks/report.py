@@ -58,7 +58,7 @@ class ShownPage(NamedTuple):
 
 class RankReport(NamedTuple):
     """The data of a rank report on one domain. `checked`: the number of searches in which the domain's
-    position is known. `listed`: the number of searches with the domain in the current keyword list."""
+    position is known. `listed`: the number of searches in the current keyword list that track the domain."""
 
     domain: str
     after: float

@@ -1,5 +1,5 @@
-"""Builds and parses the URLs of result pages. Such a URL contains the keyword, country, language, location
-and page."""
+"""Builds and parses the URLs of result pages. The URL of a result page contains the keyword, country,
+language, location and page number."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ def _columns(page: IndexedPage) -> tuple[str, str, str, str, str]:
 
 
 def _site_word(host: str) -> str:
-    """Encodes a host as one word of letters and digits. A search for such a word in the index is faster than
-    a condition on a column of a table."""
+    """Encodes a host as one word of letters and digits. A full-text search for this word is faster than a
+    condition on a column of a table."""
     return f"site{host.encode().hex()}"
 
 

@@ -146,8 +146,8 @@ class SearchIndex:
 
     @property
     def has_words(self) -> bool:
-        """Whether the stored words match the stored pages. If they differ, the next update indexes the words
-        of all pages again."""
+        """Whether the stored words match the stored pages. If the words do not match, the next update indexes
+        the words of all pages again."""
         return self._words.belong
 
     def forget_times(self) -> None:

@@ -1,8 +1,9 @@
 """Stores the words of a search index in a tantivy index, which is a folder next to the SQLite file with the
 pages. A tantivy index is smaller than a SQLite table and is built faster.
 
-The words are committed first. The commit of the pages follows, and stores the stamp of the words' commit. If
-a crash occurs between the two commits, the stamps differ, and the words are indexed again from the pages.
+The words are committed first. Then the pages are committed, together with a stamp that identifies the commit
+of the words. If a crash occurs between the two commits, the stamps differ, and the words are indexed again
+from the pages.
 """
 
 from __future__ import annotations

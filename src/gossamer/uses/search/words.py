@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 VERSION: Final = f"2-{unicodedata.unidata_version}"
-"""The version of the word splitting. The number changes with every change of this module that may give
-different words for the same text, and with the Unicode version. An index with another version of the word
-splitting is rebuilt."""
+"""The version of the word splitting. The first part of the version must be increased when a change of this
+module can split a text into different words. The second part is the Unicode version. An index with another
+version of the word splitting is rebuilt."""
 _MARKS: Final = r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670"
 _VOWELS: Final = r"\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 _UNSPACED: Final = (
@@ -67,8 +67,8 @@ def is_unspaced(word: str) -> bool:
 
 class Word(NamedTuple):
     """A folded word, and the span of its characters in the text. `is_last`: whether the word is a single
-    character at the end of a run without spaces. This character is indexed in addition to the pairs of
-    characters."""
+    character at the end of a run without spaces. The index contains this single character in addition to the
+    pairs of characters."""
 
     text: str
     start: int

@@ -48,7 +48,7 @@ CODES = {
 - BUSY: the client sends too many requests per minute, or too many requests at the same time.
 - RETRY: the search engine failed, or the task is not finished.
 
-All other codes from 50000 mean RETRY, and all other codes below 50000 mean TARGET."""
+All other codes mean TARGET if they are below 50000, and RETRY otherwise."""
 COUNTRY_BASE = 2000
 """Google's numeric ID of a country is COUNTRY_BASE plus the country's numeric ISO 3166-1 code."""
 

@@ -27,8 +27,8 @@ def json_page(body: bytes, paid: int) -> FetchedPage:
 
 def searched_page(found: ApiAnswer, paid: int) -> FetchedPage | Refusal:
     """Converts an answer with status 200 to a page, or to a refusal if the search has not succeeded. The
-    field `search_metadata.status` of the answer contains the state of the search. A search that is not
-    finished or that failed is not billed."""
+    field `search_metadata.status` of the answer contains the state of the search. Unfinished and failed
+    searches are not billed."""
     metadata = json_of(found.body).get("search_metadata")
     state = metadata.get("status") if isinstance(metadata, dict) else None
     if state == "Success":
