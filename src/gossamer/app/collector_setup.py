@@ -309,7 +309,8 @@ def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rungs for requests other than pages: all except the browser and the unlocker."""
+    """Returns the rungs for requests that do not fetch pages. These are all rungs except the browser and the
+    unlocker."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 

@@ -404,9 +404,9 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
 
 
 def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
-    """Replaces the kept rows of a crawl with the rows of a repaired output of page records. Only a JSON lines
-    output contains all values of a record. If the crawl has no JSON lines output, removes the kept rows and
-    returns False."""
+    """Replaces the kept rows of a crawl with rows from one of the repaired outputs in `tables`. Only a JSON
+    lines output contains all values of a record. If the crawl has no JSON lines output, removes the kept rows
+    and returns False."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
         remove_kept(kept.parent, "a repair rebuilt the crawl from a CSV")

@@ -185,8 +185,8 @@ def report(
 
 
 def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
-    """Returns the filter of --shop, --tag and --product. Raises UsageError if no target matches one of the
-    options."""
+    """Returns the filter for the options --shop, --tag and --product. Raises UsageError if no target matches
+    one of the options."""
     from gossamer.uses.prices.target_filter import ALL, TargetFilter
 
     chosen = TargetFilter(shop or "", tag or "", product or "")

@@ -348,7 +348,7 @@ def _submits(control: turbohtml.Element) -> bool:
 
 
 def _kind(control: turbohtml.Element) -> str:
-    """Returns the type of an `input` or `button`, such as `text`, `checkbox` or `submit`. For other elements
+    """Returns the type of an `input` or `button`, such as `text`, `checkbox` or `submit`. For other elements,
     returns the tag."""
     if control.tag == "input":
         return _attr(control, "type").lower() or "text"

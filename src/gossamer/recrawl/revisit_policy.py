@@ -174,7 +174,7 @@ def unkept_window(pages: int, window: float, visits: float) -> float | None:
 
 
 class SignalRecord(NamedTuple):
-    """Numbers that show how reliably the signals of a crawl announce changes. A newer lastmod in a sitemap
+    """Numbers that show how often the signals of a crawl announced real changes. A newer lastmod in a sitemap
     and a feed entry are examples of signals."""
 
     signals: float = 0.0

@@ -214,7 +214,7 @@ def cell_value(value: Any) -> Any:
 
 
 def loose_names(rows: Iterable[Row]) -> list[str]:
-    """Returns those fields of untyped dicts that can be columns. The fields are in the order of their first
+    """Returns the fields of untyped dicts that can be columns. The fields are in the order of their first
     appearance. Other fields go to `_extra`."""
     found: dict[str, str] = {}
     for row in rows:

@@ -66,7 +66,7 @@ class Cleaner:
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that costs the store almost no time. Does not pause."""
+        """Awaits a call that takes almost no time in the store. Does not pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:

@@ -29,7 +29,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The URLs of the seeds. A seed is accepted even if a pattern excludes its URL, so a crawl with
     `--include /blog/` can start at the front page."""
     places: frozenset[str]
-    """The hosts that are in scope, or in mode `domain` the registered domains that are in scope."""
+    """The hosts in scope. In mode `domain`, the registered domains in scope."""
     prefixes: tuple[str, ...]
     """The authority and the directory of each seed if the mode is `prefix`, otherwise empty."""
     include: tuple[patterns.Searcher, ...]

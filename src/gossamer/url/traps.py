@@ -201,10 +201,10 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Returns whether the date of a calendar view is far from today. A view of one day counts as near if the
-    day is between yesterday and two weeks from today. A view of one month counts as near if the month is
-    between last month and three months from now. A view of one year counts as near if the year is this year
-    or next year. A crawl therefore requests only about twenty pages of an endless calendar.
+    """Returns whether the date of a calendar view is far from today. The date of a day view is near if the
+    day is between yesterday and two weeks from today. The date of a month view is near if the month is
+    between last month and three months from now. The date of a year view is near if the year is this year or
+    next year. A crawl therefore requests only about twenty pages of an endless calendar.
 
     If the calendar is an `archive` of events, a view of any year from 1970 to two years from now counts as
     near, because there are few such years.

@@ -54,9 +54,9 @@ class DuplicateMarker:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Writes the group of duplicates into each row, and counts the copies in the visits. Removes copies
-        of items that are stored only once per group. Then adds to the visits the files to which the remaining
-        items refer."""
+        """Writes the group of duplicates into each row, and adds the number of copies to the counts of the
+        visits. Removes copies of items that are stored only once per group. Then adds to the visits the files
+        to which the remaining items refer."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return

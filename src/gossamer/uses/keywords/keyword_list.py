@@ -29,7 +29,7 @@ the line can be read)."""
 
 
 class RejectedKeyword(msgspec.Struct, frozen=True):
-    """A line of a list that is not a keyword."""
+    """A line of a keyword list that contains no keyword."""
 
     source: str
     line: int

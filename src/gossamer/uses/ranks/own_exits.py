@@ -49,8 +49,8 @@ def count_exits(files: Sequence[str], store: str | None) -> int:
 @contextlib.contextmanager
 def exit_options(proxies: Sequence[str], options: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """A context manager that yields the crawl options of each exit. Each exit has its own crawl name, list of
-    proxies, and data folder with a store. If the settings name a store, all exits share this store and the
-    delays in the store. The list files are readable only by the user and are deleted at the end, because
+    proxies, and data folder with a store. If the settings name a store, all exits use this store, and share
+    the delays in the store. The list files are readable only by the user and are deleted at the end, because
     proxy URLs can contain passwords."""
     base = Path(str(options.get("data") or ".gossamer")) / "ranks-exits"
     with tempfile.TemporaryDirectory(prefix="gossamer-exits-") as folder:

@@ -279,8 +279,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, words: WordIndex, path: Path) -> None:
-    """Checks the SQLite file. Empties an index of another version, because the index is only a copy of the
-    crawl's pages."""
+    """Checks the SQLite file. Empties an index that another version created. No data are lost, because the
+    index is only a copy of the crawl's pages."""
     try:
         mine = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         if not mine and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
