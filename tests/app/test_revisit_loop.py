@@ -225,7 +225,7 @@ def test_a_site_file_names_the_rules_and_options_come_first() -> None:
     assert (job.settings.revisit, job.settings.max_age) == ("auto", 60.0)
     assert job.settings.importance == ("/a/=3",)
     shop: Any = Loaded(Site("shop", revisit="24h"))
-    with pytest.raises(ConfigError, match="news, shop name different values of revisit"):
+    with pytest.raises(ConfigError, match="news, shop set different values of revisit"):
         with_site_rules(Job(targets=["x"], settings=Settings()), [news, shop])
     with pytest.raises(UsageError, match="exclude one another"):
         with_site_rules(Job(targets=["x"], settings=Settings(revisit="auto"), refresh=True), [])

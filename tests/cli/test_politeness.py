@@ -143,8 +143,8 @@ def test_hosts_that_wait_for_nobody_are_told(desk: Desk) -> None:
 def test_caps_are_set_shown_and_lifted(desk: Desk) -> None:
     desk.do(fill)
     assert desk("rate")[2] == "gossamer: there is no cap\n"
-    assert desk("rate", "fleet", "50")[1] == "the fleet: at most 50 requests a second\n"
-    assert desk("rate", "http", "2.5")[1] == "lane http: at most 2.5 requests a second\n"
+    assert desk("rate", "fleet", "50")[1] == "the fleet: at most 50 requests per second\n"
+    assert desk("rate", "http", "2.5")[1] == "lane http: at most 2.5 requests per second\n"
     assert desk.json("rate") == {"fleet": 50.0, "http": 2.5}
     assert desk.json("rate", "http") == {"http": 2.5}
     assert desk("rate", "fleet", "none")[1] == "the fleet: no cap\n"

@@ -88,7 +88,7 @@ def test_a_kill_between_any_two_steps_changes_nothing(tmp_path: Path, web: str) 
     assert kills > 8
     added = json.loads(out)
     assert (added["added"], added["duplicates"], added["continued"]) == (0, 7, True)
-    assert "did not end: what it added is not added again" in err
+    assert "did not finish: the URLs that it added are not added again" in err
     assert crawl(tmp_path, web, 8) == Counter(f"/p/{n}" for n in (0, 1, 7, 8, 9))
     code, out, _ = gossamer(tmp_path, *command)
     added = json.loads(out)

@@ -213,7 +213,7 @@ async def test_nothing_known_and_something_left_to_do(shop: Shop, tmp_path: Path
     with pytest.raises(UsageError, match="knows no page yet"):
         await run(shop, tmp_path, refresh=True)
     await run(shop, tmp_path, limit=3)
-    with pytest.raises(UsageError, match="still wait"):
+    with pytest.raises(UsageError, match="still pending"):
         await run(shop, tmp_path, refresh=True, limit=3)
 
 

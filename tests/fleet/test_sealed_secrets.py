@@ -50,7 +50,7 @@ def test_what_was_typed_is_sealed_and_reaches_the_host(fleet: Fleet, server: Ser
     assert not [word for word in PASSWORDS if word.encode() in in_store(server)]
 
     stranger = fleet.worker("stranger")
-    until("it refuses", lambda: "give this worker the same session_key" in fleet.run("workers", "list"))
+    until("it refuses", lambda: "give this worker the session_key" in fleet.run("workers", "list"))
     assert stranger.stop() == 0
     assert not Answers.heard
     fleet.worker("friend", *sealed)

@@ -90,6 +90,6 @@ async def test_it_is_waited_for_and_told(
             client.config_set("maxmemory", "0")
     await cold.try_out()
     assert cold.away is None
-    assert "takes rows again" in caplog.messages[-1]
+    assert "accepts rows again" in caplog.messages[-1]
     assert await all_claimed(one, moves) == [f"/{n}" for n in range(40)]
     await cold.close()

@@ -70,13 +70,13 @@ def test_expressions(text: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("", "too soon"),
-        ("success", "too soon"),
+        ("", "incomplete"),
+        ("success", "incomplete"),
         ("succes<1", "did you mean success?"),
-        ("success<", "too soon"),
+        ("success<", "incomplete"),
         ("success=0.9", "understood"),
         ("success<abc", "not a number"),
-        ("success<0.9 and", "too soon"),
+        ("success<0.9 and", "incomplete"),
         ("success<0.9 pages>1", "is unexpected"),
         ("(dead>0", ") is missing"),
         ("dead>0)", "is unexpected"),

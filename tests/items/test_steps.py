@@ -131,7 +131,7 @@ def test_duplicates_of_other_pages_are_dropped_but_not_those_of_a_second_visit()
 
 
 def test_a_step_is_a_callable_and_item_a_class() -> None:
-    with pytest.raises(ConfigError, match="a step is a callable"):
+    with pytest.raises(ConfigError, match="a step must be a function"):
         Site("s", steps=(1,))
     with pytest.raises(ConfigError, match="'clean' is not installed"):
         Site("s", steps=("clean",))

@@ -61,5 +61,5 @@ def test_rules_that_contradict_one_another_are_refused(given: tuple, told: str) 
     ],
 )
 def test_values_that_make_no_sense_are_refused(read: object, text: str) -> None:
-    with pytest.raises(ValueError, match=r"it is|write|is not a regular"):
+    with pytest.raises(ValueError, match=r"must be|write|is not a regular"):
         read(text)  # type: ignore[operator]

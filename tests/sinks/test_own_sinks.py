@@ -181,7 +181,7 @@ def test_a_timeout_is_retried_and_close_never_fails(
 
 
 def test_what_is_no_sink_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"has a method write\(rows\)"):
+    with pytest.raises(ConfigError, match=r"have a method write\(rows\)"):
         Site("a", sinks=[object()])
     with pytest.raises(ConfigError, match=r"no method write\(rows\)"):
         OwnSink("x", object, Path(".")).prepare()

@@ -106,7 +106,7 @@ def test_what_fails_is_a_failure(call: Any, reason: str, detail: str, final: boo
     [
         ({"collector": 5}, "a function of the request"),
         ({"collector": Canned}, "a function of the request"),
-        ({"collector": lambda: ""}, "called with the request alone"),
+        ({"collector": lambda: ""}, "called with only the request"),
         ({"collector": shout, "ladder": "browser"}, "leave out ladder="),
     ],
 )

@@ -195,7 +195,7 @@ async def test_a_provider_that_is_away_costs_nothing_and_is_left_alone(valkey_ur
             if n < 2:
                 assert bad(await one.get()).later
             else:
-                with pytest.raises(CrawlFailed, match="again and again"):
+                with pytest.raises(CrawlFailed, match="repeatedly"):
                     await one.get()
         assert await one.spent() == 0
 
