@@ -37,7 +37,7 @@ TITLES = {
     "arguments": ("Arguments", "`gossamer crawl arguments.py -a categories=poetry,travel`"),
     "pipeline": (
         "A pipeline that checks and stores",
-        "The class of the item checks its types. `sinks=` creates the table, with a history of each row.",
+        "The class of the item checks its types. The sink in `sinks=` creates the table, and stores a history of each row.",
     ),
 }
 """The title and the remark of each program, in the order of the page."""
