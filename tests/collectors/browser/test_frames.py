@@ -9,7 +9,7 @@ import pytest
 from turbohtml import parse
 
 from collectors.browser.conftest import Make, Stage, page
-from gossamer.collectors.browser import tab
+from gossamer.collectors.browser import frames
 from gossamer.model.rendering import Render
 
 ORIGINS = ("two.test", "three.test", "a.test", "b.a.test")
@@ -106,7 +106,7 @@ async def test_what_hangs_is_huge_or_blocked_is_left_out(stage: Stage, browser: 
 async def test_there_are_bounds_for_all_together(
     stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tab, "MAX_FRAMES", 4)
+    monkeypatch.setattr(frames, "MAX_FRAMES", 4)
     long = (
         rows(2)
         + "<script>document.body.append('x'.repeat(70_000))</script>"
@@ -116,7 +116,7 @@ async def test_there_are_bounds_for_all_together(
     stage.pages["/"] = "".join(frame(stage.url(f"/{n}", "two.test")) for n in (0, 2, 1, 4, 5))
     collector = browser(wire=30_000)
     assert books((await page(collector, stage.url())).body) == ["Tea 0", "Tea 1", "Tea 4"]
-    monkeypatch.setattr(tab.Frames, "_within", None)
+    monkeypatch.setattr(frames.Frames, "_within", None)
     assert books((await page(collector, stage.url("/1"))).body) == ["Tea 1"], (
         "without frames nothing more is asked"
     )

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 
+from gossamer.collectors.browser.captures import Capture
 from gossamer.collectors.browser.chromium import ContextInUse, Cookies
-from gossamer.collectors.browser.tab import REDIRECTS, Capture, Rendering, Watch
+from gossamer.collectors.browser.tab import REDIRECTS, Rendering, Watch
 from gossamer.collectors.http.collector import FailureCause
 from gossamer.model.page import Failure, Headers, Page
 from gossamer.model.rendering import Render

@@ -3,10 +3,8 @@ loads one page after another. The scripts of a finished page are stopped, and th
 about:blank if no other page needs the tab. If a page redirects, or if its script opens another page, the URL
 of the other page is returned. Only the steps of a page, such as clicks, may open another page in the browser
 itself. Content other than HTML is read as received. Images, fonts and media are loaded only if the settings
-require them. The content of each frame is inserted into the document at the frame's place. A frame of the
-same origin is read together with the page. A frame of another origin is read in its own process. Frames that
-hang, fail, are too large, are blocked or would break the document are left out. If the settings require them,
-responses to scripts, console lines and a screenshot are captured, all within limits.
+require them. The module `frames` reads the frames of a page, and the module `captures` stores responses to
+scripts, console lines and screenshots.
 """
 
 from __future__ import annotations
@@ -14,259 +12,25 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import hashlib
-import os
-import re
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from playwright.async_api import Error
-from turbohtml import parse
 
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
+from gossamer.collectors.browser.frames import Frames
 from gossamer.collectors.http.transfer import ACCEPT
-from gossamer.config.redaction import mask
-from gossamer.model.page import Captured, Headers
-from gossamer.model.rendering import SHOTS, Render, Step
+from gossamer.model.page import Headers
+from gossamer.model.rendering import Render, Step
 from gossamer.model.request import Request, split
-from gossamer.url.patterns import found
 from gossamer.url.routes import route_of, same_route, with_route
 
 ROUTE_EVENTS = ("hashchange", "popstate")
 """The window events to which JavaScript routers listen if they use URL fragments."""
-MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
-"""MAX_FRAMES is the maximum number of frames of other origins that are read per page. MAX_SEARCHED_FRAMES is
-the maximum number of frames of a page that are examined. MAX_FRAME_BYTES is the maximum number of characters
-of one frame. FRAMES_TIMEOUT_S is the maximum number of seconds for reading all frames of a page."""
-_CAPTCHAS = re.compile(
-    r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
-    r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
-)
-"""Matches the URLs of captcha frames. gossamer does not read captcha frames, because they contain no useful
-text, and block detection uses only the text of the page itself."""
-
-_MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""_MERGED matches the start tags `body` and `html`, which an HTML parser merges into the page's own tags. A
-frame with more than MERGES of these tags is left out, because merging takes time."""
-
-
-class FrameContent(NamedTuple):
-    """The content of a frame. `text`: the frame's HTML, with numbered placeholders for inner frames.
-    `frames`: the contents of the inner frames, by number."""
-
-    text: str
-    frames: dict[int, FrameContent]
-
-
-class Frames:
-    """Reads the frames of one page. `blocks`: a function that returns whether a URL is blocked."""
-
-    def __init__(self, tab: Tab, blocks: Callable[[str], bool]) -> None:
-        self._tab, self._blocks = tab, blocks
-        self._mark = secrets.token_hex(8)
-        self._places = re.compile(f'<div data-frame="{self._mark}(\\d+)"></div>')
-        self._script, self._left, self._ends = "", MAX_FRAMES, 0.0
-        self._sessions: dict[str, Any] = {}
-
-    async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """Reads the document with the reading script. Returns the document and the protocol, such as `h2`. If
-        the document has more than `most` characters, returns the document's length instead of the document.
-        Frames are left out if they have not been read within `seconds` or FRAMES_TIMEOUT_S, whichever is
-        shorter. Raises Playwright's Error if there is no document."""
-        self._script = script
-        text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
-        if isinstance(text, int) or not count:
-            return text, protocol
-        self._ends = asyncio.get_running_loop().time() + min(seconds, FRAMES_TIMEOUT_S)
-        await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:MAX_SEARCHED_FRAMES]))
-        held = await self._within(self._tab.cdp, world, count)
-        return self._whole(FrameContent(text, held), most), protocol
-
-    async def _document(
-        self, cdp: Any, frame: str, most: int, inner: bool = False
-    ) -> tuple[str | int, str, int, int]:
-        """Runs the reading script in a frame. Returns four values. The first value is the frame's text, or
-        the text's length if the text is too long. The second value is the protocol of the page, or the URL of
-        an inner frame. The third value is the number of inner frames. The fourth value is the id of the
-        isolated world in which the script ran."""
-        world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
-        told: dict[str, Any] = {"contextId": world, "returnByValue": True}
-        told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
-        if inner:
-            told["timeout"] = FRAMES_TIMEOUT_S * 1000
-        found = await cdp.send("Runtime.evaluate", told)
-        text, protocol, count = found["result"]["value"]
-        return text, protocol, count, world
-
-    async def _attach(self, frame: Any) -> None:
-        """Opens a CDP session for a frame that has its own process. The session ends when the frame is
-        removed."""
-        with contextlib.suppress(Error, TimeoutError):
-            async with asyncio.timeout_at(self._ends):
-                session = await self._tab.page.context.new_cdp_session(frame)
-                told = await session.send("Target.getTargetInfo")
-                self._sessions[told["targetInfo"]["targetId"]] = session
-
-    async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
-        """Returns the contents of a document's frames, by number. The caller must first run the reading
-        script in the document."""
-        count = min(count, self._left)
-        self._left -= count
-        try:
-            async with asyncio.timeout_at(self._ends):
-                first = {"expression": f"globalThis[{self._mark!r}].slice(0, {count})", "contextId": world}
-                found = (await cdp.send("Runtime.evaluate", first))["result"]["objectId"]
-                own = await cdp.send("Runtime.getProperties", {"objectId": found, "ownProperties": True})
-        except (Error, TimeoutError, KeyError):
-            return {}
-        elements = {
-            int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()
-        }
-        held = await asyncio.gather(*(self._held(cdp, element) for element in elements.values()))
-        return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
-
-    async def _held(self, cdp: Any, element: str) -> FrameContent | None:
-        """Returns the content of the frame in a frame element, or None if the frame is left out."""
-        try:
-            async with asyncio.timeout_at(self._ends):
-                frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
-                cdp = self._sessions.get(frame, cdp)
-                text, url, count, world = await self._document(cdp, frame, MAX_FRAME_BYTES, True)
-        except (Error, TimeoutError, KeyError):
-            return None
-        if isinstance(text, int) or not text or self._blocks(url) or _CAPTCHAS.match(url):
-            return None
-        if not await asyncio.to_thread(is_complete_anywhere, text):
-            return None
-        return FrameContent(text, await self._within(cdp, world, count) if count else {})
-
-    def _whole(self, held: FrameContent, room: int) -> str:
-        """Returns the frame's text with the inner frames inserted in order. An inner frame is left out if the
-        text would exceed `room` characters. Returns '' if the frame's own text exceeds `room`."""
-        parts = self._places.split(held.text)
-        room -= sum(map(len, parts[::2]))
-        if room < 0:
-            return ""
-        for place in range(1, len(parts), 2):
-            one = held.frames.get(int(parts[place]))
-            parts[place] = self._whole(one, room) if one is not None else ""
-            room -= len(parts[place])
-        return "".join(parts)
-
-
-def is_complete_anywhere(text: str) -> bool:
-    """Returns whether `text` is the HTML of one complete element, which can be inserted anywhere in a page.
-    Returns False if the HTML contains elements that affect the whole page, such as `base` or `meta`.
-
-    >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
-    (True, False)
-    """
-    if len(_MERGED.findall(text)) > MERGES:
-        return False
-    tree = parse(f"{text}<i></i>")
-    found = tree.select("body > *")
-    return len(found) == 2 and found[1].tag == "i" and not tree.select("base, meta[name], meta[http-equiv]")
-
-
-MAX_CAPTURED_RESPONSES, MAX_CONSOLE_LINES, MAX_LINE_CHARS = 50, 20, 300
-"""The maximum numbers of captured responses, of console lines, and of characters per line."""
-SAID = ("log", "info", "warning", "error", "assert", "debug")
-"""The types of console messages that a page's scripts write. Console messages of other types come from the
-browser, for example a message about a blocked request."""
-RESPONSES_TIMEOUT_S = 5.0
-"""Seconds for which a loaded page waits for captured responses that are still arriving."""
-
-
-class Capture:
-    """Captures responses, console lines and a screenshot of one page. `most`: the maximum total size of the
-    captured responses, in bytes. `folder`: the folder for screenshots."""
-
-    def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:
-        self._tab, self._render, self._left, self._folder = tab, render, most, folder
-        self._under_way: list[asyncio.Task[Captured | None]] = []
-        self.console: list[str] = []
-        self.captured: tuple[Captured, ...] = ()
-        self.screenshot: str | None = None
-        hears: dict[str, Callable[[Any], None]] = {}
-        if render.capture:
-            hears["response"] = self._answer
-        if render.console:
-            hears |= {"console": self._said, "pageerror": self._broke}
-        tab.listen(hears)
-
-    async def end(self) -> None:
-        """Collects the captured responses and takes the screenshot. Responses that do not arrive in time are
-        left out."""
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=RESPONSES_TIMEOUT_S)
-            found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
-            self.captured = tuple(one for one in found if one is not None)
-        if self._render.screenshot and self._folder is not None:
-            with contextlib.suppress(Error):
-                picture = await self._picture(self._render.screenshot)
-                self.screenshot = await asyncio.to_thread(save_screenshot, picture, self._folder)
-
-    def close(self) -> None:
-        """Stops capturing."""
-        for task in self._under_way:
-            task.cancel()
-
-    async def _picture(self, what: str) -> bytes:
-        page, patience = self._tab.page, RESPONSES_TIMEOUT_S * 1000
-        if what in SHOTS:
-            shot: bytes = await page.screenshot(full_page=what == "full", timeout=patience)
-        else:
-            shot = await page.locator(what).first.screenshot(timeout=patience)
-        return shot
-
-    def _answer(self, response: Any) -> None:
-        if (
-            response.request.resource_type in ("xhr", "fetch")
-            and len(self._under_way) < MAX_CAPTURED_RESPONSES
-            and any(found(one, response.url, on_timeout=False) for one in self._render.capture)
-        ):
-            self._under_way.append(asyncio.ensure_future(self._body(response)))
-
-    async def _body(self, response: Any) -> Captured | None:
-        with contextlib.suppress(Error):  # a closed page has no response bodies
-            if int(response.headers.get("content-length", 0)) > self._left:
-                return None
-            body = await response.body()
-            if len(body) <= self._left:
-                self._left -= len(body)
-                return Captured(response.url, response.status, response.headers.get("content-type", ""), body)
-        return None
-
-    def _said(self, message: Any) -> None:
-        if message.type in SAID and "ERR_BLOCKED_BY_CLIENT" not in message.text:
-            self._line(f"{message.type}: {message.text}")
-
-    def _broke(self, error: Any) -> None:
-        self._line(f"exception: {error}")
-
-    def _line(self, text: str) -> None:
-        if len(self.console) < MAX_CONSOLE_LINES:
-            self.console.append(mask(" ".join(text.split()))[:MAX_LINE_CHARS])
-
-
-def save_screenshot(picture: bytes, folder: Path) -> str:
-    """Stores a screenshot and returns the path of its file. The file's name is a hash of the content. Raises
-    OSError."""
-    path = folder / f"{hashlib.blake2b(picture, digest_size=16).hexdigest()}.png"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = path.with_suffix(f".{os.getpid()}")
-        aside.write_bytes(picture)
-        aside.replace(path)
-    return str(path)
-
-
 KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
 REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
