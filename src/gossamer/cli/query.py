@@ -337,7 +337,9 @@ def folder_of(data: Path, crawl: str | None) -> Path:
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
         raise UsageError(
-            f"several crawls exist: {names}; name one" if found else f"there is no crawl in {data} yet"
+            f"several crawls exist: {names}; name one"
+            if found
+            else f"there is no crawl in {data} yet: start one with gossamer crawl URL, or give its folder with --data DIR"
         )
     return found[0]
 
