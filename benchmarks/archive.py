@@ -2,8 +2,8 @@
 
     python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects] [--alone]
 
-The web is the one of `speed.py`: some copies of Python's documentation with gzip, served by tests/web in a
-separate process that is not counted. Each round crawls this web first with JSON lines as the only output, and
+The web consists of some copies of Python's documentation with gzip, served by tests/web in a separate process
+that is not counted. Each round crawls this web first with JSON lines as the only output, and
 then once with each of the outputs in addition. The table shows the medians of the rounds. The CPU time is
 that of all processes, including the store. The difference between two crawls is therefore the cost of the
 output, which collects, compresses, hashes and writes the responses.
@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from speed import corpus, run
+import real_pages
+from measured import measure
 
 from gossamer.app.process_tuning import settle_in
 from gossamer.model.page import Exchange, Page
@@ -33,6 +35,7 @@ from gossamer.worker.records import raw_row
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+DOCUMENTATION_PAGES = 530
 OUTPUTS = {"warc": "{0}/out.warc.gz", "folder": "{0}/raw/:warc", "objects": "objects:{0}/objects"}
 
 
@@ -49,23 +52,28 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
     if given.alone:
-        each = [alone(530 * given.copies) for _ in range(given.rounds)]
+        each = [alone(DOCUMENTATION_PAGES * given.copies) for _ in range(given.rounds)]
         print(*(f"{one:.0f}" for one in each), f"us a page, median {statistics.median(each):.0f}")
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        site = corpus(folder, given.copies, ("python3-doc",))
+        source = real_pages.SITES / "python3-doc" / "html"
+        site = real_pages.documentation(folder / "site", (source,), DOCUMENTATION_PAGES * given.copies)
         found: dict[str, list[float]] = {}
-        with serve(Plan(folder=str((site).resolve()), robots=("allow",))) as web:
+        with serve(Plan(folder=str(site.resolve()), robots=("allow",))) as web:
             for _ in range(given.rounds):
                 for which in ("", *given.outputs.split(",")):
                     with tempfile.TemporaryDirectory() as own:
                         words = crawl(web.plan.seeds()[0], own)
                         words += ["-o", OUTPUTS[which].format(own)] if which else []
-                        done = run(words, Path(own) / "out.jsonl")
-                        found.setdefault(which, []).append(done.each * 1000)
+                        cost = measure(words, Path(own) / "cost.json")
+                        if cost.code:
+                            sys.exit(f"exit {cost.code}: {(Path(own) / 'cost.log').read_text()[-2000:]}")
+                        rows = (Path(own) / "out.jsonl").read_bytes().splitlines()
+                        pages = len({json.loads(row)["url"] for row in rows})
+                        found.setdefault(which, []).append(cost.cpu / pages * 1e6)
                         print(
-                            f"{which or 'rows alone':<12}{done.pages:>7} pages {done.each * 1000:>8.0f} us a page",
+                            f"{which or 'rows alone':<12}{pages:>7} pages {found[which][-1]:>8.0f} us a page",
                             flush=True,
                         )
     base = statistics.median(found[""])

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +36,15 @@ class Cost(NamedTuple):
     code: int
 
 
-def measure(command: list[str], out: Path) -> Cost:
+def measure(command: list[str], out: Path, environment: Mapping[str, str] = COMPILED) -> Cost:
     """Runs a command under this program. The output of the command goes to a log file beside `out`."""
     with out.with_suffix(".log").open("wb") as log:
         subprocess.run(
-            [sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True, env=COMPILED
+            [sys.executable, __file__, str(out), *command],
+            stdout=log,
+            stderr=log,
+            check=True,
+            env=environment,
         )
     return Cost(*json.loads(out.read_text()))
 

@@ -31,7 +31,7 @@ from typing import Any
 
 from isal import isal_zlib
 from measured import measure
-from speed import corpus
+from real_pages import SITES, documentation
 
 from gossamer.app.process_tuning import settle_in
 from gossamer.app.reparse.processes import BatchPosition
@@ -199,8 +199,7 @@ def crawled(count: int) -> None:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "web").mkdir()
-        site = corpus(folder / "web", max(1, count // 530), ("python3-doc",))
+        site = documentation(folder / "web", (SITES / "python3-doc" / "html",), count)
         with serve(Plan(folder=str(site.resolve()), robots=("allow",))) as web:
             seed = web.plan.seeds()[0]
             (folder / "docs.py").write_text(SITE.format(seed=seed, host=seed.split("/")[2]))

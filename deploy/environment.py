@@ -1,4 +1,4 @@
-"""Makes the environment `.venv` in the checkout with gossamer: `environment.py EXTRA[,EXTRA]`.
+"""Makes the environment `.venv` in the checkout with gossamer: `environment.py [EXTRA[,EXTRA]]`.
 
 `./gossamer` and `./test` call this program if the stamp in `.venv` is out of date, or if a requested extra is
 missing. Extras that were requested once are installed each time. The program needs only the standard library.
@@ -46,14 +46,14 @@ class Word:
     def size(self): return len(self.text)
 def work():
     began, found = time.process_time(), {}
-    for n in range(20_000):
+    for n in range(5_000):
         word = Word(f"a{n % 100}")
         found[word.text] = found.get(word.text, 0) + word.size()
     return time.process_time() - began
 print(min(work() for _ in range(5)))
 """
 """Prints the time of a short task on a Python that can run gossamer. Any other Python fails."""
-FULL = "the disk is full: free about 300 MB, then run this again"
+FULL = "the disk is full: free about 100 MB, and 300 MB for Parquet, then run this again"
 
 
 class Trouble(Exception):
@@ -115,7 +115,7 @@ def quickest() -> str:
     folders = [folder for folder in os.get_exec_path() if not (apple and folder == "/usr/bin")]
     places = [sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)]
     times = dict.fromkeys([os.path.realpath(place) for place in places if os.path.isfile(place)], math.inf)
-    for _ in range(5):  # the Pythons take turns, because the speed of a machine varies
+    for _ in range(3):  # the Pythons take turns, because the speed of a machine varies
         for python in list(times):
             try:
                 done = subprocess.run(
@@ -214,8 +214,9 @@ def install(extras: str, lock: int) -> None:
         "--disable-pip-version-check",
         "--no-input",
         "--no-warn-script-location",
+        *(() if sys.dont_write_bytecode else ("--no-compile",)),
         "-e",
-        f".[{extras}]",
+        f".[{extras}]" if extras else ".",
     ]
     with tempfile.TemporaryDirectory(prefix="gossamer-") as scratch, LOG.open("wb") as log:
         done = subprocess.run(
@@ -232,9 +233,11 @@ def install(extras: str, lock: int) -> None:
     UNFINISHED.unlink()  # only a kill leaves this file, because pip cleans up after its own errors
     if done.returncode:
         raise failed(LOG.read_text(errors="replace"))
-    # pip compiles the packages that it copies. It does not compile an editable checkout. If Python may not
+    # Python compiles a module when it is first imported, and most commands need few modules. If Python may not
     # write bytecode, each start would compile the checkout.
-    subprocess.run([PYTHON, "-m", "compileall", "-q", ROOT / "src"], stdout=subprocess.DEVNULL, check=False)
+    if sys.dont_write_bytecode:
+        words = [str(PYTHON), "-m", "compileall", "-q", str(ROOT / "src")]
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
 
 
 def failed(log: str) -> Trouble:
@@ -259,7 +262,7 @@ def prepare(asked: set[str]) -> None:
         started = time.monotonic()
         changed = ", ".join(new) if good == stamp() else "pyproject.toml is new or changed"
         what = f"{changed}: installing into" if whole else "first use: making .venv and filling"
-        say(f"{what} {HOME} (about a minute)")
+        say(f"{what} {HOME} (less than a minute)")
         if not whole:
             make()
         STAMP.unlink(missing_ok=True)  # after a kill from here on, the next call installs again
@@ -277,7 +280,7 @@ def prepare(asked: set[str]) -> None:
 def main(asked: str) -> int:
     """Prepares the environment. Returns the exit code."""
     try:
-        prepare(set(asked.split(",")))
+        prepare(set(asked.split(",")) if asked else set())
     except Trouble as trouble:
         say(str(trouble))
         return trouble.code

@@ -1,6 +1,6 @@
 # ./gossamer and ./test source this file and set `root` to the checkout.
 
-# ready EXTRA[,EXTRA]: makes sure that .venv has these extras and matches pyproject.toml. The check takes a few milliseconds in most
+# ready [EXTRA[,EXTRA]]: makes sure that .venv has these extras and matches pyproject.toml. The check takes a few milliseconds in most
 # cases. environment.py writes the stamp, which contains the path of the checkout, the Python, and the installed pyproject.toml.
 ready() {
     if brought "$1" && [ -x "$root/.venv/bin/python" ] && {
@@ -22,6 +22,7 @@ ready() {
 
 # brought EXTRA[,EXTRA]: succeeds if all these extras were requested before. .venv/extras contains their names, joined by commas.
 brought() {
+    [ -n "$1" ] || return 0
     [ -r "$root/.venv/extras" ] && read -r there <"$root/.venv/extras" || return 1
     rest=$1,
     while [ -n "$rest" ]; do

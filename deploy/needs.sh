@@ -17,6 +17,7 @@ program squid          /usr/sbin/squid             tests with proxies
 program tinyproxy      /usr/bin/tinyproxy          tests with proxies
 program microsocks     /usr/bin/microsocks         tests with proxies
 program systemd        /usr/bin/systemd-analyze   units of services
+program valgrind       /usr/bin/valgrind           the guard on instructions a page
 program iproute2       /usr/sbin/ip                tests with hosts of their own
 program maven          /usr/bin/mvn                stores: Kafka, Cassandra, HDFS
 program default-jre-headless /usr/bin/java         stores: Kafka, Cassandra, HDFS

@@ -17,7 +17,7 @@ from gossamer.uses.audit.link_checks import CheckedLinks
 from gossamer.uses.audit.link_graph import build_graph
 from gossamer.uses.audit.model import AuditSummary, ImageFacts, PageFacts, PageLink, to_json
 from gossamer.uses.audit.report_html import render_report
-from gossamer.uses.audit.run import evaluate_checks, summarize
+from gossamer.uses.audit.run import check_scope, evaluate_checks, summarize
 
 SITE = "https://shop.example"
 KINDS = ("lamps", "chairs", "kettles", "drills", "jackets", "books")
@@ -98,7 +98,8 @@ def audit(database: AuditDatabase, number: int) -> AuditSummary:
     build_graph(database, f"{SITE}/")
     before = database.audits()[-2] if number > 1 else None
     checked = CheckedLinks(0, 0, 0, 0)
-    results = evaluate_checks(database, record.number, before, [], True, checked, lambda _: None)
+    scope = check_scope(database, [], True, checked)
+    results = evaluate_checks(database, record.number, before, scope, lambda _: None)
     done = summarize(database, record, before, "finished", [], checked, results, str(database.path))
     database.update(record.number, ended=1.0, started=1_795_600_000.0, summary=to_json(done))
     return done

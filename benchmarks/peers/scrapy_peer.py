@@ -1,4 +1,4 @@
-"""The Scrapy spider of benchmarks/speed.py.
+"""The Scrapy spider of benchmarks/cost.py.
 
 The spider follows all links of one host, and writes the URL, title, status and number of links of each page.
 """
@@ -41,7 +41,7 @@ process = CrawlerProcess(
         "CONCURRENT_REQUESTS": AT_ONCE,
         "CONCURRENT_REQUESTS_PER_DOMAIN": AT_ONCE,
         "DOWNLOAD_DELAY": 0,
-        "ROBOTSTXT_OBEY": True,
+        "ROBOTSTXT_OBEY": False,
         "AUTOTHROTTLE_ENABLED": False,
         "LOG_LEVEL": "INFO",
         "TELNETCONSOLE_ENABLED": False,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
@@ -15,11 +16,13 @@ from gossamer.client.background import Background
 from gossamer.client.fetch import fetch_page
 from gossamer.client.iteration import Crawl, folder_of
 from gossamer.client.options import CrawlOptions, PageOptions, check_names, job_of, paths
-from gossamer.client.progress import ProgressLine
-from gossamer.client.records import CrawledPage
+from gossamer.client.progress import ProgressLine, RetryNotice, log_warning
+from gossamer.client.records import CrawledPage, Found
 from gossamer.client.submission import submit_to_fleet
 from gossamer.client.tables import RunResult, result_of
-from gossamer.client.targets import Target, read_targets
+from gossamer.client.targets import Target, Url, read_targets
+from gossamer.model.request import Request
+from gossamer.model.site import Site
 from gossamer.sites.script_targets import script_targets
 
 if TYPE_CHECKING:
@@ -51,7 +54,17 @@ __all__ = [
 Output = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl:
+@overload
+def crawl(*targets: Site, **options: Unpack[CrawlOptions]) -> Crawl[Found]: ...
+@overload
+def crawl(  # type: ignore[overload-overlap] # a text is not meant as a list of its characters
+    *targets: str | os.PathLike[str], **options: Unpack[CrawlOptions]
+) -> Crawl[CrawledPage | Found]: ...
+@overload
+def crawl(*targets: Request | Iterable[Url], **options: Unpack[CrawlOptions]) -> Crawl[CrawledPage]: ...
+@overload
+def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl[CrawledPage | Found]: ...
+def crawl(*targets: Target, **options: Unpack[CrawlOptions]) -> Crawl[Any]:
     """Crawls targets and yields the results: pages for plain URLs, items for sites. Use it with `for` or
     `async for`.
 
@@ -188,8 +201,10 @@ def _running(targets: Sequence[Target], output: Output, options: dict[str, Any])
 async def _run(
     targets: Sequence[Target], output: Output, options: dict[str, Any], stop: asyncio.Event
 ) -> RunResult:
+    from gossamer.app.found_problems import found_problems
     from gossamer.app.job import JobOutput
     from gossamer.app.outcome import error_of
+    from gossamer.app.runner import ExtraReceivers
     from gossamer.app.runner import crawl as run_crawl
 
     names, made = read_targets(targets)
@@ -197,13 +212,13 @@ async def _run(
         job = job_of(names, options)
         outputs = [JobOutput(one) for one in paths(output)]
         job = msgspec.structs.replace(job, outputs=[*outputs, *job.outputs])
-        progress = ProgressLine() if options.get("progress") else None
+        progress, began = ProgressLine() if options.get("progress") else RetryNotice(), time.time()
         try:
-            summary = await run_crawl(job, progress, stop)
+            summary = await run_crawl(job, progress, stop, ExtraReceivers(warn=log_warning))
         finally:
-            if progress is not None:
-                progress.close()
-        result = result_of(summary, folder_of(job, summary.crawl))
+            progress.close()
+        folder = folder_of(job, summary.crawl)
+        result = result_of(summary, folder, await asyncio.to_thread(found_problems, folder, began))
         if not stop.is_set() and (error := error_of(job, result)) is not None:
             raise error
     return result

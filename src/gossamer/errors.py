@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gossamer.model.summary import Summary
@@ -77,6 +77,10 @@ class Away(StoreError):
     action."""
 
 
+class RightsMissing(StoreError):
+    """The user of the store lacks a right: the store's user may not run a command or access a key."""
+
+
 class StoreFull(StoreError):
     """The store has no memory left. The store rejects writes but still answers reads."""
 
@@ -113,6 +117,10 @@ class FetchFailed(CrawlFailed):
     words that records contain (`robots`, `dns`, `timeout`, ...)."""
 
     reason = ""
+    status: int | None = None
+    """The HTTP status of the response that was no page, for example 503, or None if no response arrived."""
+    page: Any = None
+    """The response that was no page (a `gossamer.Page` with its body), or None if no response arrived."""
 
 
 class NoCredit(GossamerError):
@@ -170,6 +178,12 @@ class GateNotMet(GossamerError):
     """A quality gate (`--fail-on`) is not met."""
 
     exit_code = 30
+
+
+class UnlikeGoodRuns(GossamerError):
+    """The run is not like the last good runs of the crawl (docs/guard.md). Nothing was concluded from it."""
+
+    exit_code = 31
 
 
 OWN_LIMITS = {

@@ -46,6 +46,44 @@ def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "urls", "bad"),
+    [
+        ("url,name\nhttps://a.example/1,first\nx,y\n", ["https://a.example/1"], [3]),
+        (
+            "https://a.example/a,first\nhttps://a.example/b,second\n",
+            ["https://a.example/a", "https://a.example/b"],
+            [],
+        ),
+        (
+            "https://a.example/a\n# no\nhttps://a.example/b,c\n",
+            ["https://a.example/a", "https://a.example/b,c"],
+            [],
+        ),
+        (
+            'n;Landing page\n1;https://a.example/1\n"2;https://a.example/2\n3;https://a.example/3\n',
+            ["https://a.example/1", "https://a.example/3"],
+            [3],
+        ),
+    ],
+)
+def test_a_table_is_read_by_its_column_of_urls(
+    tmp_path: Path, text: str, urls: list[str], bad: list[int]
+) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text(text)
+    rejected: list[Rejected] = []
+    assert [one.url for one in requests(target_kind(str(path)), rejected)] == urls
+    assert [(one.source, one.line) for one in rejected] == [(str(path), line) for line in bad]
+
+
+def test_a_table_without_urls_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("name,price\na,1\n")
+    with pytest.raises(UsageError, match=r"no column url; its columns are name, price"):
+        list(requests(target_kind(str(path)), []))
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("ftp://example.com/", "not an http(s) URL"),
@@ -139,7 +177,7 @@ FULL = {
 
 
 def test_a_json_line_with_every_field(tmp_path: Path) -> None:
-    assert set(FULL) == set(SeedLine.__struct_fields__)
+    assert set(FULL) == set(SeedLine.__struct_fields__) - {"json"}  # which becomes the body
     found, rejected = seeds(tmp_path, json.dumps(FULL))
     assert rejected == []
     (one,) = found

@@ -7,6 +7,7 @@ import ast
 import base64
 import gzip
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from gossamer.blocks.challenges import WALLS
 from gossamer.blocks.response import Answer, visible_part
 from gossamer.blocks.signs import CODE, WIDGETS
 from gossamer.blocks.signs import NOTICES as TABLE
+from gossamer.blocks.site_rules import seen_by
 from gossamer.blocks.vendors import VENDORS
+from support.repetitions import repetitions
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT / ".." / "shared" / "data"
@@ -143,7 +146,7 @@ MARKUP = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=repetitions(150), deadline=None)
 @given(
     st.integers(100, 999),
     st.dictionaries(st.text(max_size=12), st.text(max_size=30), max_size=4),
@@ -229,3 +232,12 @@ def test_many_words_hide_no_mark(mark: bytes) -> None:
         b"<title>DROP</title><script>" + mark + b"</script><p>" + b"kettles " * n for n in (60, 200)
     )
     assert either(200, HTML, short, URL) == either(200, HTML, long, URL)
+
+
+def test_an_exception_of_a_site_names_the_vendor_or_the_kind_or_both() -> None:
+    answer = (403, {"cf-mitigated": "challenge"}, b"<title>Just a moment</title>", "https://a.example/")
+    found = seen_by([], *answer)
+    assert found is not None
+    for name in (found.vendor, found.kind, f"{found.vendor} {found.kind}"):
+        assert seen_by([re.compile(f"!{name}")], *answer) is None, name
+    assert seen_by([re.compile("!captcha")], *answer) == found

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar
 
+from support import fork_server
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 PAGES = 12
 
@@ -51,7 +53,7 @@ def begin(
         "stderr": subprocess.PIPE,
         "text": True,
     } | more
-    return subprocess.Popen([sys.executable, "-c", code, *words], cwd=room, env=env, **pipes)
+    return fork_server.Popen([sys.executable, "-c", code, *words], cwd=room, env=env, **pipes)
 
 
 def gossamer(room: Path, *words: str, text: str = "") -> tuple[int, str, str]:

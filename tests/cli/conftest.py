@@ -23,6 +23,11 @@ def web() -> Iterator[str]:
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    run_json = tmp_path / ".gossamer" / "store" / "run.json"  # the store that a killed command left running
+    stop_store(tmp_path)
+
+
+def stop_store(folder: Path) -> None:
+    """Stop the store that a killed command left running."""
+    run_json = folder / ".gossamer" / "store" / "run.json"
     if run_json.exists():
         os.kill(json.loads(run_json.read_text())["pid"], signal.SIGTERM)

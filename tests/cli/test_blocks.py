@@ -134,7 +134,7 @@ def test_try_shows_the_block(shop: str, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("word", "errors", "blocks"),
     [
-        ("", {"http-4xx": 1, "parse": 1, "blocked": 3}, {"generic missing (must_have: .price)"}),
+        ("", {"http-4xx": 1, "missing": 1, "blocked": 3}, {"generic missing (must_have: .price)"}),
         (
             "blocks=['members of the club'],",
             {"http-4xx": 1, "blocked": 4},
@@ -142,10 +142,10 @@ def test_try_shows_the_block(shop: str, capsys: pytest.CaptureFixture[str]) -> N
         ),
         (
             "blocks=['!akamai', '!captcha'],",
-            {"http-4xx": 2, "parse": 2, "blocked": 1},
+            {"http-4xx": 2, "missing": 2, "blocked": 1},
             {"generic missing (must_have: .price)"},
         ),
-        ("blocks=False,", {"http-4xx": 2, "parse": 3}, {"generic missing (must_have: .price)"}),
+        ("blocks=False,", {"http-4xx": 2, "missing": 3}, {"generic missing (must_have: .price)"}),
     ],
 )
 def test_a_site_has_its_own_word(

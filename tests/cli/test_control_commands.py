@@ -183,6 +183,10 @@ def test_each_verb_on_a_crawl_that_has_ended(desk: Desk, ended: str) -> None:
     desk.do(lambda store: fill(store, "one", ended))
     assert f"nothing to pause, it is {ended}" in desk("pause", "one")[2]
     assert f"nothing to stop, it is {ended}" in desk("stop", "one")[2]
+    code, _, err = desk("finish", "one")
+    assert code == 0
+    assert f"it is {ended}" in err
+    assert ("--retries none" in err) is (ended in ("stopped", "limited"))
     code, _, err = desk("resume", "one")
     assert code == 0
     assert f"gossamer crawl https://{A}/ --name one" in err
@@ -200,6 +204,13 @@ def test_each_verb_on_a_crawl_that_has_ended(desk: Desk, ended: str) -> None:
         )
     else:
         assert (summary["state"], summary["failed"]) == (ended, 0)
+
+
+def test_finish_ends_the_waits_of_a_running_crawl(desk: Desk) -> None:
+    desk.do(lambda store: fill(store, "one", pid=os.getpid()))
+    assert "retries nothing more" in desk("finish", "one")[2]
+    assert desk.do(lambda store: Crawls(store).look("one"))[0] == "finishing"
+    assert state(desk) == "running"
 
 
 def test_stop_and_cancel_of_a_crawl_whose_process_died(desk: Desk) -> None:

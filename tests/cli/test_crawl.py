@@ -68,7 +68,9 @@ def test_rows_go_to_stdout_when_it_is_a_pipe_and_the_summary_to_stderr(room: Pat
 
 def test_json_has_the_summary_of_a_crawl_that_failed_too(room: Path, web: str) -> None:
     (room / "dead.txt").write_text("http://127.0.0.1:9/\n")
-    code, out, err = gossamer(room, "crawl", f"{web}/", "--proxies", "dead.txt", "--json")
+    code, out, err = gossamer(
+        room, "crawl", f"{web}/", "--proxies", "dead.txt", "--allow-private", "127.0.0.0/8", "--json"
+    )
     assert code == 21
     summary = json.loads(out)
     assert adds_up(summary)
@@ -159,7 +161,7 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
     err = process.stderr.read()
     process.stderr.close()
     process.wait(timeout=20)
-    assert process.returncode == 0
+    assert process.returncode == 11
     assert "Traceback" not in err
     assert "bug" not in err
 
@@ -173,13 +175,17 @@ def test_a_reader_that_has_seen_enough(room: Path, web: str) -> None:
         (["crawl", "http://x.example/", "--limit", "many"], 2, "whole number"),
         (["crawl", "http://x.example/", "--ladder", "staircase"], 2, "no rung 'staircase'"),
         (["crawl", "http://x.example/", "--proxies", "p.txt"], 4, "--proxies p.txt: No such file"),
-        (["crawl", "http://x.example/", "-s", "dealy=3"], 4, "did you mean delay?"),
+        (["crawl", "http://x.example/", "-s", "dealy=3"], 2, "did you mean delay?"),
         (["crawl", "http://x.example/", "-s", "delay"], 2, "-s setting=value"),
         (["crawl", "http://x.example/", "--fail-on", "sucess<1"], 2, "did you mean success?"),
         (["crawl", "http://x.example/", "-o", "out.jsnl"], 2, "jsonl"),
         (["crawl", "http://x.example/", "--fresh", "--resume"], 2, "exclude one another"),
         (["crawl", "http://x.example/", "-H", "bad"], 2, "Name: value"),
         (["crawl", "nowhere.txt"], 2, "nowhere.txt"),
+        (["crawl", "nowhere.py"], 2, "nowhere.py: no such file or folder"),
+        (["check", "nowhere.py"], 2, "nowhere.py: no such file or folder"),
+        (["check", ".", "--pages", "nowhere"], 2, "nowhere: no such file or folder"),
+        (["status", "-s", "dealy=3"], 2, "did you mean delay?"),
         (["crawl", "bytes.txt"], 2, "bytes.txt line 1: is not UTF-8 text; write one URL per line"),
         (["crawl", "empty.txt"], 2, "contain no seeds: give one URL per line"),
         (["crawl", "folder"], 4, "no site file in it"),

@@ -6,7 +6,6 @@ import http.server
 import json
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from cli.command_line import begin
 from e2e.runs import end_all
+from support import fork_server
 from support.answers import answering
 from support.screen import Screen, TerminalProcess
 
@@ -73,7 +73,13 @@ def row(rows: list[str], label: str) -> str:
 @pytest.mark.parametrize("columns", [60, 80, 160, 200])
 def test_the_screen_of_a_running_crawl(shop: str, tmp_path: Path, columns: int) -> None:
     terminal = TerminalProcess(crawl(shop, "--delay", "0.05", "--retries", "5m"), tmp_path, columns=columns)
-    rows = terminal.until(lambda screen: "5xx: 1" in row(screen.visible(), "responses"))
+    rows = terminal.until(
+        lambda screen: (
+            "5xx: 1" in row(screen.visible(), "responses")
+            and "every" in row(screen.visible(), "slowest")
+            and "next in" in row(screen.visible(), "waits")
+        )
+    )
     assert max(map(len, rows)) < columns
     assert re.match(r"shop +running for \d+s", rows[0])
     done, known = map(int, re.search(r"━+─+  (\d+) of (\d+) known URLs done$", rows[1]).groups())  # type: ignore[union-attr]
@@ -91,6 +97,17 @@ def test_the_screen_of_a_running_crawl(shop: str, tmp_path: Path, columns: int) 
     assert "1 URL waits for a retry (http-5xx), next in" in row(rows, "waits")
     assert terminal.end(signal.SIGINT) == 11
     assert not any("━" in line for line in terminal.screen.everything()), "the lines are removed at the end"
+
+
+def test_a_key_ends_the_wait_for_retries(shop: str, tmp_path: Path) -> None:
+    words = ["crawl", f"{shop}/down", "--name", "shop", "-o", "out.jsonl", "--retries", "1h"]
+    terminal = TerminalProcess(words, tmp_path, columns=160)
+    terminal.shows(r"1 URL waits for a retry .*; the key f ends the wait")
+    terminal.type("xf")
+    assert terminal.end() == 9
+    shown = "\n".join(terminal.screen.everything())
+    assert "finishing: nothing is retried any more" in shown
+    assert "To visit them again: gossamer dead requeue shop" in shown
 
 
 def test_the_lines_stay_in_their_place(shop: str, tmp_path: Path) -> None:
@@ -157,7 +174,7 @@ def test_colours(
 def test_forced_colours_on_a_pipe(shop: str, tmp_path: Path) -> None:
     words = ["-m", "gossamer", *crawl(shop, "--delay", "0", "--limit", "5"), "-v"]
     for env, colours in (({"FORCE_COLOR": "1"}, True), ({}, False)):
-        done = subprocess.run(
+        done = fork_server.run(
             [sys.executable, *words, "--fresh"],
             cwd=tmp_path,
             env={"PATH": "/usr/bin", "PYTHONPATH": str(Path(__file__).parents[2] / "src")} | env,

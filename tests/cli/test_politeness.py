@@ -105,6 +105,24 @@ def test_an_open_breaker_is_seen_and_closed_by_hand(desk: Desk) -> None:
     assert "fails" not in desk.json("explain", f"https://{A}/12")["why"]
 
 
+def test_status_shows_failing_hosts_before_long_queues(desk: Desk) -> None:
+    async def others(store: Store) -> None:
+        await fill(store, faults=10)
+        frontier = Frontier(store, "c", Policy(delay=0, obey_robots=False))
+        for k in range(12):
+            host, flat = f"h{k}.example", []
+            for n in range(40):
+                request = Request(f"https://{host}/{n}")
+                mark = urls.fingerprint(urls.canonical(request.url) or "", store.seed)
+                flat += [*frontier.remainder(mark), pack(request)[1]]
+            await frontier.add({(bucket_of(host, store.buckets), host, 0, "http", "o", ""): flat})
+
+    desk.do(others)
+    hosts = desk.json("status", "c")["slowest_hosts"]
+    assert (hosts[0]["host"], hosts[0]["state"], len(hosts)) == (A, "open", 10)
+    assert hosts[0]["waiting"] < hosts[1]["waiting"] == 40
+
+
 def test_a_host_that_never_failed_is_closed(desk: Desk) -> None:
     desk.do(fill)
     assert desk.json("host", "show", A)["breaker"] == {

@@ -39,6 +39,16 @@ def test_run_that_does_not_fit_is_refused_before_it_starts(tmp_path: Path) -> No
     assert not (tmp_path / "prices.db").exists()
 
 
+def test_run_within_a_time_visits_its_pages(tmp_path: Path) -> None:
+    shop = make_shop(0, 3)
+    with serving([shop]):
+        (tmp_path / "t.csv").write_text("url\n" + "\n".join(shop.address(path) for path in shop.products))
+        words = ("--within", "5h", "--delay", "0", "-s", "allow_private=127.0.0.0/8", "--json")
+        code, out, err = gossamer(tmp_path, "prices", "run", "t.csv", *words)
+    assert code == 0, err
+    assert json.loads(out)["checked"] == 3
+
+
 def test_bad_lines_are_kept_with_number_and_reason(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "url,key,currency,minimum\nhttps://a.example/1,one,EUR,\nftp://a.example/2,,,\n"

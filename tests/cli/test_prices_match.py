@@ -16,13 +16,14 @@ import pytest
 
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.match_offers import list_open, match_offers
+from support import fork_server
 from uses.prices.test_match_offers import CAMERA, PENS, fill, offer
 
 WORDS = (sys.executable, "-m", "gossamer", "prices")
 
 
 def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return fork_server.run(
         [*WORDS, *words], cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
 

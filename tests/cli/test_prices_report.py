@@ -11,12 +11,12 @@ import time
 from decimal import Decimal
 from pathlib import Path
 
-import openpyxl
 import pyarrow.parquet
 import pytest
 
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
+from support import fork_server
 
 DAY = 86_400.0
 VISITS = 14
@@ -24,7 +24,7 @@ VISITS = 14
 
 
 def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return fork_server.run(
         [sys.executable, "-m", "gossamer", "prices", *words],
         cwd=folder,
         capture_output=True,
@@ -105,6 +105,8 @@ def test_a_report_is_written(folder: Path) -> None:
 
 
 def test_tables_are_written_to_excel_parquet_and_csv(folder: Path) -> None:
+    import openpyxl
+
     assert called(folder, "moves", "-o", "m.xlsx").stdout == f"{folder}/m.xlsx: 1 rows\n"
     sheet = openpyxl.load_workbook(folder / "m.xlsx")["moves"]
     heads, row = ([cell.value for cell in line] for line in sheet.iter_rows())
@@ -128,6 +130,8 @@ def test_tables_are_written_to_excel_parquet_and_csv(folder: Path) -> None:
 
 
 def test_a_report_as_a_workbook_has_a_sheet_for_each_table(folder: Path) -> None:
+    import openpyxl
+
     assert called(folder, "report", "-o", "week.xlsx").returncode == 0
     book = openpyxl.load_workbook(folder / "week.xlsx")
     assert {"moves", "market", "failing", "stale"} <= set(book.sheetnames)

@@ -12,13 +12,14 @@ import pytest
 
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
+from support import fork_server
 from support.web_receiver import receiving
 
 KEYS = ["a", "b", "c", "d"]
 
 
 def called(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return fork_server.run(
         [sys.executable, "-m", "gossamer", "prices", *words],
         cwd=folder,
         capture_output=True,

@@ -28,11 +28,13 @@ from e2e.runs import SRC, command, end_all, job
 from gossamer.app.job import Job
 from gossamer.app.runner import Live, crawl
 from gossamer.cli.crawl_view import crawl_lines
+from gossamer.cli.progress import Lines
 from gossamer.cli.responses import Responses
 from gossamer.cli.terminal import painter
 from gossamer.config.settings import Settings
 from gossamer.frontier.stats import HostLine, Retries
 from gossamer.model.summary import Summary
+from support import fork_server
 from support.answers import answering
 from web import Web, preset, serve
 
@@ -63,7 +65,7 @@ class Terminal:
             if not k.startswith("GOSSAMER_") and k not in ("NO_COLOR", "COLUMNS")
         }
         code = "from gossamer.cli import main; main()"
-        self.process = subprocess.Popen(
+        self.process = fork_server.Popen(
             [sys.executable, "-c", code, *words],
             stdin=theirs,
             stdout=theirs,
@@ -215,6 +217,23 @@ def test_a_wait_for_retries_is_told_with_its_end() -> None:
     assert "waits      1 URL waits for a retry, next in 0s" in plain(waits)
 
 
+def test_the_end_of_a_run_of_which_only_retries_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+    waits = live()
+    waits.left, waits.retries, waits.only_retries, waits.waits_end = None, Retries(1, 43.0, 43.0), True, 100.0
+    lines = " ".join(line.strip() for line in plain(waits, 200))
+    assert "; the run ends in at most 1m 40s, and gossamer finish c ends the wait" in lines
+    shown = Lines()
+    for _ in range(2):
+        shown.show(waits)
+    err = capsys.readouterr().err
+    assert (
+        err.count(
+            "only retries are left: 1 URL waits for a retry, next in 43s; the run ends in at most 1m 40s"
+        )
+        == 1
+    )
+
+
 async def test_the_retries_of_a_running_crawl(tmp_path: Path) -> None:
     """The server answers every request with status 500: the URLs wait for a retry, and no remaining time
     is estimated."""
@@ -274,7 +293,7 @@ def test_who_waits_for_a_host_hears_why(tmp_path: Path, answer: str) -> None:
             "-o",
             str(tmp_path / "o.jsonl"),
         ]
-        process = subprocess.Popen(
+        process = fork_server.Popen(
             [sys.executable, "-m", "gossamer", *words, "-s", "timeout=1s"],
             env=os.environ | {"PYTHONPATH": str(SRC)},
             stderr=subprocess.PIPE,

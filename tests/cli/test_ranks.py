@@ -100,6 +100,7 @@ def test_a_keyword_is_named_as_in_the_list(folder: Path) -> None:
         ("rules none.toml", 4, "there is no such file"),
         ("export a.doc", 2, "the file ends in"),
         ("import nowhere --keywords k.csv", 2, "no such file or folder"),
+        ("import k.csv", 2, "no --keywords given"),
     ],
 )
 def test_wrong_words_say_what_to_do(folder: Path, words: str, code: int, says: str) -> None:

@@ -167,7 +167,7 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(
         env = {"GOSSAMER_DEALY": "1"}
     else:
         given = [GivenSetting("-s dealy", "dealy", "1")]
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(UsageError if where == "setting" else ConfigError) as caught:
         load(given, folder=tmp_path, environ=env)
     assert "did you mean delay?" in str(caught.value)
     assert {"file": "gossamer.toml", "environment": "GOSSAMER_DEALY", "setting": "-s dealy"}[where] in str(
@@ -176,7 +176,7 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(
 
 
 def test_an_unknown_name_with_none_near_says_where_all_are() -> None:
-    with pytest.raises(ConfigError, match="no setting 'qqq': gossamer config schema names all"):
+    with pytest.raises(UsageError, match="no setting 'qqq': gossamer config schema names all"):
         load([GivenSetting("-s qqq", "qqq", "1")], environ={})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 
 from cli.bookshop import SITE, Bookshop
 from cli.command_line import SRC, begin, gossamer
+from support import fork_server
 from support.answers import answering
 
 
@@ -109,7 +109,7 @@ def test_a_terminal_shows_five_lines_and_completes(room: Path, shop: str) -> Non
     terminal, slave = pty.openpty()
     # prevent the import of IPython, which may be installed
     code = "import sys; sys.modules['IPython'] = None; from gossamer.cli import main; main()"
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [sys.executable, "-c", code, "shell", f"{shop}/", "--site", "books.py"],
         cwd=room,
         env={**os.environ, "PYTHONPATH": str(SRC), "TERM": "dumb"},

@@ -95,23 +95,43 @@ def test_ctrl_c_twice_ends_a_c_function_that_keeps_the_interpreter(
     assert (room / "out.jsonl").read_text().count("\n") >= 1
 
 
-def test_ctrl_c_once_names_the_line_that_does_not_end(room: Path, web: str) -> None:
+ENDLESS = ("while True:\n        pass", STUCK[0], "time.sleep(1e6)")
+
+
+def endless(room: Path, web: str, call: str) -> None:
+    """Write a site whose page function never ends on the start page."""
     (room / "shop.py").write_text(
-        f"from gossamer import Site\nsite = Site('shop', seeds=['{web}/'])\n@site.page()\ndef p(page):\n"
-        "    open('began.txt', 'w').write('x\\n')\n    while True:\n        pass\n"
+        f"import re, time\nfrom gossamer import Site\nsite = Site('shop', seeds=['{web}/', '{web}/3'])\n"
+        "@site.page('/3$')\ndef q(page):\n    yield {'a': 1}\n"
+        "@site.page()\ndef p(page):\n    open('began.txt', 'w').write('x\\n')\n"
+        f"    {call}\n"
     )
-    process = begin(room, "crawl", "shop.py", "-o", "out.jsonl")
+
+
+@pytest.mark.parametrize("call", ENDLESS)
+def test_ctrl_c_once_ends_a_site_function_that_does_not_end(room: Path, web: str, call: str) -> None:
+    endless(room, web, call)
+    process = begin(room, "crawl", "shop.py", "-o", "out.jsonl", "--name", "c")
     wait_for(process, room / "began.txt", 1)
     process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    assert re.fullmatch(
-        r"gossamer: \S*shop.py:[67] in p is still running; a second signal stops immediately, and nothing is lost\n",
-        line,
-    )
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=15)
-    assert process.returncode == 13
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 11, err
+    assert re.search(r"\S+ in \w+ is still running; a second signal stops immediately", err)
+    assert "Continue with" in err
+    assert re.search(r"pending +[12]\b", gossamer(room, "status", "c")[1])
+
+
+@pytest.mark.parametrize(("call", "processes"), [(ENDLESS[1], 1), (ENDLESS[2], 1), (ENDLESS[0], 2)])
+def test_a_site_function_that_does_not_end_is_ended_and_the_crawl_goes_on(
+    room: Path, web: str, call: str, processes: int
+) -> None:
+    endless(room, web, call)
+    words = ("-s", "timeout=2s", "--retries", "0.1s", "--name", "c", "--processes", str(processes))
+    code, _, err = gossamer(room, "crawl", "shop.py", "-o", "out.jsonl", *words)
+    assert code == 0, err
+    assert len(re.findall(rf"error shop {web}/: too-slow: shop.py:(?:9|10) in p was still", err)) == 2
+    assert (room / "out.jsonl").read_text().count("\n") == 1
+    assert "too-slow" in gossamer(room, "dead", "list", "c")[1]
 
 
 def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: Path, web: str) -> None:
@@ -137,9 +157,3 @@ def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: 
     )
     assert done.returncode == 0, done.stderr
     assert (room / "out.jsonl").read_text().count("\n") == PAGES + 1
-
-
-def test_a_sitemap_that_holds_nothing_is_told(room: Path, web: str) -> None:
-    code, _, err = gossamer(room, "crawl", f"sitemap:{web}/none.xml", "--name", "c", "-o", "out.jsonl")
-    assert code == 0
-    assert "not one URL was found in the targets: gossamer attempts c shows" in err

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,17 @@ def test_a_crawl_goes_on_when_nobody_reads_what_it_tells(room: Path, unread: str
     assert (room / "rows.jsonl").read_text().count("\n") == 1
 
 
+@pytest.mark.parametrize("more", ["", "--json"])
+def test_a_crawl_ends_with_one_line_when_the_reader_of_its_rows_has_gone(room: Path, more: str) -> None:
+    code, _, err = shell(room, f"{CRAWL} -o - {more}", "| true; exit ${PIPESTATUS[0]}")
+    assert (code, err.splitlines()[-1].partition(",")[0]) == (
+        11,
+        "gossamer: the program that read the standard output has ended",
+    )
+    assert "idle because" not in shell(room, "status c")[1]
+    assert json.loads(shell(room, "status c --json")[1])["now"]["idle"] is None
+
+
 @pytest.mark.parametrize("words", ["version", "--help", "config schema"])
 def test_a_full_disk_behind_stdout(room: Path, words: str) -> None:
     code, _, err = shell(room, words, "> /dev/full")
@@ -77,16 +90,15 @@ def test_a_full_disk_behind_stdout(room: Path, words: str) -> None:
     )
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_encoding_of_the_terminal(room: Path, encoding: str) -> None:
+def test_any_encoding_of_the_terminal(room: Path) -> None:
     assert shell(room, f"{CRAWL} -o rows.sqlite")[0] == 0
     (room / ".gossamer" / "c" / "attempts.jsonl").write_text(
         f'{{"ts": "2026-01-01T00:00:00Z", "url": "http://a.example/", "error": "{LETTERS}"}}\n',
         encoding="utf-8",
     )
-    for words in ("attempts c", "attempts c --json"):
+    for encoding, words in product(("ascii", "latin-1", "utf-8"), ("attempts c", "attempts c --json")):
         code, out, err = shell(room, words, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-        assert (code, err) == (0, ""), words
+        assert (code, err) == (0, ""), (encoding, words)
         assert "2013" in out or LETTERS in out
 
 

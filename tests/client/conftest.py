@@ -31,11 +31,21 @@ def shop() -> Iterator[str]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             kind, body = PAGES.get(self.path, (HTML, "<title>No such page</title>"))
-            self.send_response(200 if self.path in PAGES else 404)
+            self.send_response(200 if self.path in PAGES else 503 if self.path == "/busy" else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body.encode())))
             self.end_headers()
             self.wfile.write(body.encode())
+
+        def do_POST(self) -> None:
+            """Return the body of the request and its type in the title."""
+            given = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            body = f"<title>{given} {self.headers['Content-Type']}</title>".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", HTML)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Disable the request log."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import http.server
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from mypy import api as mypy_api
 
 from house.tree import ROOT
+from support import fork_server
 from support.answers import answering
 
 TEXT = (ROOT / "docs" / "python.md").read_text()
@@ -48,6 +48,15 @@ gossamer.Found(3)
 gossamer.fetch_page("https://a.example")
 """.strip().splitlines()
 
+REVEALED = {
+    'gossamer.crawl("https://a.example")': ("CrawledPage", "Found"),
+    'gossamer.crawl(gossamer.Site("a"))': ("Found",),
+    'gossamer.crawl(["https://a.example"], limit=3)': ("CrawledPage",),
+    'gossamer.crawl(gossamer.Request("https://a.example"))': ("CrawledPage",),
+    'gossamer.crawl(gossamer.Site("a"), "https://a.example")': ("CrawledPage", "Found"),
+}
+"""Crawls, with the classes of the records over which a loop iterates."""
+
 
 @pytest.fixture(scope="module")
 def books() -> Iterator[str]:
@@ -74,7 +83,7 @@ def test_each_block_prints_what_the_page_says(code: str, output: str, books: str
     if "fastapi" in code:
         pytest.importorskip("fastapi")
     (tmp_path / "block.py").write_text(code.replace("https://books.toscrape.com", books))
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False
     )
     assert (done.returncode, done.stdout) == (0, output), done.stderr
@@ -91,6 +100,11 @@ def test_mypy_accepts_the_blocks_and_refuses_each_misuse(tmp_path: Path) -> None
     files[-1].write_text(script)
     wrong = tmp_path / "wrong.py"
     wrong.write_text("import gossamer\n" + "".join(f"{line}\n" for line in MISUSES))
+    typed = tmp_path / "typed.py"
+    typed.write_text(
+        "import gossamer\n" + "".join(f"for one in {code}: reveal_type(one)\n" for code in REVEALED)
+    )
+    files.append(typed)
     config = [
         "--config-file",
         str(ROOT / "pyproject.toml"),
@@ -103,3 +117,6 @@ def test_mypy_accepts_the_blocks_and_refuses_each_misuse(tmp_path: Path) -> None
     assert [line for line in found if not line[0].endswith("wrong.py")] == [], err
     lines = {int(number) for name, number, _ in found if name.endswith("wrong.py")}
     assert [line for number, line in enumerate(MISUSES, 2) if number not in lines] == []
+    revealed = re.findall(r'typed.py:\d+: note: Revealed type is "(.*)"', out)
+    shown = [tuple(re.findall(r"\w+$", part)[0] for part in kind.split(" | ")) for kind in revealed]
+    assert shown == list(REVEALED.values())

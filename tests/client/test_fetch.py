@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 import gossamer
-from gossamer.errors import CrawlFailed, FetchFailed
+from gossamer.errors import CrawlFailed, FetchFailed, UsageError
 
 
 def test_a_page_offers_what_site_functions_get(shop: str) -> None:
@@ -34,6 +34,20 @@ def test_a_page_with_an_error_status_is_returned(shop: str) -> None:
     assert (page.status, page.title) == (404, "No such page")
 
 
+def test_a_server_error_shows_status_and_body(shop: str) -> None:
+    with pytest.raises(FetchFailed, match=r"http-5xx.* \(status 503\): wait for the server") as failed:
+        gossamer.fetch(f"{shop}/busy")
+    error = failed.value
+    assert (error.reason, error.status) == ("http-5xx", 503)
+    assert error.page is not None
+    assert (error.page.status, error.page.title) == (503, "No such page")
+
+
+def test_what_is_no_url_is_refused() -> None:
+    with pytest.raises(UsageError, match="3 is not a URL"):
+        gossamer.fetch(3)  # type: ignore[arg-type] # the misuse under test
+
+
 def test_robots_txt_is_obeyed_unless_the_caller_ignores_it(shop: str) -> None:
     with pytest.raises(FetchFailed, match=r"robots\.txt disallows it: .*Disallow: /private") as failed:
         gossamer.fetch(f"{shop}/private")
@@ -44,7 +58,7 @@ def test_robots_txt_is_obeyed_unless_the_caller_ignores_it(shop: str) -> None:
 def test_an_unresolvable_host_raises() -> None:
     with pytest.raises(FetchFailed, match="check the host's name") as failed:
         gossamer.fetch("http://nothing.invalid/")
-    assert failed.value.reason == "dns"
+    assert (failed.value.reason, failed.value.status, failed.value.page) == ("dns", None, None)
     with pytest.raises(CrawlFailed, match="no page was received"):
         list(gossamer.crawl("http://nothing.invalid/", retries="", delay=0))
 

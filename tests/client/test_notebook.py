@@ -4,13 +4,14 @@ that is defined in a cell, and with an interrupt."""
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support import fork_server
 
 pytestmark = pytest.mark.skipif(
     not (find_spec("nbclient") and find_spec("ipykernel")), reason="needs nbclient and ipykernel"
@@ -76,7 +77,7 @@ def test_a_notebook(shop: str, tmp_path: Path) -> None:
     ]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (tmp_path / "cells.ipynb").write_text(json.dumps(notebook))
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-c", EXECUTE],
         cwd=tmp_path,
         capture_output=True,

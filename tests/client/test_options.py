@@ -37,6 +37,9 @@ def test_command_line_and_python_have_the_same_options() -> None:
         ({"argument": {"page": 3}}, lambda job: job.args == {"page": "3"}),
         ({"fail_on": "success<0.9"}, lambda job: job.gates == ["success<0.9"]),
         ({"overwrite": Path("a.jsonl")}, lambda job: [one.overwrite for one in job.outputs] == [True]),
+        ({"delay": 1 / 3}, lambda job: job.settings.delay == (0.333333333, 0.333333333)),
+        ({"time_limit": 17_999.985_123_456_789}, lambda job: job.settings.time_limit == 17_999.985123457),
+        ({"host_rate": 1e-05}, lambda job: job.settings.host_rate == 0.00001),
         ({"setting": {"timeout": "3s"}}, lambda job: job.settings.timeout == 3.0),
         ({"timeout": 3}, lambda job: job.settings.timeout == 3.0),
         ({"watch": "1h"}, lambda job: job.watch == 3600.0),
@@ -70,3 +73,22 @@ def test_an_unknown_option_is_refused_before_anything_runs() -> None:
         with pytest.raises(UnknownOption, match=r"no option limt= \(did you mean limit=?\?\)") as refused:
             call("https://a.example/", limt=3)  # type: ignore[operator] # the misuse under test
         assert isinstance(refused.value, TypeError)
+
+
+@pytest.mark.parametrize("given", [{}, {"files": "kept"}, {"data": "d"}])
+def test_only_a_crawl_without_folders_keeps_no_files(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop over a crawl without `data` uses a temporary folder."""
+    seen: list[dict[str, Any]] = []
+
+    def refuse(targets: list[str], options: dict[str, Any]) -> None:
+        seen.append(options)
+        raise UsageError("no crawl")
+
+    monkeypatch.setattr("gossamer.client.iteration.job_of", refuse)
+    with pytest.raises(UsageError, match="no crawl"):
+        list(gossamer.crawl("https://a.example/", **given))
+    (options,) = seen
+    assert options.get("files") == (given.get("files") or (None if "data" in given else "off"))
+    assert "data" in options

@@ -7,8 +7,6 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import pandas
-import polars
 import pydantic
 import pytest
 
@@ -50,6 +48,9 @@ def test_an_item_is_a_mapping_and_can_be_copied() -> None:
 
 
 def test_data_frames(shop: str, pages: list[gossamer.Page]) -> None:
+    import pandas
+    import polars
+
     assert list(pandas.DataFrame(pages)["title"]) == ["Teas", "Tea 1", "Tea 2", "Tea 3"]
     crawl = gossamer.crawl(f"{shop}/", **QUICK)
     assert set(pandas.DataFrame(crawl)["title"]) == {"Teas", "Tea 1", "Tea 2", "Tea 3"}

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import gossamer
+from support import fork_server
 from web import Web, preset, serve
 
 MAX_STOP_S = 6.0
@@ -99,7 +100,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_in_a_script(web: Web, tmp_path: Path) -> None:
     web.reset()
     command = [sys.executable, "-c", SCRIPT, web.url()]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as script:
+    with fork_server.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as script:
         asyncio.run(until(lambda: len(web.log()) >= 4))
         began = time.monotonic()
         script.send_signal(signal.SIGINT)

@@ -132,6 +132,6 @@ def test_without_a_store_it_says_what_is_missing(web: Web, monkeypatch: pytest.M
 
 def _is_begun(fleet: Fleet, crawl: str) -> bool:
     try:
-        return bool(fleet.json("status", crawl)["pages"])
+        return bool(fleet.status(crawl)["pages"])
     except AssertionError:
         return False

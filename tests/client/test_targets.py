@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,8 @@ import pydantic
 import pytest
 
 import gossamer
-from gossamer.errors import NothingFound, UsageError
+from gossamer.errors import ConfigError, CrawlFailed, NothingFound, UsageError
+from support import fork_server
 
 QUICK: gossamer.CrawlOptions = {"delay": 0, "per_host": 8}
 
@@ -85,8 +85,48 @@ def test_lists_generators_and_requests(shop: str) -> None:
         assert sorted(page.title for page in gossamer.crawl(target, depth=0, **QUICK)) == ["Tea 1", "Tea 2"]
 
 
+def test_seeds_with_a_body(shop: str) -> None:
+    """A POST is a seed of a crawl and of a site, as an object and as a mapping."""
+    seeds: list[Any] = [
+        gossamer.Request(f"{shop}/find", json={"q": "é"}),
+        {"url": f"{shop}/find", "json": [1], "headers": {"Content-Type": "text/json"}},
+        {"url": f"{shop}/find", "method": "POST", "body": "q=1"},
+    ]
+    titles = {page.title for page in gossamer.crawl(seeds, depth=0, **QUICK)}
+    assert titles == {'{"q": "é"} application/json', "[1] text/json", "q=1 application/x-www-form-urlencoded"}
+    site = gossamer.Site("found", seeds=[gossamer.Request(f"{shop}/find", json={"q": 2})])
+    site.page()(lambda page: {"title": page.title})
+    assert [one.title for one in gossamer.crawl(site, **QUICK)] == ['{"q": 2} application/json']
+    with pytest.raises(ValueError, match="body= or json=, not both"):
+        gossamer.Request(f"{shop}/find", json={}, body="")
+
+
 @pytest.mark.parametrize(
-    ("target", "says"), [([], "empty"), ([3], "3 is not a URL"), (3, "3 is not a target")]
+    ("seeds", "says"),
+    [
+        (
+            ["https://user:hunter2@a.example/", "a.example"],
+            "site s: seeds: 'a.example' is not an http(s) URL",
+        ),
+        ([3], "site s: seeds: 3 is not a URL or a Request"),
+        ([gossamer.Request("nope")], "site s: seeds: 'nope' is not an http(s) URL"),
+    ],
+)
+def test_a_wrong_seed_of_a_site_is_named_alone(seeds: Any, says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        gossamer.Site("s", seeds=seeds)
+    assert str(refused.value) == says
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ([], "empty"),
+        ([3], "3 is not a URL"),
+        (3, "3 is not a target"),
+        (["nope"], r"^list\[0\]: 'nope' is not an http\(s\) URL$"),
+        (["nope", "no"], r"^none of the 2 elements is a request; list\[0\]: 'nope' is not an http\(s\) URL$"),
+    ],
 )
 def test_what_is_no_target(target: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
@@ -131,7 +171,15 @@ if __name__ == "__main__":
 
 def test_a_site_of_a_script(shop: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT.format(shop=shop))
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("['Tea 3']\n", "")
+
+
+def test_an_address_without_a_scheme_falls_back_to_http(shop: str) -> None:
+    address = shop.removeprefix("http://")
+    assert [page.url for page in gossamer.crawl(f"{address}/tea/1", depth=0, **QUICK)] == [f"{shop}/tea/1"]
+    assert gossamer.fetch(f"{address}/tea/2").title == "Tea 2"
+    with pytest.raises(CrawlFailed, match="no page was received"):
+        list(gossamer.crawl("127.0.0.1:9/", retries="", **QUICK))

@@ -20,9 +20,10 @@ import pytest
 import redis
 
 from cli.command_line import Pages, begin, gossamer, wait_for
-from cli.conftest import room, web  # noqa: F401 - fixtures
+from cli.conftest import room, stop_store, web  # noqa: F401 - fixtures
 from config.test_secrets_of_commands import CANARY, FORMS, HELD, QUOTED, _nowhere
 from gossamer.cli.commands import app
+from support import fork_server
 from support.answers import answering
 from support.fleet_workers import Fleet, Server, until
 
@@ -67,8 +68,8 @@ def leaves(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(leaves(app))
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_with_a_store_and_a_broker_that_are_away(room: Path, name: str) -> None:
+def away_words(name: str) -> list[str]:
+    """Return a command with the options that name a store and a broker which are away."""
     command = COMMANDS[name]
     options = {option for one in command.params for option in one.opts}
     words = name.split() + [
@@ -78,13 +79,29 @@ def test_every_command_with_a_store_and_a_broker_that_are_away(room: Path, name:
     words += ["--store", AWAY] if "--store" in options else []
     words += ["-s", f"broker=amqp://joe:{QUOTED}@127.0.0.1:1//"] if "--setting" in options else []
     words += ["--time-limit", "5s", "--retries", "0.1"] if "--time-limit" in options else []
-    process = begin(room, *words)
+    return words
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, Any]]]:
+    """Start all commands at once, because most of them wait, and yield the folder and process of each."""
+    rooms = {name: tmp_path_factory.mktemp("away") for name in COMMANDS}
+    yield {name: (folder, begin(folder, *away_words(name))) for name, folder in rooms.items()}
+    for folder in rooms.values():
+        stop_store(folder)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_with_a_store_and_a_broker_that_are_away(
+    begun: dict[str, tuple[Path, Any]], name: str
+) -> None:
+    folder, process = begun[name]
     try:
         out, err = process.communicate("", timeout=12)
     except subprocess.TimeoutExpired:  # some commands wait for the broker
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
-    _nowhere(room, out, err)
+    _nowhere(folder, out, err)
 
 
 class Redirecting(Pages):
@@ -277,7 +294,7 @@ OPERATOR = (
 
 def said_by(fleet: Fleet, *words: str) -> str:
     """Return the output of a command, whatever its exit code."""
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-m", "gossamer", *words],
         env=fleet.env(),
         cwd=fleet.folder,

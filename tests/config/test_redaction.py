@@ -161,3 +161,25 @@ def test_a_secret_is_not_encoded_or_joined_by_mistake() -> None:
         "".join([secret])  # type: ignore[list-item]  # that is the point
     assert secret.reveal() == CANARY
     assert (secret == Secret(CANARY), bool(Secret("")), len({secret, Secret(CANARY)})) == (True, False, 1)
+
+
+def test_a_secret_that_is_registered_after_the_first_line_is_masked() -> None:
+    redaction.register("first-secret-1")
+    assert "first-secret-1" not in mask("the password is first-secret-1")
+    redaction.register("second-secret-2")
+    assert "second-secret-2" not in mask("the password is second-secret-2")
+
+
+@pytest.mark.parametrize("place", ["postgres@h", "postgres:postgres@h", "postgres:pw4711@h"])
+def test_the_user_of_a_database_is_not_a_secret(place: str) -> None:
+    redaction.register_in(f"postgresql://{place}/db")
+    assert mask("write postgresql://HOST/db or postgres://HOST/db") == (
+        "write postgresql://HOST/db or postgres://HOST/db"
+    )
+    if place != "postgres:postgres@h":
+        assert mask('role "postgres" does not exist') == 'role "postgres" does not exist'
+
+
+def test_a_token_in_place_of_a_user_is_a_secret() -> None:
+    redaction.register_in("https://gh0token@git.example/x")
+    assert mask("said gh0token") == "said ***"

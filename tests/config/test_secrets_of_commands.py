@@ -94,7 +94,7 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
         (["-o", f"postgresql://joe:{QUOTED}@127.0.0.1:1/x?table=t"], 20),
         (["-o", "/dev/null/x.jsonl"], 4),
         (["--depth", f"x{CANARY}"], 2),
-        (["-s", f"nothing={CANARY}"], 4),
+        (["-s", f"nothing={CANARY}"], 2),
         (["--proxies", "no.txt"], 4),
     ],
     ids=("store", "output", "folder", "usage", "setting", "proxies"),

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from e2e.output_oracle import FOREIGN, Verdict, judge, pages
 from e2e.runs import SRC
+from support import fork_server
 from web import Plan, Web, preset, serve
 from web.judge import fetched, url_of
 from web.truth import home as page_of
@@ -123,6 +124,7 @@ class Crawl:
     ) -> None:
         self.base, self.web, self.rng, self.processes, self.delay = base, web, rng, processes, delay
         self.mark = uuid.uuid4().hex
+        self._started: set[int] = set()  # a forked process has no mark in /proc
         self.formats = list(formats)
         self.folder = base / "work"
         self.data, self.out = "data", "out"
@@ -175,7 +177,7 @@ class Crawl:
             **(env or {}),
         }
         with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(
+            process = fork_server.Popen(
                 [sys.executable, "-c", code, *(self.words() if words is None else words)],
                 cwd=folder or self.folder,
                 env=given,
@@ -184,6 +186,7 @@ class Crawl:
                 stderr=stderr,
                 preexec_fn=limit,
             )
+        self._started.add(process.pid)
         run = Run(process, out, err)
         if not apart:
             self.run = run
@@ -195,7 +198,7 @@ class Crawl:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(OSError, IndexError):
-                    if mark in (entry / "environ").read_bytes():
+                    if int(entry.name) in self._started or mark in (entry / "environ").read_bytes():
                         words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                         if (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
                             found.append(Process(int(entry.name), words))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -20,6 +19,7 @@ from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.frontier.crawls import Crawls
 from gossamer.model.request import Request
+from support import fork_server
 
 SLOW = 0.4
 """Seconds by which each response to the slow worker is delayed."""
@@ -97,7 +97,7 @@ def serving(folder: Path, port: int, easy: int = 12, hard: int = 4) -> Iterator[
     web = Web(port, hosts[:easy], hosts[easy:], folder / "web.log")
     with web.log.open("w") as out:
         words = [sys.executable, "-c", SERVER, str(port), ",".join(web.hard), SOURCES["banned"], *hosts]
-        process = subprocess.Popen(words, stdout=out)
+        process = fork_server.Popen(words, stdout=out)
     try:
         while "ready" not in web.log.read_text():
             assert process.poll() is None, "the web did not start"

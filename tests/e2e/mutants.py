@@ -32,8 +32,9 @@ from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.parsing.sitemaps import entries
 from gossamer.politeness import robots_access
+from gossamer.url.redirects import redirect_target
 from gossamer.url.scope import Scope
-from gossamer.worker.decide import redirect_target, retry_after
+from gossamer.worker.decide import retry_after
 from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.reader import Reader, ReadSettings
 

@@ -1,18 +1,22 @@
-"""Random sequences of commands for one crawl: a preview, different outputs, a stop, a refresh pass, and an
-export. After each step, every output of the step must agree with the summary and the stored rows."""
+"""Random sequences of commands for one crawl: a preview, different outputs, a stop, a refresh pass (also into
+a new output), and outputs that somebody deletes. After each step, every output of the step and an export must
+agree with the summary and the stored rows, or a message must name the output that lacks rows."""
 
 from __future__ import annotations
 
 import asyncio
 import csv
+import io
 import json
 import random
+import shutil
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, redirect_stderr
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.query.writing import infer_columns, write
@@ -42,8 +46,21 @@ def thing(page):
 def listing(page):
     yield from page.follow("a")
 """
-OUTPUTS = ("a.jsonl", "b.jsonl", "c.csv", "d.sqlite", "e.parquet")
-STEPS = ("preview", "one", "another", "two", "all", "stop", "refresh", "delta", "export")
+OUTPUTS = ("a.jsonl", "b.jsonl", "c.csv", "d.sqlite", "e.parquet", "f.json")
+FORMATS = ("jsonl", "csv", "sqlite", "parquet", "json")
+STEPS = (
+    "preview",
+    "one",
+    "another",
+    "two",
+    "all",
+    "stop",
+    "refresh",
+    "delta",
+    "delete",
+    "delete and refresh",
+)
+PASSES = ("refresh", "delta", "delete and refresh")
 
 
 class Shop:
@@ -90,6 +107,8 @@ def things(path: Path) -> Counter[tuple[int, str]]:
     """Return the products in an output, read with the usual reader of its format."""
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
+    elif path.suffix == ".json":
+        rows = json.loads(path.read_text())
     elif path.suffix == ".csv":
         with path.with_name(f"{path.stem}.thing.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -135,9 +154,13 @@ class Asker:
     async def run(self, outputs: tuple[str, ...], **given: Any) -> Summary:
         self.told = []
         self.shop.stop = asyncio.Event()
-        return await crawl(
-            self.job(outputs, **given), stop=self.shop.stop, taps=ExtraReceivers(warn=self.told.append)
-        )
+        printed = _Copy(sys.stderr)
+        with redirect_stderr(printed):
+            summary = await crawl(
+                self.job(outputs, **given), stop=self.shop.stop, taps=ExtraReceivers(warn=self.told.append)
+            )
+        self.told += printed.getvalue().splitlines()
+        return summary
 
     def rows(self) -> Counter[tuple[int, str]]:
         """Return the rows that the crawl stores."""
@@ -147,26 +170,26 @@ class Asker:
         return Counter((row["number"], str(row["price"])) for row in found if "_kind" in row)
 
     async def step(self) -> str:
-        """Make a random step, check its result, and return the step's name."""
+        """Make a random step, check its result and an export, and return the step's name."""
         name = self.random.choice(STEPS)
-        if name in ("refresh", "delta") and not self.over:
-            name = "all"
+        if name in PASSES and not self.over:
+            name = "delete" if name == "delete and refresh" else "all"
         outputs = {
             "preview": (),
             "one": ("a.jsonl",),
             "another": ("b.jsonl",),
             "two": ("c.csv", "d.sqlite"),
-            "delta": ("delta.jsonl",),
+            "delta": (f"delta-{self.passes}.{self.random.choice(FORMATS)}",),
         }.get(name, tuple(self.random.sample(OUTPUTS, self.random.randrange(1, 4))))
-        if name == "export":
-            return f"export {self.export()}"
         given: dict[str, Any] = {}
         if name in ("preview", "one", "another", "two"):
             self.settled = given["limit"] = self.settled + self.random.randrange(1, 9)
         if name == "stop":
             self.shop.until = self.random.randrange(3, 12)
-        if name in ("refresh", "delta"):
-            for number in self.random.sample(range(ITEMS), 5):
+        if name.startswith("delete"):
+            self.delete(outputs[0])
+        if name in PASSES:
+            for number in self.random.sample(range(ITEMS), self.random.choice((0, 5))):
                 self.shop.prices[number] += 1
             given["refresh"] = True
             self.base, self.passes = self.rows(), self.passes + 1
@@ -175,33 +198,67 @@ class Asker:
         self.settled = max(self.settled, summary.pages)
         assert summary.adds_up()
         self.check(name, outputs, summary)
-        return f"{name} {' '.join(outputs)}"
+        return f"{name} {' '.join(outputs)}; export {self.export()}"
+
+    def delete(self, name: str) -> None:
+        """Delete the files of an output, as a user does."""
+        stem, dot, ending = name.partition(".")
+        for path in [*self.folder.glob(f"{name}*"), *self.folder.glob(f"{stem}.*{dot}{ending}")]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        self.since.pop(name, None)
 
     def check(self, name: str, outputs: tuple[str, ...], summary: Summary) -> None:
-        """An output that is first used in a --refresh pass contains only the rows that changed since. Any
-        other output contains all rows."""
+        """An output that is first used in a --refresh pass contains only the rows that changed since, and a
+        message reports this. Any other output contains all rows."""
         rows = self.rows() if (self.folder / "data/shop/rows.kept").exists() else Counter()
         if self.passes == 0:
             assert rows.total() == summary.items, (rows.total(), summary.items)
+        elif self.over:
+            assert {number: int(price) for number, price in sorted(rows)} == self.shop.prices
         for one in outputs:
-            want = rows - self.since.setdefault(one, self.base if name in ("refresh", "delta") else Counter())
+            lacks = self.since.setdefault(one, self.base if name in PASSES else Counter())
+            want = rows - lacks
             if one.endswith(".sqlite"):
                 want = Counter(dict(sorted(want)).items())
             found = things(self.folder / one) if rows else Counter()
             assert found == want, (one, found - want, want - found, self.told)
+            if lacks:
+                stem = one.partition(".")[0]
+                told = [line for line in self.told if "only changed rows are written there" in line]
+                assert any(f"{stem}." in line for line in told), (one, self.told)
 
     def export(self) -> str:
         """Export the items to another format, and check that the file contains the same items as `items`
-        shows."""
+        shows, with their types."""
         folder = self.folder / "data" / "shop"
         if not (folder / "rows.kept").exists():
             return ""
-        target = self.folder / f"export.{self.random.choice(('jsonl', 'csv', 'parquet'))}"
+        target = self.folder / f"export.{self.random.choice(FORMATS)}"
+        self.delete(target.name)
         columns = infer_columns(stored_rows(folder, "items", natural=True))
         write(str(target), "items", stored_rows(folder, "items"), items=columns, folder=str(folder))
-        if shown := Counter((int(row["number"]), str(row["price"])) for row in stored_rows(folder, "items")):
-            assert things(target) == shown
+        shown = Counter((row["number"], row["price"]) for row in stored_rows(folder, "items"))
+        rows = self.rows()
+        newest = Counter(dict(sorted(rows)).items())
+        assert shown in (rows, newest), (rows - shown, shown - rows)
+        if shown:
+            assert things(target) == (newest if target.suffix == ".sqlite" else shown)
         return target.name
+
+
+class _Copy(io.StringIO):
+    """A text stream that also writes to another stream."""
+
+    def __init__(self, other: TextIO) -> None:
+        super().__init__()
+        self._other = other
+
+    def write(self, text: str) -> int:
+        self._other.write(text)
+        return super().write(text)
 
 
 async def ask(seed: int, folder: Path, steps: int = 7) -> list[str]:

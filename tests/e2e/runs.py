@@ -22,6 +22,7 @@ from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.summary import Summary
+from support import fork_server
 from web import Plan
 from web.judge import Stall
 from web.truth import home
@@ -169,7 +170,7 @@ def command(one: Job, *words: str) -> list[str]:
     out += ["--delay", str(s.delay[0])] if s.delay else []
     out += [
         "--retries",
-        ",".join(f"{wait}s" for wait in s.retries),
+        ",".join(f"{wait}s" for wait in s.waits),
         "--concurrency",
         str(s.concurrency),
         "--per-host",
@@ -194,7 +195,7 @@ def begin(
         "stderr": subprocess.PIPE,
         "text": True,
     }
-    process = subprocess.Popen([sys.executable, "-c", code, *words], env=env, **(pipes | more))
+    process = fork_server.Popen([sys.executable, "-c", code, *words], env=env, **(pipes | more))
     STARTED.append(process)
     return process
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from e2e.runs import job, rows
 from gossamer.app.runner import crawl
+from gossamer.politeness.breaker import HostTrouble
+from gossamer.worker.robots_gate import given_up
 
 
 class Ill:
@@ -54,7 +56,8 @@ async def test_a_dead_host_gets_its_probes_and_nothing_more(tmp_path: Path) -> N
         urls = [f"{origin}/{n}" for n in range(60)]
         summary = await crawl(job(urls, tmp_path, delay=(0.02, 0.02), retries=(0.3, 0.4)))
     assert summary.state == "finished"
-    assert (summary.dead, summary.errors) == (60, {"http-5xx": 60})
+    assert (summary.dead, sum(summary.errors.values())) == (60, 60)
+    assert summary.errors.keys() == {"http-5xx", "given-up"}
     assert summary.adds_up()
     first = [path for path, _ in ill.asked[:10]]
     assert len(set(first)) == 10
@@ -63,7 +66,32 @@ async def test_a_dead_host_gets_its_probes_and_nothing_more(tmp_path: Path) -> N
     )
     found = rows(tmp_path / "out.jsonl")
     assert len({row["url"] for row in found}) == len(found) == 60
-    assert {row["error"] for row in found} == {"http-5xx"}
+    assert {row["error"] for row in found} == {"http-5xx", "given-up"}
+
+
+async def test_a_host_that_an_earlier_crawl_gave_up_is_asked_for_nothing(tmp_path: Path) -> None:
+    ill = Ill(lambda n: 500)
+    async with serving(ill) as origin:
+        dying = job([f"{origin}/{n}" for n in range(30)], tmp_path, delay=(0.0, 0.0), retries=(0.3, 0.4))
+        await crawl(dying)
+        asked = len(ill.asked)
+        later = job(
+            [f"{origin}/{n}" for n in range(30)],
+            tmp_path,
+            name="next",
+            output="next.jsonl",
+            delay=(0.0, 0.0),
+            retries=(),
+        )
+        summary = await crawl(later)
+    assert (summary.dead, summary.errors, len(ill.asked)) == (30, {"given-up": 30}, asked)
+
+
+def test_the_end_of_a_url_of_such_a_host_names_since_when_and_the_way_back() -> None:
+    end = given_up("shop.example", HostTrouble(failing=3600, given_up="http-5xx"))
+    assert "shop.example has failed since 20" in end.detail
+    assert "(http-5xx)" in end.detail
+    assert "gossamer host resume shop.example, then gossamer dead requeue" in end.detail
 
 
 async def test_a_host_that_comes_back_loses_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.sites.check import read_saved_page
+from support import fork_server
 from support.answers import answering
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ class Reader:
         """Run Python with the given arguments, and return its stdout. Any error fails the test."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
         env |= {"GOSSAMER_DELAY": "0", "PYTHONPATH": str(ROOT / "src")}
-        done = subprocess.run(
+        done = fork_server.run(
             [sys.executable, *words],
             cwd=self.folder,
             env=env,

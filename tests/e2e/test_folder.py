@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -243,6 +244,10 @@ def test_links_are_refused(work: Path, name: str) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
 def test_a_read_only_copy(work: Path) -> None:
+    try:
+        subprocess.run([sys.executable, "-c", ""], user=65534, check=True)
+    except PermissionError:
+        pytest.skip(f"another user cannot run {sys.executable}")
     with serve(preset("tiny", hosts=1, pages=5)) as web:
         one = job(web.plan.seeds(), work)
         for user in (None, 65534):
@@ -325,6 +330,31 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
         assert census() == before
         assert before[3] == []
         assert not any("Z" in child for child in before[2])
+
+
+async def test_a_cancellation_at_the_end_of_the_work_closes_all_files(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gossamer.api import job_of
+    from gossamer.app.runner import CrawlWorker, crawl
+    from gossamer.worker.outputs import Outputs
+
+    async def run(self: CrawlWorker) -> str:
+        await self.outputs.open()
+        assert any(path.endswith("output.lock") for path in descriptors())
+        return "finished"
+
+    async def finish(self: Outputs, *, wait: bool = False) -> None:
+        works = asyncio.current_task()
+        assert works is not None
+        asyncio.get_running_loop().call_soon(works.cancel)
+
+    monkeypatch.setattr(CrawlWorker, "run", run)
+    monkeypatch.setattr(Outputs, "finish", finish)
+    job = job_of(["http://127.0.0.1:9/"], {"data": work / "data", "allow_private": "127.0.0.0/8"})
+    with pytest.raises(asyncio.CancelledError):
+        await crawl(job)
+    assert not any(path.endswith("output.lock") for path in descriptors())
 
 
 async def _interrupted(seed: str, data: Path, quick: dict[str, object], after: float) -> None:

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from pyarrow.parquet import ParquetDataset
 
 from cli.command_line import gossamer
 from cli.conftest import room  # noqa: F401 - a fixture
@@ -72,10 +73,11 @@ def write(room: Path, web: str, value: str = BOOK, last: int = 9, name: str = "b
     (room / f"{name}.py").write_text(text)
 
 
-def crawl(room: Path, *words: str, code: int = 0, name: str = "books") -> str:
+def crawl(room: Path, *words: str, code: int = 0, name: str = "books", error: bool = False) -> str:
+    """Returns the standard output, or the standard error if the crawl fails or `error` is true."""
     got, out, err = gossamer(room, "crawl", f"{name}.py", *words)
     assert got == code, err
-    return out if code == 0 else err
+    return out if code == 0 and not error else err
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -110,9 +112,24 @@ def test_several_kinds_have_a_file_each_and_no_link(room: Path, web: str) -> Non
 def test_a_file_of_the_given_name_is_never_touched(room: Path, web: str) -> None:
     write(room, web)
     (room / "books.csv").write_text("mine\n")
-    crawl(room, "-o", "books.csv")
+    assert "stays as it is; the rows are in books.book.csv" in crawl(room, "-o", "books.csv", error=True)
     assert (room / "books.csv").read_text() == "mine\n"
     assert len(table(room / "books.book.csv")) == 10
+
+
+def test_two_site_files_of_one_name_share_no_crawl(room: Path, web: str) -> None:
+    for folder in ("a", "b"):
+        (room / folder).mkdir()
+        write(room / folder, web, LOOSE.replace("Book", folder))
+    crawl(room, "-o", "rows.jsonl", "--limit", "2", name="a/books")
+    assert "are two sites called books" in crawl(room, "-o", "rows.jsonl", code=4, name="b/books")
+    crawl(room, "-o", "others.jsonl", "--limit", "2", "--name", "others", name="b/books")
+    write(room / "a", web, LOOSE.replace("Book", "changed"))
+    crawl(room, "-o", "rows.jsonl", "--limit", "3", name="a/books")
+    (room / "a").rename(room / "moved")
+    crawl(room, "-o", "rows.jsonl", "--limit", "4", name="moved/books")
+    rows = [json.loads(line)["title"] for line in (room / "rows.jsonl").read_text().splitlines()]
+    assert rows == ["a 0", "a 1", "changed 2", "changed 3"]
 
 
 @pytest.mark.parametrize("value", [BOOK, LOOSE], ids=["declared", "untyped"])
@@ -123,10 +140,15 @@ def test_columns_are_chosen(room: Path, web: str, value: str) -> None:
         "own.csv?columns=*",
         "named.jsonl?columns=price,title",
         "own.json?columns=*,_kind",
+        "named.parquet?columns=price,title",
     ]
     crawl(room, *(word for one in outputs for word in ("-o", one)))
     assert list(table(room / "named.csv")[0]) == ["price", "title", "_url"]
     assert [name for name in table(room / "own.csv")[0] if name != "_extra"] == ["title", "price"]
+    parts = ParquetDataset(str(next(room.glob("named.*.parquet"))))
+    for row in parts.read().to_pylist():
+        extra = json.loads(row.pop("_extra") or "{}")
+        assert {*extra, *(name for name in row if row[name] is not None)} == {"price", "title"}
     rows = [json.loads(line) for line in (room / "named.jsonl").read_text().splitlines()]
     assert {tuple(row) for row in rows} == {("price", "title")}
     assert {tuple(row) for row in json.loads((room / "own.json").read_text())} == {
@@ -142,8 +164,10 @@ def test_mistakes_in_outputs_are_named(room: Path, web: str) -> None:
         "a.csv?columns=tilte": "did you mean title?",
         "a.csv?columns=": "columns= names fields",
         "a.csv?columns=title,title": "columns= names fields",
-        "a.csv?colums=title": "parameters are columns=NAME,NAME and guard=no",
-        "a.parquet?columns=title": "columns can be chosen for",
+        "a.csv?colums=title": "parameters are columns=NAME,NAME, guard=no and bom=yes",
+        "a.sqlite?columns=title": "columns can be chosen for",
+        "postgresql://h/db?columns=title": "columns can be chosen for",
+        "valkey://h/0?hash=x&columns=title": "columns can be chosen for",
         "-{day}.csv": "there is no name {day}; there are {date}, {crawl}, {site}",
         "-:xlsx": "write - or -:csv",
         "no/a.json": "does not exist; create it first",
@@ -152,6 +176,11 @@ def test_mistakes_in_outputs_are_named(room: Path, web: str) -> None:
         assert (code, reason in err) == (2, True), (output, err)
     (room / "mine.json").write_text("{}")
     assert "not an array that gossamer wrote" in crawl(room, "-o", "mine.json", code=2)
+    (room / "mine.jsonl").write_text("mine\n")
+    assert "does not contain JSON lines" in crawl(room, "-o", "mine.jsonl", code=2)
+    (room / "mine.jsonl").write_text('{"id": 1}\n')
+    assert "rows that gossamer did not write (with id)" in crawl(room, "-o", "mine.jsonl", error=True)
+    assert "did not write" not in crawl(room, "-o", "mine.jsonl", "--name", "other", error=True)
     (room / "mine.xlsx").write_bytes(b"mine")
     assert "rows cannot be added to it" in crawl(room, "-o", "mine.xlsx", code=2)
     assert (room / "mine.xlsx").read_bytes() == b"mine"

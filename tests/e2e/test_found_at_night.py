@@ -191,6 +191,7 @@ def test_faults_of_a_fleet_are_named_by_one_command(
                     "nothing-pending",
                     "not-claimed",
                     "host-delay",
+                    "busy",  # a worker that starts takes no work yet
                 ):
                     return str(idle["reason"])
                 assert time.monotonic() < end, idle

@@ -1,4 +1,4 @@
-"""Feeds 10,000 mutated pages, robots.txt files, sitemaps, response heads and encoded bodies to the
+"""Feeds thousands of mutated pages, robots.txt files, sitemaps, response heads and encoded bodies to the
 parsers. No mutant may raise an unexpected error or exceed the time limit.
 
 benchmarks/hostile.py feeds ten times as many, and also measures time and memory."""
@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from e2e.mutants import KINDS, Eater, mutant
+from support.repetitions import repetitions
 
-COUNT = 2000
+COUNT = repetitions(2000)
 PARTS = 4
 LONGEST = 10.0
 """The maximum CPU seconds per mutant. Quadratic work takes longer, but other load on the machine does not

@@ -16,6 +16,8 @@ import tarfile
 from contextlib import closing
 from pathlib import Path
 
+from support import fork_server
+
 SRC = Path(__file__).parents[2] / "src"
 WORDS = [
     "crawl",
@@ -34,7 +36,7 @@ NAMES = {f"Product {n}" for n in range(20)}
 
 
 def gossamer(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return fork_server.run(
         [sys.executable, "-m", "gossamer", *words],
         cwd=folder,
         env={"PYTHONPATH": str(SRC), "PATH": "/usr/bin:/bin", "HOME": str(folder)},

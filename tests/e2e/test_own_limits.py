@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gossamer.errors import OWN_LIMITS
+from support.repetitions import first_case
 from web import Web, preset, serve
 
 WORDS = ["--allow-private", "127.0.0.0/8", "--delay", "0.01", "--retries", "none", "--name", "c", "--json"]
@@ -90,7 +91,7 @@ def whole(process: subprocess.Popen[str], folder: Path, web: Web) -> tuple[dict[
     return summary, err
 
 
-@pytest.mark.parametrize("files", [48, 64, 128])
+@pytest.mark.parametrize("files", first_case([48, 64, 128]))
 def test_few_descriptors_make_it_slower_and_no_page_fail(web: Web, tmp_path: Path, files: int) -> None:
     _, err = whole(crawl(web, tmp_path, files=files), tmp_path, web)
     line = next(line for line in err.splitlines() if "open files" in line)

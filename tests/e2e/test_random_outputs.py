@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,11 +18,13 @@ from e2e.random_outputs import ITEMS, Asker, ask, shop, things
 from gossamer.app.repair import repair
 from gossamer.errors import GossamerError
 from gossamer.sinks.rows_in_data_folder import INCOMPLETE, NAME
+from support import fork_server
+from support.repetitions import repetitions
 
 SRC = Path(__file__).parents[2] / "src"
 
 
-@pytest.mark.parametrize("seed", range(300, 306))
+@pytest.mark.parametrize("seed", range(300, 300 + repetitions(1000, 40)))
 async def test_a_random_way_to_ask(tmp_path: Path, seed: int) -> None:
     assert len(await ask(seed, tmp_path)) == 7
 
@@ -177,7 +178,7 @@ def test_a_preview_is_shown_by_items_and_filled_into_a_later_output(tmp_path: Pa
     )
 
     def gossamer(*words: str) -> str:
-        done = subprocess.run(
+        done = fork_server.run(
             [sys.executable, "-m", "gossamer", *words],
             cwd=tmp_path,
             env={"PYTHONPATH": str(SRC), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},

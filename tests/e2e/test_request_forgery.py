@@ -6,7 +6,6 @@ from __future__ import annotations
 import http.server
 import json
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support import fork_server
 from support.answers import answering
 
 FORMS = [
@@ -143,7 +143,7 @@ def test_no_word_of_a_site_leads_inside(tmp_path: Path, attacker: str, victim: V
         "--retries",
         "none",
     ]
-    run = subprocess.run(
+    run = fork_server.run(
         [
             sys.executable,
             "-m",
@@ -189,7 +189,7 @@ def test_nor_does_a_robots_txt(tmp_path: Path, victim: Victim) -> None:
             "none",
             "--quiet",
         ]
-        subprocess.run(
+        fork_server.run(
             [sys.executable, "-m", "gossamer", *words],
             cwd=tmp_path,
             capture_output=True,

@@ -119,7 +119,7 @@ async def test_a_finished_crawl_becomes_one_that_never_ends_and_back(shop: Shop,
 
 async def test_a_fixed_window_that_the_budget_cannot_keep_is_refused(shop: Shop, tmp_path: Path) -> None:
     async with running(shop, tmp_path):
-        await until(lambda: shop.answers["/3", 304] >= 1)
+        await until(lambda: shop.answers["/3", 304] >= 1 and len(rows(tmp_path)) == 22)
     given = job([shop.url], tmp_path, revisit="1m", revisit_budget="5/m", min_age=1.0)
     with pytest.raises(UsageError, match=r"22 pages need 33,347 visits a day, and the budget allows 7,200"):
         await crawl(given)

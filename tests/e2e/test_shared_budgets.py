@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from e2e.runs import job, stalls
 from gossamer.app.runner import crawl
+from support import fork_server
 from web.judge import Stall
 
 SERVER = """
@@ -64,7 +64,7 @@ def free(address: str) -> str:
 @contextmanager
 def serving(hosts: list[str], log: Path) -> Iterator[None]:
     with log.open("w") as out:
-        process = subprocess.Popen(
+        process = fork_server.Popen(
             [sys.executable, "-c", SERVER, *hosts],
             stdout=out,
             env={"PYTHONPATH": str(Path(__file__).parents[1])},

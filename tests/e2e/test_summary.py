@@ -4,6 +4,7 @@ and commands change the crawl."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import time
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from e2e.runs import begin, children_of, command, job, kill, socket_of
+from gossamer.app.runner import crawl
 from gossamer.app.wiring import open_url
 from gossamer.cli.commands import run
+from gossamer.cli.summaries import advice
 from gossamer.errors import Away
 from gossamer.frontier.crawls import ENDED, Spec
 from gossamer.frontier.frontier_client import Frontier, Policy
@@ -147,3 +150,32 @@ def told(capsys: pytest.CaptureFixture[str], *where: str) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert wrong(summary) is None
     return summary
+
+
+async def test_sitemaps_that_were_not_read_are_told(tmp_path: Path) -> None:
+    """One sitemap of an index is a 404. The crawl of the home page does not use the index at all."""
+    pages: dict[str, str] = {"/": "<title>Home</title>", "/a": "<title>A</title>"}
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                body = pages.get((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
+                kind = "text/html" if body and "<title>" in body else "text/plain"
+                head = f"HTTP/1.1 {404 if body is None else 200} x\r\nContent-Type: {kind}\r\n"
+                writer.write(f"{head}Content-Length: {len(body or '')}\r\n\r\n{body or ''}".encode())
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        home = f"http://{host}/"
+        pages["/robots.txt"] = f"User-agent: *\nAllow: /\nSitemap: {home}index.xml\n"
+        maps = "".join(f"<sitemap><loc>{home}{name}.xml</loc></sitemap>" for name in ("one", "two"))
+        pages["/index.xml"] = f"<sitemapindex>{maps}</sitemapindex>"
+        pages["/one.xml"] = f"<urlset><url><loc>{home}a</loc></url></urlset>"
+        plain = await crawl(job([home], tmp_path, name="plain"))
+        assert (plain.pages, plain.unused_sitemaps, plain.unread_sitemaps) == (1, {host: 1}, {})
+        assert any("--sitemaps" in line for line in advice(plain))
+        full = await crawl(job([f"sitemap:{home}index.xml"], tmp_path, name="full"))
+        assert (full.pages, full.unused_sitemaps, full.unread_sitemaps) == (1, {}, {host: 1})
+        assert any("1 sitemap of host" in line and "gossamer attempts full" in line for line in advice(full))
+        assert full.adds_up()

@@ -17,7 +17,7 @@ def free() -> int:
         return int(sock.getsockname()[1])
 
 
-async def until(said: Callable[[], object], seconds: float = 60.0) -> None:
+async def until(said: Callable[[], object], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not said():
         assert time.monotonic() < deadline, "it never came true"
@@ -34,7 +34,7 @@ async def test_the_best_gets_the_hard_hosts_and_the_broken_take_themselves_out(
 async def judged(web: Web, folder: Path, store: str) -> None:
     async with working(web, folder, store, delay=0.1, turn=0.3) as crew:
         out = {name: bench.merit for name, bench in crew.benches.items()}
-        await until(lambda: out["dead"].out and out["banned"].out, 150)
+        await until(lambda: out["dead"].out and out["banned"].out, 300)
         assert not out["good"].out
         assert not out["slow"].out
         claimed = {name: len(web_seen(web, name)) for name in ("banned", "dead")}
@@ -48,7 +48,7 @@ async def judged(web: Web, folder: Path, store: str) -> None:
 
         crew.benches["dead"].frontier.claim = counted  # type: ignore[method-assign,assignment] # to see what it claims
         n = len(hard(web))
-        await until(lambda: len(hard(web)) >= n + 180, 90)
+        await until(lambda: len(hard(web)) >= n + 180, 300)
         last = hard(web)[-100:]
     assert last.count("good") >= 80
     assert sum(made) == 0, "it is out"

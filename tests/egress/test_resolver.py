@@ -285,4 +285,10 @@ def test_families_take_turns_and_texts_are_those_of_sockets() -> None:
         "2606:4700::1",
         "1.0.0.1",
     )
+    assert in_turn(["2606:4700::1", "1.1.1.1", "1.0.0.1", "1.0.0.2"]) == (
+        "2606:4700::1",
+        "1.1.1.1",
+        "1.0.0.1",
+        "1.0.0.2",
+    )
     assert in_turn(["::FFFF:1.2.3.4"]) == ("::ffff:1.2.3.4",)

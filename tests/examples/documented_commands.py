@@ -3,12 +3,11 @@ parts."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from functools import cache
 from types import ModuleType
 
-from house.tree import ROOT
+from support.scripts import script
 
 DOCUMENTED = "127.0.0.1:8000"
 """The address of the bookshop that the pages of docs/ use."""
@@ -31,9 +30,4 @@ def comparable_without_times(text: str) -> str:
 
 @cache
 def _tutorial() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("run_tutorial", ROOT / "docs" / "run_tutorial.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("docs/run_tutorial.py")

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from support.scripts import script
+
 PAGES = 3
-
-
-def module(path: str) -> ModuleType:
-    """Load a script as a module."""
-    spec = util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = util.module_from_spec(spec)
-    sys.modules[f"loaded_{Path(path).stem}"] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-benchmark = module("benchmarks/cookbook.py")
+benchmark = script("benchmarks/cookbook.py")
 
 
 @pytest.mark.parametrize("name", benchmark.NAMES)
@@ -42,6 +25,6 @@ def test_both_find_the_same_items(name: str) -> None:
 
 
 def test_the_page_shows_the_programs_as_they_are() -> None:
-    writer = module("docs/write_cookbook.py")
+    writer = script("docs/write_cookbook.py")
     assert set(writer.TITLES) == set(benchmark.NAMES)
     assert writer.PAGE.read_text() == writer.page(), "run: python docs/write_cookbook.py"

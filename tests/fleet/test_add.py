@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from support import fork_server
 from support.fleet_workers import Fleet, until
 from support.shelf import Shelf, serving_shelf
 
@@ -31,7 +32,7 @@ def adding(fleet: Fleet, name: str) -> subprocess.Popen[str]:
     """Starts an `add` that reads from standard input, which stays open."""
     words = [sys.executable, "-m", "gossamer", "add", name, "-"]
     pipe = subprocess.PIPE
-    return subprocess.Popen(
+    return fork_server.Popen(
         words, env=fleet.env(), cwd=fleet.folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True
     )
 
@@ -97,7 +98,7 @@ def test_an_add_that_is_killed_and_repeated_adds_each_url_once(fleet: Fleet, web
     assert process.stdin is not None
     process.stdin.write(text)
     process.stdin.flush()
-    until("URLs", lambda: fleet.json("status", name)["pending"] > 5000)
+    until("URLs", lambda: fleet.status(name)["pending"] > 5000)
     process.kill()
     process.communicate()
     (fleet.folder / "list.txt").write_text(text)
@@ -117,7 +118,7 @@ def test_a_crawl_that_is_cancelled_ends_the_add(fleet: Fleet, web: str) -> None:
     assert process.stdin is not None
     process.stdin.write("".join(f"{web}/q/{n}\n" for n in range(100)))
     process.stdin.flush()
-    until("URLs", lambda: fleet.json("status", name)["pending"] > 50)
+    until("URLs", lambda: fleet.status(name)["pending"] > 50)
     fleet.run("cancel", name)
     process.wait(30)
     assert process.stderr is not None

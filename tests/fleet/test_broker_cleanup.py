@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from kombu import Connection
 
 from gossamer.fleet import brokers
 from gossamer.fleet.app import TASK
+from support import fork_server
 from support.fleet_workers import Fleet, Server, until
 from support.rabbitmq import SERVER, Rabbit
 from web import preset, serve
@@ -66,7 +66,7 @@ def leave(sender: Celery, url: str) -> None:
         sender.send_task(TASK, words, queue="http")
     sender.send_task("somebody.else", [1, "http", 0, "queued old"], queue="http")
     sender.send_task(TASK, [1, "http", 7, "queued wanted"], queue="http")
-    subprocess.run([sys.executable, "-c", TAKE, url], check=True)
+    fork_server.run([sys.executable, "-c", TAKE, url], check=True)
 
 
 def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> None:

@@ -3,17 +3,22 @@ is dead."""
 
 from __future__ import annotations
 
+import logging
 import os
-import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import kombu
 import pytest
 import redis
 
 from gossamer.fleet import brokers
-from support import processes
+from gossamer.fleet.brokers import LOGGERS, BrokerTroubleFilter
+from gossamer.fleet.message_checks import Consumer
+from support import fork_server, processes
 from support.fleet_workers import Fleet, Server, free_port, until
 from support.rabbitmq import SERVER, Rabbit
 from web import Web, preset, serve
@@ -60,10 +65,44 @@ def test_rabbitmq_that_dies_and_comes_back(rabbit: Rabbit, server: Server, tmp_p
     with Fleet(tmp_path, server.url(0), [rabbit.url], "3s") as fleet:
         fleet.worker(processes=2)
         name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
-        until("pages", lambda: fleet.json("status", name)["pages"] > 20)
+        until("pages", lambda: fleet.status(name)["pages"] > 20)
         rabbit.kill()
         rabbit.start()
         whole(fleet, name)
+
+
+def test_the_pauses_before_the_next_try_to_reach_a_broker_do_not_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    conf = SimpleNamespace(
+        broker_connection_retry_on_startup=True, broker_connection_retry=True, broker_connection_max_retries=8
+    )
+    one = object.__new__(Consumer)
+    one.app, one.first_connection_attempt = SimpleNamespace(conf=conf), True
+    one.broker_connection_retry_attempt = 0
+    slept = list[float]()
+    monkeypatch.setattr("kombu.utils.functional.sleep", slept.append)
+    with pytest.raises(kombu.exceptions.OperationalError, match="refused"):
+        one.ensure_connected(kombu.Connection(f"redis://127.0.0.1:{free_port()}"))
+    assert sum(slept) <= 8
+
+
+def test_the_trouble_with_a_broker_is_one_line_a_minute() -> None:
+    shown = BrokerTroubleFilter()
+
+    def report(text: str, error: Exception) -> logging.LogRecord:
+        given = (type(error), error, None)
+        return logging.LogRecord(LOGGERS[0], logging.ERROR, "", 0, text, ("x",), given)
+
+    full = redis.ResponseError("OOM command not allowed when used memory > 'maxmemory'.")
+    first, second = report("Error in timer: %r", full), report("Error in timer: %r", full)
+    assert shown.filter(first)
+    assert first.getMessage() == f"The broker failed: {full}"
+    assert first.exc_info is None
+    assert not shown.filter(second)
+    bug = report("Error in timer: %r", KeyError("x"))
+    assert shown.filter(bug)
+    assert bug.exc_info is not None, "a bug keeps its traceback"
 
 
 def test_a_broker_that_dies_and_comes_back(server: Server, tmp_path: Path, web: Web) -> None:
@@ -72,11 +111,19 @@ def test_a_broker_that_dies_and_comes_back(server: Server, tmp_path: Path, web: 
         Fleet(tmp_path, server.url(0), [broker.url(0)], "3s") as fleet,
     ):
         fleet.worker(processes=2)
-        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
-        until("pages", lambda: fleet.json("status", name)["pages"] > 20)
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.1")
+        until("pages", lambda: fleet.status(name)["pages"] > 5)
         broker.kill()
+        until("the broker is named", lambda: "the broker takes no messages" in fleet.run("status", name))
+        assert "gossamer_broker_up 0" in fleet.run("metrics", "--once")
+        pages = fleet.status(name)["pages"]
         broker.start()
+        began = time.monotonic()
+        until("pages again", lambda: fleet.status(name)["pages"] > pages)
+        assert time.monotonic() - began < 6, "about 3 s, and more on a busy machine"
+        until("the broker is up", lambda: "gossamer_broker_up 1" in fleet.run("metrics", "--once"))
         whole(fleet, name)
+        assert "Traceback" not in fleet.workers[0].said()
 
 
 def test_the_second_broker_serves_when_the_first_is_dead(server: Server, tmp_path: Path, web: Web) -> None:
@@ -124,7 +171,7 @@ def test_doctor_tells_of_each_broker(fleet: Fleet, server: Server) -> None:
     found = [(one["what"], one["level"]) for one in fleet.json("doctor")]
     assert [row for row in found if row[0] == "broker"] == [("broker", "warn"), ("broker", "ok")]
     fleet.brokers = [dead]
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-m", "gossamer", "doctor"],
         env=fleet.env(),
         cwd=fleet.folder,

@@ -34,8 +34,8 @@ def test_each_node_of_a_cluster_without_replicas_is_killed_and_comes_back(
         (tmp_path / "urls.txt").write_text("\n".join(pages))
         name = fleet.submit("urls.txt", output="out/", delay="0.5", scope="page")
         for node in store.nodes:
-            had = until("pages", lambda: fleet.json("status", name)["pages"])
-            until("more pages", lambda had=had: fleet.json("status", name)["pages"] > had + 20)
+            had = until("pages", lambda: fleet.status(name)["pages"])
+            until("more pages", lambda had=had: fleet.status(name)["pages"] > had + 20)
             node.kill()
             time.sleep(AWAY)
             node.start()

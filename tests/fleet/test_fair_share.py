@@ -38,7 +38,7 @@ def share(fleet: Fleet, web: Web, weights: tuple[int, int], least: int) -> tuple
 
     def enough() -> bool:
         made = sum(len([at for at in visits(web, own) if at >= begin]) for own in hosts)
-        return made >= 10 * least or any(fleet.json("status", name)["state"] == "finished" for name in crawls)
+        return made >= 10 * least or any(fleet.status(name)["state"] == "finished" for name in crawls)
 
     until("enough visits", enough, 300)
     end = min(visits(web, own)[-1] for own in hosts)

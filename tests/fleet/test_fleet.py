@@ -76,7 +76,7 @@ def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: We
     """With `everybody`, a supervisor such as systemd sends the signal to the child processes, too."""
     worker = fleet.worker(processes=2)
     name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.3")
-    until("pages", lambda: fleet.json("status", name)["pages"] > 10)
+    until("pages", lambda: fleet.status(name)["pages"] > 10)
     if everybody:
         worker.signal(signal.SIGTERM)
         assert worker.process.wait(10) == 0
@@ -99,7 +99,7 @@ def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: We
 def test_kills_lose_nothing(fleet: Fleet, server: Server, web: Web, victim: str) -> None:
     worker = fleet.worker(processes=2)
     name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.02")
-    until("pages", lambda: fleet.json("status", name)["pages"] > 30)
+    until("pages", lambda: fleet.status(name)["pages"] > 30)
     if victim == "child":
         os.kill(worker.children()[0], signal.SIGKILL)
     elif victim == "all":
@@ -118,7 +118,7 @@ def test_kills_lose_nothing(fleet: Fleet, server: Server, web: Web, victim: str)
 def test_pause_resume_cancel_and_weight(fleet: Fleet, web: Web) -> None:
     fleet.worker()
     name = fleet.submit(*web.plan.seeds(), delay="0.2")
-    until("pages", lambda: fleet.json("status", name)["pages"] > 5)
+    until("pages", lambda: fleet.status(name)["pages"] > 5)
     fleet.run("pause", name)
     until(
         "nothing under way",
@@ -128,8 +128,8 @@ def test_pause_resume_cancel_and_weight(fleet: Fleet, web: Web) -> None:
     )
     fleet.run("weight", name, "3")
     fleet.run("resume", name)
-    pages = fleet.json("status", name)["pages"]
-    until("more pages", lambda: fleet.json("status", name)["pages"] > pages)
+    pages = fleet.status(name)["pages"]
+    until("more pages", lambda: fleet.status(name)["pages"] > pages)
     fleet.run("cancel", name)
     summary = fleet.ended(name)
     assert (summary["state"], summary["pending"]) == ("cancelled", 0)
@@ -141,7 +141,7 @@ def test_a_crawl_is_submitted_again(fleet: Fleet, web: Web) -> None:
     name = fleet.submit(*seeds, output="out/", delay="0.05", limit="60")
     assert fleet.ended(name)["pages"] == 60
     fleet.submit(*seeds, output="out/", delay="1", limit="150")
-    until("pages", lambda: fleet.json("status", name)["pages"] > 70)
+    until("pages", lambda: fleet.status(name)["pages"] > 70)
     wrong = ["submit", *seeds, "--allow-private", "127.0.0.0/8", "--fresh", "--limit", "30"]
     assert f"gossamer stop {name}" in fleet.run(*wrong, code=4)
     assert f"gossamer stop {name}" in fleet.run("crawl", *wrong[1:], code=4)

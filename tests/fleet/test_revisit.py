@@ -204,7 +204,7 @@ def test_signals_pause_and_cleaning(fleet: Fleet) -> None:
         until("the reported page", lambda: len(news.answers[target]) == 2)
         assert len(news.order) - at < PAGES // 2, "it is visited before pages that are due later"
         fleet.run("pause", name)
-        until("it pauses", lambda: fleet.json("status", name)["state"] == "paused")
+        until("it pauses", lambda: fleet.status(name)["state"] == "paused")
         fleet.run("resume", name)
         goes_on(news)
         fleet.run("stop", name)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support import fork_server
 from support.cluster import cluster
 from support.fleet_workers import SRC, Fleet, Server
 from support.rabbitmq import SERVER, Rabbit
@@ -59,7 +59,7 @@ def embedded(web: Web, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[An
     project(folder, web)
     words = [sys.executable, "-m", "gossamer", "crawl", "pages.py", "-o", "out.jsonl", "--delay", "0.01"]
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")} | {"PYTHONPATH": str(SRC)}
-    subprocess.run(
+    fork_server.run(
         [*words, "--allow-private", "127.0.0.0/8", "--quiet"], cwd=folder, env=env, check=True, timeout=120
     )
     return items([json.loads(line) for line in (folder / "out.jsonl").read_bytes().splitlines()])

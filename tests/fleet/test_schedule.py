@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support import fork_server
 from support.fleet_workers import Fleet, Server, until
 from support.moving_clock import moved_store
 from web import Web, preset, serve
@@ -29,7 +29,7 @@ class Scheduler:
         self.log = fleet.folder / f"scheduler{number}"
         words = [sys.executable, "-m", "gossamer", "scheduler", "--json"]
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(words, env=fleet.env(), cwd=fleet.folder, stdout=log, stderr=log)
+            self.process = fork_server.Popen(words, env=fleet.env(), cwd=fleet.folder, stdout=log, stderr=log)
 
     def said(self, event: str) -> list[dict[str, Any]]:
         """Returns the logged events of one kind."""

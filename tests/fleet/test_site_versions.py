@@ -138,8 +138,8 @@ def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path
             "a file that is broken is lacked",
             lambda: "shop.py:1: '(' was never closed" in lacked(fleet, "b")[0]["why"],
         )
-        items = fleet.json("status", name)["items"]
-        until("both go on", lambda: fleet.json("status", name)["items"] > items)
+        items = fleet.status(name)["items"]
+        until("both go on", lambda: fleet.status(name)["items"] > items)
         shutil.copy(edited, other)
         until("it has it, too", lambda: lacked(fleet, "b") == [])
         fleet.submit("a/sites", output="out/", delay="0.01")

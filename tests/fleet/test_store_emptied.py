@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from support import fork_server
 from support.fleet_workers import Fleet, Server, until
 from web import Web, preset, serve
 
@@ -28,7 +29,7 @@ def web() -> Iterator[Web]:
 @contextlib.contextmanager
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
     """Starts a `submit` whose standard input stays open."""
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [sys.executable, "-m", "gossamer", "submit", *words, "--allow-private", "127.0.0.0/8"],
         env=fleet.env() | {"PYTHONUNBUFFERED": "1"},
         cwd=fleet.folder,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support import fork_server
 from support.fleet_workers import Fleet, until
 
 URLS = 200_000
@@ -32,7 +33,7 @@ def long(tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
     """Starts a `submit` whose standard input stays open."""
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [sys.executable, "-m", "gossamer", "submit", *words],
         env=fleet.env() | {"PYTHONUNBUFFERED": ""},
         cwd=fleet.folder,

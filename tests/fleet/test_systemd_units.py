@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support import fork_server
+
 UNITS = sorted((Path(__file__).parents[2] / "deploy" / "systemd").iterdir())
 PROGRAM = "/srv/gossamer/.venv/bin/gossamer"
 
@@ -41,7 +43,7 @@ def test_systemd_accepts_it(unit: Path, tmp_path: Path) -> None:
 def test_gossamer_knows_its_command(unit: Path) -> None:
     (line,) = re.findall(rf"^ExecStart={PROGRAM} (.*)$", unit.read_text(), re.MULTILINE)
     command, *words = line.split()
-    shown = subprocess.run(
+    shown = fork_server.run(
         [sys.executable, "-m", "gossamer", command, "--help"], capture_output=True, text=True, check=True
     )
     for word in words:

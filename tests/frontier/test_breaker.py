@@ -13,6 +13,7 @@ from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.visit import Settle
 from gossamer.politeness.breaker import Breaker, HostTrouble
 from gossamer.store.store import Store
+from support.repetitions import repetitions
 
 QUICK = {"faults": 3, "open_first": 30, "open_longest": 200}
 SLOW = {"faults": 3, "open_first": 30_000, "open_longest": 200_000}
@@ -29,7 +30,7 @@ async def now(store: Store) -> int:
 
 
 @pytest.mark.parametrize("landed", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(repetitions(4, 2)))
 async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed: int, landed: bool) -> None:
     rng = random.Random(seed)
     b = bed(**QUICK)

@@ -20,6 +20,7 @@ from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.url_lookup import UrlLookup
 from gossamer.store.store import Store, connect
+from support.repetitions import repetitions
 
 HOT = 4
 
@@ -160,7 +161,7 @@ class Dying:
         return step
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(repetitions(6, 3)))
 async def test_whenever_a_spiller_dies_each_url_comes_once(
     bed: Beds, store: Store, cold: Cold, seed: int
 ) -> None:

@@ -16,6 +16,7 @@ from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Claimed, ClaimOrder
 from gossamer.store import keys
 from gossamer.store.store import Store
+from support.repetitions import repetitions
 
 LATER = 1_000_000
 """The delay, in milliseconds, of a host that must not become due during a test."""
@@ -277,7 +278,7 @@ class Model:
         return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(repetitions(12)))
 async def test_any_order_is_that_of_a_simple_model(bed: Beds, store: Store, seed: int) -> None:
     """Adds, claims, ends and priority changes in random order. Each claim takes the hosts that the simple
     model expects."""

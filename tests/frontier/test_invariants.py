@@ -21,10 +21,11 @@ from gossamer.model.request import Request, pack, unpack
 from gossamer.model.visit import Adds, Claim, Settle
 from gossamer.store import keys
 from gossamer.store.store import Store, connect
+from support.repetitions import repetitions
 
 HOSTS = [f"h{n}.site{n % 5}.example" for n in range(8)]
 CRAWLS = ("one", "two")
-SEEDS = range(10)
+SEEDS = range(repetitions(10, 3))
 
 
 class Fleet:

@@ -39,7 +39,7 @@ async def test_renewal_keeps_a_lease_and_tells_of_lost_ones(bed: Beds) -> None:
     await b.end(claim)
 
 
-async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds) -> None:
+async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds, store: Store) -> None:
     b = bed(lease=60_000)
     await b.add(f"{A}/poison")
     for crashes in range(10):
@@ -49,6 +49,13 @@ async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds) -> 
         await b.frontier.requeue_expired(0)
     assert await b.claim() == []
     assert ((await b.counts())["dead"], (await b.counts())["err:crash"]) == (1, 1)
+    # once requeued, its earlier crashes no longer count
+    assert await store.run("dead_letters", 0, "c", "requeue", 1) == 1
+    for crashes in range(2):
+        (claim,) = await b.claim()
+        assert claim.crashes == crashes
+        await b.later(60_000)
+        await b.frontier.requeue_expired(0)
 
 
 async def test_when_nobody_lives_all_leases_return_and_nobody_is_blamed(bed: Beds) -> None:

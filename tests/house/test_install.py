@@ -5,7 +5,6 @@ The installs take packages from pip's index.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from house.tree import ROOT
+from support.scripts import script
 
 EXTRA, EXTRA_MODULE = "pdf", "pypdfium2"  # a small one
 
@@ -25,12 +25,7 @@ EXTRA, EXTRA_MODULE = "pdf", "pypdfium2"  # a small one
 def pip_wheel() -> Path:
     """Returns the pip wheel that ./gossamer installs with, because environments of Debian's Python have no
     pip."""
-    spec = importlib.util.spec_from_file_location("environment", ROOT / "deploy" / "environment.py")
-    assert spec is not None
-    assert spec.loader is not None
-    environment = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(environment)
-    wheel = environment.pip_wheel()
+    wheel = script("deploy/environment.py").pip_wheel()
     assert wheel is not None, "this Python has no pip: apt install python3-venv"
     return Path(wheel)
 

@@ -160,13 +160,23 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
     alone = launch(checkout, "--with", "postgres")
     assert (alone.stdout, alone.returncode, builds(checkout)) == ("", 0, 3)
     assert "postgres: installing" in alone.stderr
-    again = launch(checkout, "--with", "postgres", "--with", "parquet", "crawl", "--with", "x")
+    again = launch(checkout, "--with", "postgres", "crawl", "--with", "x")
     assert (again.stdout.partition("|")[2], again.stderr, again.returncode) == ("crawl|--with|x\n", "", 7)
     (checkout / "pyproject.toml").write_text(PROJECT + "# changed\n")
     (checkout / ".venv" / "unfinished").touch()  # the previous install was killed as well
     assert launch(checkout).returncode == 7
-    assert (checkout / "extras").read_text() == ".[parquet,postgres]"
+    assert (checkout / "extras").read_text() == ".[postgres]"
     assert launch(checkout, "--with", "postgres").stderr == ""
+
+
+def test_parquet_is_installed_when_a_word_names_it(checkout: Path) -> None:
+    launch(checkout, "crawl", "https://a.example/parquet.html", "-o", "a.jsonl")
+    assert (checkout / "extras").read_text() == "."
+    for word in ("a.parquet", "s3://b/a.parquet?region=x", "out:parquet"):
+        done = launch(checkout, "crawl", "-o", word)
+        assert done.stdout.partition("|")[2] == f"crawl|-o|{word}\n"
+        assert (checkout / "extras").read_text() == ".[parquet]"
+        (checkout / ".venv" / "extras").write_text("\n")
 
 
 def test_the_message_names_the_command_that_works_here(
@@ -191,9 +201,11 @@ def test_extras_that_are_named_are_there() -> None:
     named = {
         name
         for file in (ROOT / "src").rglob("*.py")
-        for name in re.findall(r"(?:install_command\(|upgrade_command\(.\w+., ).(\w+).\)", file.read_text())
+        for name in re.findall(
+            r"""(?:install_command\(|upgrade_command\(["']\w+["'], )["'](\w+)["']\)""", file.read_text()
+        )
     }
-    assert named == known.keys() - {"dev", "docs", "icu"}, "words are also found without icu"
+    assert named == known.keys() - {"dev", "docs"}
 
 
 def test_a_moved_checkout_is_installed_again(checkout: Path) -> None:

@@ -30,6 +30,7 @@ KEPT = {
         f"uses/audit/checks/{name}.py::CHECKS": "the checks of an audit, each with its query or function"
         for name in ("status", "indexability", "titles", "content", "links")
     },
+    "parsing/products/state_product.py::_NOW": "keys of data in scripts, in the order in which they are trusted",
     "url/tracking.py::TRACKING": "needed by the first URL of each crawl; a file would cost every start",
 }
 """Literals of more than 60 strings that stay in Python, each with the reason."""

@@ -1,4 +1,4 @@
-"""The files of the checkout that the house-rule tests read, parsed once."""
+"""The files of the checkout that the house-rule tests read. Each is read and parsed once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,13 +27,17 @@ PYTHON_ROOMS = ("src", "tests", "deploy", "benchmarks", "examples")
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path within the checkout, its dotted name if the file is part of the package, and
-    its syntax tree."""
+    """One Python file: its path within the checkout, and its dotted name if the file is part of the
+    package."""
 
     path: str
     module: str | None
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Returns the file's syntax tree."""
+        return ast.parse(self.text)
 
 
 def parse(path: str, text: str) -> Source:
@@ -42,7 +46,7 @@ def parse(path: str, text: str) -> Source:
     if path.startswith("src/"):
         words = path.removeprefix("src/").removesuffix(".py").split("/")
         module = ".".join(words[:-1] if words[-1] == "__init__" else words)
-    return Source(path, module, text, ast.parse(text))
+    return Source(path, module, text)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
-from gossamer.items.quality_gates import NAMES, number_value, parse
+from gossamer.items.quality_gates import NAMES, WINDOW_PAGES, Window, number_value, parse
+from gossamer.model.quality import SitePart
 from gossamer.model.summary import Summary
 
 SUMMARY = Summary(
@@ -114,3 +115,12 @@ def test_every_name_has_a_number() -> None:
 def test_nothing_fetched_is_no_success() -> None:
     empty = Summary("c", "finished", None, "", 0, 0, 0, 0, 0, 0, 0, {}, 0, 0, 0, 0, 0, 0, {}, [])
     assert parse("success<0.5").test(empty)
+
+
+def test_a_gate_fires_once_and_again_after_the_crawl_was_resumed() -> None:
+    window = Window({"": [parse("pause if success<0.9")]}, {})
+    bad = SitePart("w1", WINDOW_PAGES, {"pages": WINDOW_PAGES, "succeeded": WINDOW_PAGES // 2})
+    assert [failure.gate.text for failure in window.saw([bad])] == ["pause if success<0.9"]
+    assert window.saw([bad]) == []
+    window.forget()
+    assert [failure.gate.text for failure in window.saw([bad])] == ["pause if success<0.9"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -23,16 +25,20 @@ from gossamer.model.quality import Quality
 from gossamer.observability.alert_delivery import receivers_of
 from gossamer.observability.alert_rules import (
     RULES,
+    STORE_RULES,
     AlertSettings,
     SnapshotHistory,
     read_alert_settings,
 )
 from gossamer.observability.alert_states import Alert, AlertStates, alert_key, evaluate, is_muted
-from gossamer.observability.snapshot import CrawlNow, LaneNow, ScheduleNow, ServerNow, Snapshot
+from gossamer.observability.snapshot import CrawlNow, LaneNow, ReplicaLag, ScheduleNow, ServerNow, Snapshot
 from gossamer.state.workers import WorkerRecord
 from gossamer.store.store import Store, connect
 from support.mail_server import mail_server
+from support.processes import Process, followers
+from support.processes import until as wait_for
 from support.web_receiver import receiving
+from worker.worker_parts import until
 
 
 def snapshot(now: float = 0.0, **changes: Any) -> Snapshot:
@@ -87,8 +93,13 @@ BAD: dict[str, dict[str, Any]] = {
     "GossamerPagesUnread": {"totals": GOOD.totals + Counter({"lane|http|": 40, "err:parse": 20})},
     "GossamerBudgetSpent": {"credits": {"zyte": 95}},
     "GossamerStoreMemoryHigh": {"servers": [ServerNow("0", 95, 100, 0, 1, 1, "")]},
+    "GossamerStoreFull": {"servers": [ServerNow("0", 1, 10, 0, 1, 1, "", disk_full=True)]},
+    "GossamerStoreBehind": {"servers": [ServerNow("0", 1, 10, 0, 1, 1, "", behind=90.0)]},
+    "GossamerStoreWentBack": {"totals": GOOD.totals + Counter({"went_back": 1})},
     "GossamerStoreEvicts": {"servers": [ServerNow("0", 1, 10, 4, 1, 1, "")]},
+    "GossamerBrokerDown": {"broker_error": "Connection refused"},
     "GossamerWorkerGone": {"workers": [worker("gone")]},
+    "GossamerClockWrong": {"workers": [msgspec.structs.replace(worker("running"), clock_off=-7200.0)]},
     "GossamerHostsWait": {"lanes": [LaneNow("http", "", 1, 1, 400.0)]},
     "GossamerScheduleMissed": {"schedules": [ScheduleNow("s", False, None, {"missed": 1})]},
     "GossamerOutputAway": {"crawls": [crawl(recent=RecentRates(last=9_999.0), reason="db: waiting for it")]},
@@ -110,7 +121,7 @@ def judged(
     return after
 
 
-@pytest.mark.parametrize("name", [rule.name for rule in RULES if rule.name != "GossamerStoreDown"])
+@pytest.mark.parametrize("name", [rule.name for rule in RULES if rule.name not in STORE_RULES.values()])
 def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
     rule = next(one for one in RULES if one.name == name)
     settings, history = AlertSettings(), SnapshotHistory(AlertSettings().longest)
@@ -141,6 +152,41 @@ def test_each_rule_fires_after_its_time_and_clears(name: str) -> None:
         known = judged(known, history, well, settings)
     (alert,) = known.values()
     assert (alert.state, alert.unsent) == ("resolved", ["r"])
+
+
+def test_a_store_that_is_older_than_before_went_back_though_no_worker_noticed() -> None:
+    settings, history = AlertSettings(), SnapshotHistory(AlertSettings().longest)
+    before = msgspec.structs.replace(GOOD, now=10_000.0)
+    alerts = judged({}, history, before, settings)
+    older = before.totals - Counter({"requests|http|ok": 30})
+    alerts = judged(alerts, history, msgspec.structs.replace(GOOD, now=10_015.0, totals=older), settings)
+    assert [one.rule for one in alerts.values()] == ["GossamerStoreWentBack"]
+
+
+def test_a_replica_that_lags_is_behind(tmp_path: Path) -> None:
+    server = Process(tmp_path).ready()
+    replica = Process(tmp_path, "--replicaof", "127.0.0.1", str(server.port)).ready()
+    try:
+        with server.client() as client:
+            wait_for(lambda: followers(client) == 1)
+            lag, at = ReplicaLag(), itertools.count(0.0, 15.0)
+
+            def look() -> float:
+                return lag.look(next(at), cast(Any, client.info()))
+
+            wait_for(lambda: look() == 0.0)
+            replica.halt()
+            client.set("a", "b")
+            behind = look()
+            assert look() == behind + 15.0
+            replica.kill()
+            client.set("a", "b")
+            assert look() == behind + 30.0  # a replica that vanished is behind, too
+            replica.start()
+            wait_for(lambda: followers(client) == 1 and look() == 0.0)
+    finally:
+        replica.kill()
+        server.kill()
 
 
 def test_a_reading_between_the_limits_changes_nothing() -> None:
@@ -265,6 +311,13 @@ async def test_a_command_gets_json(tmp_path: Path) -> None:
         ("mailto:nobody", "write mailto:ADDRESS?smtp="),
         ("https://h:99999/", "the port is not a number"),
         ("command:", "write https://HOST/PATH"),
+        ("command:/nope --now", "there is no program /nope"),
+        ("https://localhost/x", "localhost is a private name"),
+        ("https://a b/", "there is no valid host"),
+        ("https://999.1.1.1/", "there is no valid host"),
+        ("https://[::1/", "Invalid IPv6 URL"),
+        ("mailto:a@b.example?smtp=smtp://h:99999", "the port is not a number"),
+        ("mailto:@?smtp=smtp://h", "write mailto:ADDRESS?smtp="),
     ],
 )
 def test_a_receiver_that_is_none_is_named(text: str, said: str) -> None:
@@ -273,6 +326,44 @@ def test_a_receiver_that_is_none_is_named(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         receivers_of([text])
     assert said in str(caught.value)
+
+
+def test_a_private_name_is_allowed_with_its_network() -> None:
+    (receiver,) = receivers_of(["http://localhost:9093/x"], ["127.0.0.0/8"])
+    assert receiver.name == "http://localhost:9093"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("crawl", "http://127.0.0.1:9/"),
+        ("submit", "http://127.0.0.1:9/", "--store", "valkey://127.0.0.1:9"),
+        ("try", "http://127.0.0.1:9/"),
+        ("scheduler",),
+        ("schedule", "list"),
+        ("metrics", "--once"),
+        ("alerts", "list"),
+        ("worker", "--store", "valkey://127.0.0.1:9"),
+        ("config", "show"),
+    ],
+)
+def test_every_command_refuses_wrong_receivers_and_rules(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "rules.toml").write_text("[rules.GossamerNothing]\nfire = 1\n")
+    wrong = {
+        "alerts=https://h:99999/": "the port is not a number",
+        "alert_rules=rules.toml": "there is no rule",
+    }
+    for setting, said in wrong.items():
+        code, _, err = gossamer(tmp_path, *words, "-s", setting)
+        assert (code, said in err) == (4, True), (words, setting, err)
+
+
+@pytest.mark.parametrize("words", [("crawl", "http://127.0.0.1:9/"), ("scheduler",)])
+def test_what_sends_alerts_refuses_a_program_that_is_not_there(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    code, _, err = gossamer(tmp_path, *words, "-s", "alerts=command:/nope")
+    assert (code, "there is no program /nope" in err) == (4, True), err
 
 
 async def test_a_private_address_behind_a_name_is_refused() -> None:
@@ -383,6 +474,109 @@ async def test_mutes_quiet_hours_and_the_daily_cap_hold_notifications_back(
             await asyncio.sleep(0.01)
         await few.finish()
     assert [json.loads(call.body)["suppressed"] for call in web.calls] == [0, 1]
+    await store.close()
+
+
+@contextlib.asynccontextmanager
+async def watching(tmp_path: Path, url: str, *watchers: str) -> AsyncIterator[list[AlertWatch]]:
+    """Yields one running watch for each receiver. The first watch leads."""
+    watches, tasks, stores = list[AlertWatch](), list[asyncio.Task[None]](), list[Store]()
+    for receiver in watchers:
+        stores.append(store := connect(url, patience=0.0, embedded=False))
+        await store.open(1, "psl")
+        soon = "\n".join(f'[rules.{name}]\nfor = "0s"' for name in STORE_RULES.values())
+        watches.append(AlertWatch(watch_settings(tmp_path, receiver, more=soon), store))
+        tasks.append(asyncio.create_task(watches[-1].run()))
+        await until(lambda: watches[0]._leads)
+    yield watches
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for store in stores:
+        await store.close()
+
+
+def told(web: Any) -> list[tuple[str, str]]:
+    """Returns the rule and the state of each alert that a receiver got."""
+    found = [one for call in list(web.calls) for one in json.loads(call.body)["alerts"]]
+    return [(one["alert"], one["status"]) for one in found]
+
+
+async def test_only_the_watch_that_leads_reports_on_the_store(tmp_path: Path) -> None:
+    server = Process(tmp_path).ready()
+    try:
+        with receiving() as first, receiving() as second:
+            url = f"redis://127.0.0.1:{server.port}"
+            async with watching(tmp_path, url, f"{first.url}/", f"{second.url}/") as (leads, waits):
+                checks = Counter[str]()
+                monkey = waits._note_store
+
+                async def counted(name: str, bad: bool) -> None:
+                    checks[name] += 1
+                    await monkey(name, bad)
+
+                waits._note_store = counted  # type: ignore[method-assign]
+                await until(lambda: checks["GossamerStoreDown"] > 3)
+                assert not told(first)
+                assert not told(second)
+                server.kill()
+                await until(lambda: told(first))
+                assert told(first) == [("GossamerStoreDown", "firing")]
+                server.start()
+                server.ready()
+                await until(lambda: len(told(first)) > 1)
+                assert told(first)[1] == ("GossamerStoreDown", "resolved")
+                assert leads._leads != waits._leads or not leads._leads
+            assert not told(second)
+    finally:
+        server.kill()
+
+
+async def test_a_store_that_refuses_the_user_is_not_down(tmp_path: Path) -> None:
+    server = Process(tmp_path).ready()
+    try:
+        with receiving() as web, server.client() as client:
+            client.execute_command("ACL", "SETUSER", "w", "on", ">secretword", "~*", "&*", "+@all")
+            url = f"redis://w:secretword@127.0.0.1:{server.port}"
+            async with watching(tmp_path, url, f"{web.url}/"):
+                client.execute_command("ACL", "SETUSER", "w", "-hgetall")
+                await until(lambda: told(web))
+                client.execute_command("ACL", "SETUSER", "w", "+hgetall")
+                await until(lambda: len(told(web)) > 1)
+            assert told(web) == [("GossamerStoreRefuses", "firing"), ("GossamerStoreRefuses", "resolved")]
+    finally:
+        server.kill()
+
+
+async def test_a_full_store_alerts_as_full_though_it_takes_no_states(tmp_path: Path) -> None:
+    server = Process(tmp_path).ready()
+    try:
+        with receiving() as web, server.client() as client:
+            client.config_set("maxmemory-policy", "noeviction")
+            async with watching(tmp_path, f"redis://127.0.0.1:{server.port}", f"{web.url}/"):
+                client.config_set("maxmemory", int(client.info("memory")["used_memory"]) - 1000)
+                await until(lambda: told(web))
+                assert {one for one, _ in told(web)} == {"GossamerStoreFull"}
+                client.config_set("maxmemory", 0)
+                await until(lambda: ("GossamerStoreFull", "resolved") in told(web))
+            # a watch that starts while the store is full elects no leader, but reports
+            client.config_set("maxmemory", int(client.info("memory")["used_memory"]) - 1000)
+            before = len(told(web))
+            async with watching_full(tmp_path, f"redis://127.0.0.1:{server.port}", f"{web.url}/"):
+                await until(lambda: len(told(web)) > before)
+            assert told(web)[-1] == ("GossamerStoreFull", "firing")
+    finally:
+        server.kill()
+
+
+@contextlib.asynccontextmanager
+async def watching_full(tmp_path: Path, url: str, receiver: str) -> AsyncIterator[None]:
+    """Runs a watch over a store that was opened before it became full."""
+    store = connect(url, patience=0.0, embedded=False)
+    task = asyncio.create_task(AlertWatch(watch_settings(tmp_path, receiver), store).run())
+    yield
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     await store.close()
 
 

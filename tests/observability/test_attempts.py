@@ -17,6 +17,7 @@ from gossamer.errors import DiskFull, SinkError
 from gossamer.model.visit import Attempt
 from gossamer.observability import attempts
 from gossamer.observability.attempts import AttemptsLog
+from support import fork_server
 
 FIELDS = [
     "ts",
@@ -113,7 +114,7 @@ def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
     tests = str(Path(__file__).parents[1])
 
     def start(how: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", code, str(path), how, tests], stdout=subprocess.PIPE)
+        return fork_server.Popen([sys.executable, "-c", code, str(path), how, tests], stdout=subprocess.PIPE)
 
     with start("endless") as victim, start("some") as other:
         assert victim.stdout is not None

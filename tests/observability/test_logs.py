@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from gossamer.config.redaction import register
 from gossamer.observability import logs
 from gossamer.observability.logs import BURST, EVENTS, FIELDS, LogHandler, log_event, start_logs
+from support import fork_server
 
 
 @pytest.fixture
@@ -187,4 +187,4 @@ def test_a_closed_stderr_ends_nothing() -> None:
         "sys.stderr = open(os.open('/dev/full', os.O_WRONLY), 'w')\n"
         "start_logs('json', 'info'); log_event('page_dead', crawl='c'); print('lived')"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "lived\n"
+    assert fork_server.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "lived\n"

@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 import msgspec
 import pytest
 
+from cli.command_line import gossamer
 from gossamer import url as urls
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import Crawls, Spec, forget_crawl
@@ -258,5 +260,15 @@ def test_the_server_answers_and_a_port_in_use_is_named() -> None:
         server.close()
 
 
+@pytest.mark.parametrize("address", ["999.1.1.1", "8.8.8.8", "no host"])
+def test_an_address_at_which_nothing_can_listen_is_refused_before_anything_else(
+    tmp_path: Path, address: str
+) -> None:
+    code, _, err = gossamer(tmp_path, "metrics", "--bind", address, "--once")
+    assert (code, f"--bind {address}" in err) == (2, True), err
+
+
 def test_a_store_that_does_not_answer_is_told() -> None:
-    assert text_of(None).splitlines()[2:] == ["gossamer_up 0"]
+    for refuses in (False, True):
+        samples = [one for one in text_of(None, refuses=refuses).splitlines() if one[0] != "#"]
+        assert samples == ["gossamer_up 0", f"gossamer_store_refuses {int(refuses)}"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.command_line import gossamer
-from gossamer.observability.traces import context_of, trace_id
+from gossamer.observability.traces import Traces, context_of, trace_id
 from support.answers import answering
 from support.spans import spans, values, visits
 from support.web_receiver import receiving
@@ -67,6 +67,20 @@ def test_failed_visits_are_always_traced(tmp_path: Path) -> None:
         start = f"http://127.0.0.1:{port}/"
         crawl(tmp_path, start, got.url, "-s", "trace_sample=0")
         assert visits(spans(got)).keys() == {f"{start}broken"}
+
+
+def test_closing_waits_until_the_spans_are_sent() -> None:
+    class SlowProcessor:
+        sent = False
+
+        def shutdown(self) -> None:
+            time.sleep(0.2)
+            self.sent = True
+
+    traces = Traces.__new__(Traces)
+    traces._processor = processor = SlowProcessor()  # type: ignore[assignment]  # only what `close` uses
+    traces.close()
+    assert processor.sent
 
 
 @pytest.mark.parametrize("hang", [False, True])

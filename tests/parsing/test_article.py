@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from gossamer.config.optional_deps import install_command
 from gossamer.parsing.text import Quality, main_text, markdown
+from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LONG = "This sentence is long enough to be one of an article's own, for it has more than eighty characters, and commas."
@@ -216,7 +217,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=repetitions(60), deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=200),
@@ -472,3 +473,38 @@ def test_saved_pages(sample: str, quality: Quality, least: float) -> None:
     drawn = random.Random(1)
     again = sorted(f1(drawn.choices(scores, k=len(scores))) for _ in range(200))
     assert again[5] >= least - 0.05  # the lower end of a 95 % interval
+
+
+@pytest.mark.parametrize(
+    ("part", "kept"),
+    [
+        (f"<div class=sidebar><p><b>TIP</b></p><div class=para>odd {LONG}</div></div>", True),
+        (f"<div class=sidebar><a href=/1>odd {LONG}</a></div>", False),
+        ("<p class=paywall>He laughed odd.</p>", True),
+        ("<div class=paywall>odd <a href=/join>Subscribe</a> to read on.</div>", False),
+        (f"<h2><a href=/1>1. odd boat</a></h2><p>{LONG} 4</p>", True),
+        ("<p><a href=/1>The list of all the odd crews is public.</a></p>", True),
+        ("<p><a href=/1>Read the list of all the odd crews here.</a></p>", False),
+        (f"<div><div><h3><a href=/1>Another odd story</a></h3></div></div><p>{LONG} 4</p>", False),
+        (
+            "<table><tr><td><a href=/1>odd</a><td>a crew of nine<tr><td><a href=/2>Elm</a><td>of eight</table>",
+            True,
+        ),
+    ],
+)
+def test_boxes_and_links_that_belong_to_the_text(part: str, kept: bool) -> None:
+    page = f"<article><h1>Boats</h1><p>{LONG} 1</p>{part}<p>{LONG} 2</p><p>{LONG} 3</p></article>"
+    assert ("odd" in main_text(page.encode())) is kept
+
+
+def test_a_page_of_a_handbook_is_read_whole() -> None:
+    """A section has a title, boxes named `sidebar` and sections, of which one has most of the text."""
+    box = f"<div class=sidebar><div class=titlepage><p class=title><b>TIP</b></p></div><div class=para>{LONG} tip</div></div>"
+    inner = f"<div class=section><div><h3>9.1.1. Rights</h3></div>{BODY * 3}{box}</div>"
+    short = f"<div class=section><div><h3>9.1.2. Names</h3></div><div class=para>{LONG} 5</div></div>"
+    page = f"""<title>9.1. Users</title><ul class=docnav><li><a href=/>Next</a></ul><div class=section><div><h2>9.1. Users</h2></div>
+        <div class=para>{LONG} 0</div>{inner}{short}</div>"""
+    text = main_text(page.encode())
+    assert [part in text for part in ("9.1. Users", f"{LONG} 0", f"{LONG} tip", f"{LONG} 5", "Next")] == [
+        True
+    ] * 4 + [False]

@@ -10,9 +10,37 @@ from hypothesis import strategies as st
 
 from gossamer.parsing.dates import date
 from gossamer.parsing.pagedates import Dates, dates
+from support.repetitions import repetitions
 
 NOW = datetime(2024, 5, 15, 12, tzinfo=UTC)
 DATES: list[tuple[str, str | None, str | None]] = [
+    ("5 كانون الثاني 2024", "2024-01-05", "ar"),
+    ("٥ تشرين الأول/أكتوبر ٢٠٢٤", "2024-10-05", "ar"),
+    ("5 شباط/فبراير 2024", "2024-02-05", "ar"),
+    ("5 يناير/كانون الثاني 2024", "2024-01-05", "ar"),
+    ("5 / III / 2024", "2024-03-05", "it"),
+    ("24.03.05 14:30", "2024-03-05T14:30:00", "ko"),
+    ("24. 3. 5.", "2024-03-05", "ko"),
+    ("24/3/15", "2024-03-15", "ja"),
+    ("24.03.05.", "2024-03-05", "hu"),
+    ("24-03-05", "2024-03-05", "ko"),
+    ("24.3.5", None, "ko"),
+    ("24.03.05", "2005-03-24", "de"),
+    ("24년 3월 5일", "2024-03-05", "ko"),
+    ("令和元年5月1日", "2019-05-01", "ja"),
+    ("二〇二四年十二月二十五日", "2024-12-25", "zh"),
+    ("民國一百一十三年五月十二日", "2024-05-12", "zh-TW"),
+    ("5.III.2024", "2024-03-05", "pl"),
+    ("5 XII 2024", "2024-12-05", "pl"),
+    ("5 v 2024", None, "en"),
+    ("2024. III. 5.", "2024-03-05", "hu"),
+    ("20240305T101500Z", "2024-03-05T10:15:00+00:00", None),
+    ("20240305T101500-0330", "2024-03-05T10:15:00-03:30", None),
+    ("5/3/2024, 14:30 (GMT+7)", "2024-03-05T14:30:00+07:00", "vi"),
+    ("March 5, 2024 14:30 UTC\u221205:00", "2024-03-05T14:30:00-05:00", "en"),
+    ("March 5, 2024 14:30 (UTC – 5)", "2024-03-05T14:30:00-05:00", "en"),
+    ("March 5, 2024 14:30 GMT+5:30", "2024-03-05T14:30:00+05:30", "en"),
+    ("March 5, 2024 14:30 GMT+99", "2024-03-05T14:30:00", "en"),
     ("Monday 7 August 2023 14.05 BST", "2023-08-07T14:05:00+01:00", None),
     ("2023년 8월 7일 오후 2:05", "2023-08-07T14:05:00", None),
     ("2023年8月7日 下午2:05", "2023-08-07T14:05:00", None),
@@ -916,7 +944,41 @@ def test_dates_of_pages(html: str, published: str | None, modified: str | None, 
     assert dates(html.encode(), url) == Dates(published, modified)
 
 
-@settings(max_examples=200)
+@settings(max_examples=repetitions(200))
 @given(st.text("0123456789 .,/-:TZ+年月日MayMaiago vor٠१năm", max_size=40))
 def test_any_text_has_a_date_or_none(text: str) -> None:
     assert date(text, "en", NOW) is None or datetime.fromisoformat(f"{date(text, 'en', NOW)}-01-01"[:10])
+
+
+_REGATTA = (
+    "<p>The harbour town woke slowly on the morning of the regatta, and the boats were still tied up along the "
+    "eastern quay when the first visitors came down the hill with their baskets and their dogs.</p>"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "published"),
+    [
+        ("en", "Apply before 30 June 2025 to take part in the regatta of the town.", None),
+        ("en", "Apply before 30 June 2025", None),
+        (
+            "en",
+            "By judgment of 12 March 2024, the court ordered the town to pay for the bridge, the quay and the rest.",
+            None,
+        ),
+        ("en", "The festival on 5 May 2024 drew many people to the harbour.", None),
+        ("de", "Mit Urteil vom 12. März 2024 hat das Gericht entschieden, dass die Stadt zahlt.", None),
+        ("ja", "2024年5月12日まで申し込みください。", None),
+        ("en", "London, 12 May 2024 – The company announced on Monday that all is well.", "2024-05-12"),
+        ("fr", "PARIS, le 12 mai 2024 (AFP) - Le ministre a dit que tout va bien.", "2024-05-12"),
+        ("en", "Posted by ann in travel on 12 May 2024.", "2024-05-12"),
+        ("zh", "新华社北京二〇二四年五月十二日电 记者报道。", "2024-05-12"),
+    ],
+)
+def test_the_date_of_an_event_in_the_first_sentence_is_not_the_date_of_a_page(
+    language: str, sentence: str, published: str | None
+) -> None:
+    page = (
+        f"<html lang={language}><title>Regatta day</title><h1>Regatta day</h1><p>{sentence}</p>{_REGATTA * 2}"
+    )
+    assert dates(page.encode(), None, "text/html; charset=utf-8").published == published

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.parsing.embedded import embedded
+from support.repetitions import repetitions
 
 V = {"a": 1, "b": "x"}
 J = '{"a":1,"b":"x"}'
@@ -165,7 +166,7 @@ def test_a_part_again_and_again_takes_a_bounded_time(part: str) -> None:
     assert isinstance(embedded(f"<script>{part * 20_000}</script>".encode()), dict)
 
 
-@settings(max_examples=200)
+@settings(max_examples=repetitions(200))
 @given(st.text("ab={}[]()<>!'\"`/*\\,;:.+-|?$0 \nfunction", max_size=60))
 def test_any_text_is_read(text: str) -> None:
     assert isinstance(embedded(f"<script>x={text}</script>".encode()), dict)

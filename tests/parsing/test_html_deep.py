@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.parsing.html import MAX_DEPTH, is_deep
+from gossamer.parsing.nesting import MAX_DEPTH, is_deep
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.parsing.html import parse
-from gossamer.parsing.links import Link, hrefs, links
+from gossamer.parsing.links import Link, hrefs, links, links_of
 
 URL = "https://e.com/dir/page.html"
 
@@ -212,3 +212,10 @@ def test_queries_go_out_in_the_encoding_of_their_page(charset: str, href: str, f
     (link,) = links(body, "https://example.com/p", typed)
     document = parse(body, typed, "https://example.com/p")
     assert [link.url] == document.base.links(hrefs(document)[0]) == ["https://example.com" + found]
+
+
+def test_a_refresh_header_is_a_link() -> None:
+    page = parse(
+        b"<meta http-equiv=refresh content='0;url=/b'>", None, "https://e.com/", refresh_header="0; URL='/a'"
+    )
+    assert [(link.url, link.kind) for link in links_of(page)] == [("https://e.com/a", "refresh")]

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
+import turbohtml
 
 from gossamer.model.page import Page
 from gossamer.parsing import embedded, html, links, page_cost, pagedates, products, structured, tables, text
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.page_cost import TooComplex, is_costly
 from gossamer.parsing.page_view import PageView
+from support.repetitions import repetitions
 
 URL = "https://www.example.com/a/b"
 EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(20_000))
@@ -164,6 +167,10 @@ def test_a_page_that_leaves_many_formatting_elements_open_is_read_apart() -> Non
         b"<!-- <b -->x</b>",
         b"</i>",
         b"<ul>" * 9 + b"</b>" + b"</ul>" * 9,
+        b"<span title='</b>'>",
+        b'<span x="y"" z="></b>">',
+        b'<i></i><span title="></b>">',
+        b"<span><!--</span></b>-->",
     ],
 )
 def test_an_end_tag_that_closes_nothing_does_not_hide_an_open_element(between: bytes) -> None:
@@ -171,3 +178,91 @@ def test_an_end_tag_that_closes_nothing_does_not_hide_an_open_element(between: b
     assert is_costly(page)
     assert is_costly(b"</b>" * 150 + page)
     assert is_costly(page.decode("latin-1").encode("utf-16"))
+
+
+WORDS = (
+    *(
+        b"<b>",
+        b"<b id=%d>",
+        b"</b>",
+        b"</b>",
+        b"<code class=x>",
+        b"</code>",
+        b"<EM>",
+        b"</em>",
+        b"<nobr>",
+        b"<font size=%d>",
+    ),
+    *(
+        b"</font>",
+        b"<span>",
+        b"</span>",
+        b"<span class='a'>",
+        b"<a href=x>",
+        b"</a>",
+        b"<sub>",
+        b"</sub>",
+        b"x",
+        b"<p>",
+        b"</p>",
+    ),
+    *(
+        b"<div>",
+        b"</div>",
+        b"<table>",
+        b"<td>",
+        b"</table>",
+        b"<!--",
+        b"-->",
+        b"<script>",
+        b"</script>",
+        b"<select>",
+        b"</select>",
+    ),
+    *(
+        b"<svg>",
+        b"</svg>",
+        b"<br>",
+        b"<img src=x>",
+        b"<i title='",
+        b"'>",
+        b"<ul><li>",
+        b"</ul>",
+        b"<title>",
+        b"</title>",
+        b"<b",
+        b">",
+    ),
+    *(
+        b"<button>",
+        b"</button>",
+        b"<math><mi>",
+        b"</mi></math>",
+        b"<template>",
+        b"</template>",
+        b"<h1>",
+        b"</h1>",
+        b"<desc>",
+        b"/",
+    ),
+)
+
+
+def test_no_more_formatting_elements_are_open_than_start_tags_without_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The formatting elements around a node of the tree are at least those that were open there."""
+    monkeypatch.setattr(page_cost, "MAX_OPEN", -1)  # no number is harmless
+    random = Random(1)
+    for _ in range(repetitions(10_000)):
+        some = random.sample(WORDS, random.randint(3, 14))
+        words = random.choices(some, k=random.randint(5, 60))
+        body = b"".join(word % random.randint(0, 9) if b"%d" in word else word for word in words)
+        found = page_cost._STARTS.findall(body)
+        opened, stack = 0, [(turbohtml.parse(body.decode()), 0)]
+        while stack:
+            node, around = stack.pop()
+            inside = around + (getattr(node, "tag", None) in page_cost._FORMATTING)
+            opened = max(opened, inside)
+            stack += [(child, inside) for child in node.children]
+        assert opened < page_cost._unclosed(body, found, 0) + page_cost.MAX_NESTED, body

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gossamer.data import sections
 from gossamer.parsing.prices import Price, price
+from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
 AMOUNTS = [
@@ -110,6 +111,21 @@ AMOUNTS = [
     ("$..75", "0.75", "USD"),
     ("$.750.30", "750.30", "USD"),
     ("$.75,333", "75333", "USD"),
+]
+
+
+AMOUNTS += [
+    # cents apart, hundredths alone, endings that show a currency
+    ("49 99 zł", "49.99", "PLN"),
+    ("1 299 50 €", "1299.50", "EUR"),
+    ("68 50 €", "68.50", "EUR"),
+    ("99¢", "0.99", "USD"),
+    ("99p", "0.99", "GBP"),
+    ("50 ct", "0.50", "EUR"),
+    ("1 495:-", "1495", "SEK"),
+    ("£3.350", "3.350", "GBP"),
+    *((f"CHF 12{mark}345.\u2013", "12345", "CHF") for mark in "\u02bc\u2018\u201b\u02b9\u2032"),
+    *((f"1{space}299,50 €", "1299.50", "EUR") for space in "\u2002\u2005\u2006\u2008\u205f"),
 ]
 
 
@@ -338,7 +354,7 @@ def test_the_suite() -> None:
     assert currencies >= 584
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=repetitions(300), deadline=None)
 @given(st.text(alphabet="0123456789., '€$£-+eERMk\u00a0\u202f٬٫½Ⅷ٣", max_size=60))
 def test_any_text_is_answered(text: str) -> None:
     found = price(text)

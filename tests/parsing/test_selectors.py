@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import parsel
 import pytest
 
 from gossamer.model.page import Page
@@ -148,6 +149,25 @@ NESTED = b"<div>1<div>2<div>3</div>4</div>5<p>6<i>7</i></p>8</div><div>9</div>"
 def test_texts_of_nested_elements_come_once_and_in_the_pages_order(query: str, want: str) -> None:
     view = PageView(Page("https://example.com/", 200, [("content-type", "text/html")], NESTED, 0.0, 0.0, 0))
     assert "".join(view.css(query).getall()) == want
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "li::text, .b::text",
+        ".b::text, li::text",
+        "li::text, b::text",
+        "p::text, li *::text, li::text",
+        "a::attr(href), a::attr(id), a::attr(href)",
+        "li, b::text, li::attr(class)",
+        "::text, li::text",
+        "p, li::text",
+    ],
+)
+def test_each_node_of_joined_selectors_comes_once_as_in_parsel(query: str) -> None:
+    html = "<ul><li class=a>one <b>x</b> tail</li><li class=b>two</li></ul><p class=b>three</p><a href=/1 id=q>l</a>"
+    view = PageView(Page("http://a.example/", 200, [], html.encode(), fetched_at=0.0, elapsed=0.0, wire=0))
+    assert view.css(query).getall() == parsel.Selector(html).css(query).getall()
 
 
 def test_deep_pages_are_asked_in_time() -> None:

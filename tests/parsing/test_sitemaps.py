@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing.sitemaps import MAX_ENTRIES, SitemapEntry, entries
+from gossamer.parsing.sitemaps import MAX_ENTRIES, SitemapEntry, entries, why_unreadable
 from gossamer.politeness.robots import Robots
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "sitemaps.jsonl.gz"
@@ -309,15 +309,28 @@ QUADRATIC = (
     f"<!DOCTYPE a [<!ENTITY b '{'b' * 100_000}'>]><urlset><url><loc>/{'&b;' * 100_000}</loc></url></urlset>"
 )
 PASSWD = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>/&x;</loc></url></urlset>'
-REMOTE = '<!DOCTYPE urlset SYSTEM "http://127.0.0.1:9/evil.dtd"><urlset><url><loc>/a</loc></url></urlset>'
+REMOTE = '<!DOCTYPE urlset SYSTEM "http://127.0.0.1:9/evil.dtd" [<!ENTITY % x SYSTEM "/x">%x;]><urlset><url><loc>/a</loc></url></urlset>'
 
 
 @pytest.mark.parametrize(
     "body", [LAUGHS, QUADRATIC, PASSWD, REMOTE], ids=["laughs", "quadratic", "passwd", "remote"]
 )
-def test_a_dtd_is_refused(body: str) -> None:
+def test_a_dtd_with_entities_is_refused(body: str) -> None:
     assert entries(body.encode(), HOME) == ([], [])
     assert entries(gzip.compress(body.encode()), HOME) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        '<!DOCTYPE urlset SYSTEM "http://127.0.0.1:9/evil.dtd">',
+        '<?xml version="1.0"?>\n<!doctype urlset [<!ELEMENT url (loc)> <!ATTLIST url a CDATA "b">]>',
+    ],
+)
+def test_a_doctype_without_entities_is_harmless(doctype: str) -> None:
+    body = f"{doctype}<urlset><url><loc>/a</loc></url></urlset>"
+    assert pages(body) == ["https://e.com/a"]
+    assert why_unreadable(body) == ""
 
 
 def test_an_entity_without_dtd_stays_text() -> None:

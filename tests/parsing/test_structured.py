@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gossamer.parsing.lenient_json import json_values
 from gossamer.parsing.structured import json_ld_objects, structured
+from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 URL = "https://example.com/a/b"
@@ -248,7 +249,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=repetitions(100), deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=200),

@@ -23,6 +23,7 @@ from gossamer.politeness.ladder import (
     rest_seconds,
     start_rung,
 )
+from support.repetitions import repetitions
 
 Wall = Callable[[int, str], int]
 """Returns the cheapest rung that passes for the nth page of a host, at this path."""
@@ -175,7 +176,7 @@ def test_a_captcha_is_no_work_for_a_browser() -> None:
     assert climb(Learned(), ("plain", "browser"), "plain", "captcha") == "browser"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(repetitions(6, 3)))
 def test_the_cost_of_a_web_of_walls(seed: int) -> None:
     """60 hosts: without a wall, with a steady wall, with two kinds of paths, and with a wall that changes.
     The total cost is close to that of an oracle."""

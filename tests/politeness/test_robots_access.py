@@ -40,13 +40,15 @@ def failed(reason: str, final: bool = False) -> Failure:
         (failed("content-type"), 5.0, 0, Access(OPEN, MAX_AGE_S)),
         *((page(status), 5.0, 0, Access(holds=0.0, wait=5.0)) for status in (500, 503, 429)),
         *((page(status), 5.0, 9, Access(9, holds=3600.0)) for status in (500, 503, 429)),
-        (page(500), None, 0, Access(UNREACHABLE)),
+        (page(500), None, 0, Access(-9)),
         (page(500), None, 9, Access(9, holds=3600.0)),
         *(
             (failed(reason), 5.0, 0, Access(holds=0.0, wait=5.0))
             for reason in ("timeout", "connect", "reset", "tls", "dns", "too-large")
         ),
-        (failed("timeout"), None, 0, Access(UNREACHABLE)),
+        (failed("timeout"), None, 0, Access(-6)),
+        (failed("connect"), None, 0, Access(-5)),
+        (failed("too-large"), None, 0, Access(UNREACHABLE)),
         (failed("timeout"), None, 9, Access(9, holds=3600.0)),
         (failed("dns", final=True), 5.0, 0, Access(NO_NAME)),
         (failed("private", final=True), 5.0, 0, Access(PRIVATE)),
@@ -91,3 +93,9 @@ def test_what_lies_beyond_500_kib_is_not_read() -> None:
     kept = rules(read(body, "gossamer").rules)
     assert not kept.allows("gossamer", "https://a.example/early")
     assert kept.allows("gossamer", "https://a.example/late")
+
+
+def test_the_text_of_an_unreachable_file_names_the_cause() -> None:
+    refused = CLOSED[access(failed("connect"), "gossamer", None, 0).version]
+    assert (refused.error, "the connection was refused" in refused.detail) == ("robots-unreachable", True)
+    assert CLOSED[UNREACHABLE].detail == "its robots.txt could not be read, so nothing may be fetched"

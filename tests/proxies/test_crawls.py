@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from e2e.runs import job
+from gossamer.app.proxy_setup import read_proxy_lists
 from gossamer.app.runner import crawl
 from gossamer.cli.doctor import proxies as doctored
 from gossamer.config.settings import Settings
@@ -206,6 +207,18 @@ async def test_a_health_check_finds_liars_before_they_are_asked(tmp_path: Path) 
             "127.0.8.1",
             "127.0.8.2",
         }
+
+
+async def test_proxies_at_private_addresses_are_named_before_the_first_claim(tmp_path: Path) -> None:
+    path = listed(tmp_path, some("good", "good"), "http://10.1.2.3:3128")
+    some_allowed = read_proxy_lists(Settings(proxies=(path,), allow_private=("127.0.0.0/8",)))
+    assert len(some_allowed.proxies) == 2
+    [(_, number, reason)] = some_allowed.bad
+    assert number == 3
+    assert reason.startswith("10.1.2.3 is ")
+    assert "give --allow-private 10.1.2.3" in reason
+    with pytest.raises(NoProxyLeft, match=r"line 1: 127\.0\.8\.1 is .*--allow-private 127\.0\.8\.1"):
+        await crawl(job(["http://shop.example/"], tmp_path, proxies=(path,), allow_private=()))
 
 
 async def test_doctor_tries_them(tmp_path: Path) -> None:

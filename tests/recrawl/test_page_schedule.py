@@ -119,3 +119,13 @@ def test_a_person_who_reports_a_change_makes_the_page_due_now() -> None:
     assert state is not None
     assert one.signalled(state, NOW + DAY, certain=True).due == NOW + DAY
     assert one.signalled(state, NOW + DAY).due <= state.due
+
+
+def test_a_page_that_failed_once_waits_as_long_as_a_page_that_was_gone_once() -> None:
+    gone, failed = page(schedule(), OLD, GONE), page(schedule(), OLD, KnownPage(error="timeout"))
+    twice = page(schedule(), OLD, KnownPage(error="timeout"), KnownPage(error="timeout"))
+    assert gone is not None
+    assert failed is not None
+    assert twice is not None
+    assert failed.due == gone.due
+    assert abs(twice.due - (NOW + 2 * DAY) - 2 * (failed.due - (NOW + DAY))) <= 2  # rounded to seconds

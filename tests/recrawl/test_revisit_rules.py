@@ -63,3 +63,9 @@ def test_rules_that_contradict_one_another_are_refused(given: tuple, told: str) 
 def test_values_that_make_no_sense_are_refused(read: object, text: str) -> None:
     with pytest.raises(ValueError, match=r"must be|write|is not a regular"):
         read(text)  # type: ignore[operator]
+
+
+def test_a_page_is_visited_at_most_once_an_hour_unless_a_person_says_otherwise() -> None:
+    rules = rules_of("auto", None, None, None, ())
+    assert rules is not None
+    assert rules.min_age == 3600.0

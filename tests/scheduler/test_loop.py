@@ -11,6 +11,7 @@ import pytest
 
 from gossamer.frontier.crawls import Crawls
 from gossamer.recrawl.due_times import start_times
+from gossamer.scheduler.jobs import made
 from scheduler.scheduler_bed import Bed
 
 
@@ -35,6 +36,17 @@ async def test_a_due_time_is_one_crawl_with_its_own_name_and_output(bed: Bed) ->
     # without repetitions, because the lead expires when the clock is moved
     said = list(dict.fromkeys(event for event, _ in bed.events))
     assert said == ["leads", "scheduled", "begun", "ended", "stops"]
+
+
+async def test_the_date_of_an_output_is_that_of_the_schedule_s_zone(bed: Bed) -> None:
+    schedule = await bed.add(cron="30 0 * * *", zone="Europe/Berlin", outputs=("{date}.jsonl", "{run}.csv"))
+    due = datetime(2026, 11, 20, 23, 30, tzinfo=UTC).timestamp()
+    run = made(schedule, schedule.task, due, due, 0)
+    assert run.task is not None
+    assert [path.rpartition("/")[2] for path, _ in run.task.outputs] == [
+        "2026-11-21.jsonl",
+        "20261120T2330.csv",
+    ]
 
 
 @pytest.mark.parametrize(

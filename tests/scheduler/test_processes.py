@@ -20,6 +20,7 @@ import pytest
 from e2e.runs import SRC, begin, kill, rows, socket_of, store_pid
 from gossamer.app.wiring import open_url
 from gossamer.state.schedules import ScheduledRun, Schedules
+from support import fork_server
 from support.moving_clock import Moved, faked
 from web import Web, preset, serve
 
@@ -48,7 +49,7 @@ class Desk:
         }
         with (self.folder / f"log{len(self.schedulers)}").open("w") as log:
             words = [sys.executable, "-m", "gossamer", "scheduler", "--json", "--here", *self.where]
-            process = subprocess.Popen(
+            process = fork_server.Popen(
                 words, cwd=self.folder, stdout=log, stderr=log, text=True, env=with_path(env)
             )
         self.schedulers.append(process)

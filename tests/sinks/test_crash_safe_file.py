@@ -15,6 +15,7 @@ from gossamer.sinks.columns import page_columns
 from gossamer.sinks.csv import Csv
 from gossamer.sinks.jsonl import JsonLines
 from sinks.rows_and_commits import ROWS, URLS, Died, Store, crawl, dying, jsonl, page, urls
+from support import fork_server
 
 Make = Callable[[Path], FileSink]
 
@@ -64,7 +65,7 @@ def test_a_real_kill_between_write_and_settle(tmp_path: Path) -> None:
         "length = sink.append(0, [page(0)]); print(length, flush=True);"
         "sink.append(length, [page(1)]); os.kill(os.getpid(), 9)"
     )
-    run = subprocess.run(
+    run = fork_server.run(
         [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])],
         stdout=subprocess.PIPE,
         check=False,

@@ -99,6 +99,15 @@ def test_guard_no_writes_all_text_as_it_is(tmp_path: Path) -> None:
         open_output(f"{tmp_path}/out.csv?gard=no", {})
 
 
+def test_a_byte_order_mark_by_choice(tmp_path: Path) -> None:
+    spec = f"{tmp_path}/out.csv?bom=yes&columns=title"
+    (sink, part), *_ = open_output(spec, {"book": BOOK}).route([book(1, title="café")])  # type: ignore[union-attr]
+    length = sink.append(sink.prepare(), part)
+    sink.close(sink.append(length, part))
+    assert (tmp_path / "out.book.csv").read_bytes() == "\ufefftitle\r\ncafé\r\ncafé\r\n".encode()
+    assert [one["title"] for one in rows_of(spec)] == ["café", "café"]
+
+
 def test_numbers_stay_numbers(tmp_path: Path) -> None:
     row = written(
         tmp_path / "out.csv", [book(1, price=Decimal("-19.90"), stock=-3, tags=["a", "=b"], more={"x": 1})]

@@ -17,6 +17,7 @@ from gossamer.model.interfaces import FileSink
 from gossamer.sinks.crash_safe_file import ExactFile, Mark, read_mark
 from gossamer.sinks.jsonl import JsonLines
 from sinks.rows_and_commits import ROWS, URLS, jsonl, marks, page, urls
+from support import fork_server
 
 
 def begun(path: Path) -> tuple[FileSink, int]:
@@ -157,7 +158,7 @@ def test_a_real_limit_on_the_file_is_a_full_disk(tmp_path: Path) -> None:
         "except DiskFull: print(length)"
     )
     path = tmp_path / "out"
-    run = subprocess.run(
+    run = fork_server.run(
         [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])],
         stdout=subprocess.PIPE,
         check=True,

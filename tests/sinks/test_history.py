@@ -66,7 +66,7 @@ def test_a_batch_is_taken_in_its_order_and_repeating_it_changes_nothing() -> Non
         ("b", DAYS[2], DAYS[3]),
     ]
     again = fold_writes([at(3, title="d")], {name: state for name, (_, state) in folded.rows.items()})
-    assert again == ({}, [])
+    assert again[:2] == ({}, [])
 
 
 def ask(path: Path, question: str) -> list[tuple[Any, ...]]:

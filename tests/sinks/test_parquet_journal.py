@@ -4,7 +4,6 @@ large ones."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.parquet import Parquet
 from sinks.rows_and_commits import Book, book, page
+from support import fork_server
 
 MANY = 200
 
@@ -164,4 +164,4 @@ assert len(put(Path(sys.argv[1]) / "out", [pages(0, 5), pages(5, 200)])) == 205
 """
     tests = str(Path(__file__).parents[1])
     given = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *sys.path])}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=given)
+    fork_server.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=given)

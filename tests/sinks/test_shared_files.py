@@ -24,6 +24,7 @@ from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.warc import Warc
 from sinks.rows_and_commits import loose, marks, page, urls
 from sinks.test_warc import raw, responses
+from support.repetitions import repetitions
 
 PAGES = page_columns()
 
@@ -76,7 +77,7 @@ KINDS: list[Kind] = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind[0])
 @given(turns=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=repetitions(40), deadline=None)
 def test_what_is_committed_is_there_once(kind: Kind, turns: Sequence[tuple[int, int, int]]) -> None:
     name, make, read, row = kind
     with TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
 from gossamer.sinks.columns import MAX_COLUMNS, Column, item_columns, page_columns
 from gossamer.sinks.sqlite import Sqlite
 from sinks.rows_and_commits import Book, book, loose, page
+from support import fork_server
 
 COLUMNS = {"page": page_columns(), **item_columns([Book])}
 
@@ -178,7 +178,7 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
         "sink.close()"
     )
     tests = str(Path(__file__).parents[1])
-    runs = [subprocess.Popen([sys.executable, "-c", code, str(path), str(n), tests]) for n in range(3)]
+    runs = [fork_server.Popen([sys.executable, "-c", code, str(path), str(n), tests]) for n in range(3)]
     assert [run.wait(60) for run in runs] == [0, 0, 0]
     assert ask(path, "SELECT count(*) FROM page") == [(60,)]
 
@@ -204,7 +204,9 @@ def test_a_killed_writer_leaves_whole_batches(tmp_path: Path) -> None:
         "sink = Sqlite(sys.argv[1], {'page': page_columns()}); sink.prepare(); sink.upsert([page(1)])\n"
         "sink._base.execute('BEGIN'); sink._base.execute('DELETE FROM page'); os.kill(os.getpid(), 9)"
     )
-    run = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])], check=False)
+    run = fork_server.run(
+        [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])], check=False
+    )
     assert run.returncode == -9
     with opened(path) as sink:
         sink.upsert([page(1), page(2)])
@@ -273,7 +275,7 @@ def test_what_a_killed_process_left_is_folded_into_the_file(tmp_path: Path) -> N
         "sink = Sqlite(sys.argv[1], {}); sink.prepare(); sink.upsert([loose(1, a=1)]); os._exit(9)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code, str(path)], check=False, env=env)
+    fork_server.run([sys.executable, "-c", code, str(path)], check=False, env=env)
     assert path.with_name("out.sqlite-wal").exists()
     Sqlite(str(path), {}).close()  # as the main process does at the end
     assert [file.name for file in tmp_path.iterdir()] == ["out.sqlite"]

@@ -26,6 +26,15 @@ def lists(url: str) -> dict[str, list[object]]:
         return {name: [json.loads(row)["n"] for row in client.lrange(name, 0, -1)] for name in names}
 
 
+def test_a_list_may_hold_one_field(valkey_url: str) -> None:
+    place = SinkUrl("valkey", valkey_url, {"list": "shop:{author}", "value": "text"}, "valkey")
+    sink = ValkeyLists(place, "v", lambda *_: None)
+    sink.send(0, 9, lines({"author": "a", "text": "“One”"}, {"author": "a", "text": 2}, {"author": "a"}))
+    sink.drop()
+    with redis.Redis.from_url(valkey_url, decode_responses=True) as client:
+        assert client.lrange("shop:a", 0, -1) == ["“One”", "2", ""]
+
+
 @pytest.mark.parametrize(
     ("pattern", "names"),
     [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from sinks.test_warc import files, heads, raw, responses, sink
+from support.repetitions import repetitions
 
 
 def test_a_body_that_was_cut_is_written_again_where_others_wrote_since(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_body_is_written_again_where_the_store_forgot_its_commit(tmp_path: Pat
     ),
     st.sampled_from([900, 1 << 30]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=repetitions(60), deadline=None)
 def test_a_revisit_names_a_record_that_is_there(turns: list[tuple[int, list[int], int]], most: int) -> None:
     """Three processes take turns. After each turn the store loses its last commits, of any process."""
     with TemporaryDirectory() as folder:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import http.server
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support import fork_server
 from support.answers import answering
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -49,7 +49,7 @@ def web() -> Iterator[str]:
 
 def gossamer(folder: Path, *words: str) -> tuple[int, str, list[str]]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")} | {"PYTHONPATH": str(SRC)}
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-m", "gossamer", *words],
         cwd=folder,
         env=env,
@@ -270,7 +270,7 @@ def listing(page):
 
 def test_what_a_site_prints_in_another_process_is_no_outcome(tmp_path: Path, web: str) -> None:
     (tmp_path / "spread.py").write_text(SPREAD.format(port=web.rpartition(":")[2]))
-    words = ("crawl", "spread.py", "--delay", "0", "--processes", "3", "--concurrency", "1", "--json")
+    words = ("crawl", "spread.py", "--delay", "1", "--processes", "3", "--concurrency", "1", "--json")
     code, out, err = gossamer(tmp_path, *words)
     assert (code, json.loads(out)["state"], json.loads(out)["pages"]) == (0, "finished", 6)
     assert len([line for line in err if line.startswith("read ")]) == 6

@@ -7,7 +7,6 @@ import http.server
 import itertools
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
 from gossamer.model.summary import Summary
 from gossamer.sites import load
+from support import fork_server
 from support.answers import answering
 
 SRC = Path(__file__).resolve().parents[2] / "src"
@@ -221,7 +221,7 @@ def gossamer(folder: Path, *words: str, text: str = "") -> tuple[int, str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
     code = "from gossamer.cli import main; main()"
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-c", code, *words],
         cwd=folder,
         env=env,
@@ -236,17 +236,17 @@ def gossamer(folder: Path, *words: str, text: str = "") -> tuple[int, str, str]:
 
 def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {
-        "/": "<title>T</title><h1>One</h1><p class=price>1.50 &euro;</p><a href=/2>2</a>",
+        "/1": "<title>T</title><h1>One</h1><p class=price>1.50 &euro;</p><a href=/2>2</a>",
         "/2": "<h1>Two</h1><p class=price>2.50 &euro;</p><a href=/about>about</a>",
         "/about": "<h1>About us</h1>",  # not a product, so this page gives no item
     }
-    code, out, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/")
+    code, out, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/1")
     assert (code, out.split()) == (
         0,
         ["shop.py", "shop/pages/first.html", "shop/pages/first.json", "shop/expected/first.json"],
     )
     assert "gossamer check shop.py" in err
-    code, _, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/")
+    code, _, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/1")
     assert code == 4
     assert "shop.py is there already" in err
     assert gossamer(tmp_path, "check", "shop.py")[0] == gossamer(tmp_path, "check")[0] == 0
@@ -256,7 +256,7 @@ def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     assert code == 4
     assert '+    "title": "One"' in json.loads(out)[0]["detail"]
     code, out, _ = gossamer(
-        tmp_path, "shell", f"http://{web[0]}/", text="page.css('h1::text').get(), page.price('.price')\n"
+        tmp_path, "shell", f"http://{web[0]}/1", text="page.css('h1::text').get(), page.price('.price')\n"
     )
     assert code == 0
     assert "('One', Decimal('1.50'))" in out

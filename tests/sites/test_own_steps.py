@@ -55,7 +55,7 @@ def read(page):
 
 class Shop(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = b"<b>n</b>" * (20_000 if self.path == "/3" else 1)  # page 3 is parsed in another process
+        body = b"<b>n</b>" * (26_000 if self.path == "/3" else 1)  # page 3 is parsed in another process
         self.send_response(404 if self.path == "/robots.txt" else 200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))

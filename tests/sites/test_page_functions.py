@@ -139,11 +139,11 @@ def test_deep_recursion_and_endless_yields_end() -> None:
 def test_must_have() -> None:
     assert applied(lambda page: None, must_have=["h1", "a[href]"]).error is None
     parsed = applied(lambda page: {"n": 1}, must_have=["h1", ".price"])
-    assert (parsed.error, parsed.items) == ("parse", [])
+    assert (parsed.error, parsed.items) == ("missing", [])
     assert "'.price'" in parsed.detail
     assert "must_have of site s" in applied(lambda page: None, must_have=["p["]).detail
     site = Site("s", must_have=[".price"])  # even without any page function
-    assert run(LoadedSite(site, Path("s.py"), "v", {}, False), view()).error == "parse"
+    assert run(LoadedSite(site, Path("s.py"), "v", {}, False), view()).error == "missing"
 
 
 def test_a_request_names_its_function() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from gossamer.parsing.page_view import PageView
 from gossamer.sites.check import check
 from gossamer.sites.new import name_of, new
 from gossamer.sites.page_survey import column_names, survey
+from support import fork_server
 
 MENU = "<nav>" + "".join(f"<a href=/topic/{n}>A long name of topic {n}</a>" for n in range(40)) + "</nav>"
 PARAGRAPHS = "<p>" + "This sentence is a part of the article about kettles, and it has a comma. " * 6 + "</p>"
@@ -139,7 +139,7 @@ def test_text_of_a_page_is_not_run(tmp_path: Path) -> None:
         )
     ):
         (file, *_) = new(f"s{number}", "https://a.example/list", page(html), tmp_path)
-        subprocess.run(
+        fork_server.run(
             [sys.executable, "-c", f"compile(open({str(file)!r}).read(), 'x', 'exec')"], check=True
         )
         assert all(one.ok for one in check(file))

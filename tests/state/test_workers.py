@@ -3,8 +3,11 @@ before."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from gossamer.cli.doctor import clocks
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.state.fleet_crawls import FleetCrawls
@@ -39,6 +42,22 @@ async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> No
     await crew.release_name(name, token)  # as it happens after some time
     await take_name(crew, NAME, fixed=True)
     assert await crew.beat(worker()) == ""
+
+
+@pytest.mark.parametrize(("seconds", "side"), [(7200, "ahead of"), (-7200, "behind"), (2, "")])
+async def test_a_worker_whose_clock_is_wrong_is_known_everywhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seconds: int, side: str
+) -> None:
+    crew = WorkerRecords(store)
+    right = time.time
+    monkeypatch.setattr("gossamer.state.workers.time.time", lambda: right() + seconds)
+    await crew.beat(worker())
+    monkeypatch.undo()
+    (one,) = await crew.all()
+    said = [finding.found for finding in await clocks(store)]
+    assert abs(one.clock_off - seconds) < 2
+    assert said == ([one.clock_fault] if side else [])
+    assert f"the clock of here is {abs(seconds)} s {side}" in one.clock_fault or not side
 
 
 @pytest.mark.parametrize("state", ["stopping", "stopped", "cancelling", "cancelled", "ending"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from support.frontiers import (  # noqa: F401 - fixtures
     any_url,
     bed,
-    checked_keys,
     cluster_url,
+    key_checks,
     other_server,
     store,
     whole_cluster,

@@ -110,6 +110,8 @@ def test_what_cannot_be_read_is_told_with_what_to_write(
         f"unix://joe:{SECRET}@/tmp/x",
         f"redis+cluster://joe:{SECRET}@a?foo=1",
         f"redis://joe:{SECRET}#@h",
+        f"redis://joe:a@{SECRET}@h:1/0",
+        f"redis://joe:a@{SECRET}@h:port/0",
     ],
 )
 def test_no_password_is_printed(url: str) -> None:

@@ -24,10 +24,12 @@ from typing import Any
 import pytest
 import redis
 
+from gossamer.config.data_files import make_folder, make_private, open_file
 from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError
 from gossamer.store import embedded
 from gossamer.store.blocking_call import call_socket
 from gossamer.store.embedded import MAX_RESTARTS, Embedded, server_binary
+from support import fork_server
 
 
 @pytest.fixture
@@ -67,6 +69,42 @@ def refuse_writes(url: str, data: Path) -> None:
         until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
         with pytest.raises(redis.ResponseError, match="MISCONF"):
             client.ping()
+
+
+def readable_by_others(folder: Path) -> dict[str, str]:
+    """Returns the modes of the files and folders that other users can read."""
+    paths = [folder, *folder.rglob("*")]
+    return {
+        str(path.relative_to(folder)): oct(mode) for path in paths if (mode := path.stat().st_mode) & 0o077
+    }
+
+
+def test_only_the_owner_reads_the_files_of_the_store(data: Path) -> None:
+    store = Embedded(data)
+    store.start()
+    store.leave()
+    assert readable_by_others(data / "store") == {}
+    for path in (data / "store", *(data / "store").rglob("*")):  # as an earlier version left them
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    store.start()
+    try:
+        assert (data / "store" / "appendonlydir").is_dir()
+        assert readable_by_others(data / "store") == {}
+    finally:
+        store.leave()
+
+
+def test_a_folder_and_its_files_become_private(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "crawl", tmp_path / "elsewhere"
+    folder.mkdir(0o755)
+    for path in (folder / "cold.db", elsewhere):
+        path.touch(0o644)
+    (folder / "link").symlink_to(elsewhere)
+    make_private(folder)
+    os.close(open_file(folder / "new", os.O_CREAT | os.O_WRONLY))
+    make_folder(folder / "failed")
+    assert {str(path) for path in readable_by_others(folder)} == {"link"}
+    assert elsewhere.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_store_that_refuses_writes_is_adopted_and_ended(data: Path) -> None:
@@ -311,7 +349,7 @@ def test_a_server_of_an_earlier_gossamer_is_ended_first(data: Path) -> None:
 
 def test_the_lock_held_by_something_else_is_told(data: Path, impatient: None) -> None:
     (data / "store").mkdir(parents=True)
-    holder = subprocess.Popen(
+    holder = fork_server.Popen(
         [
             sys.executable,
             "-c",
@@ -507,3 +545,41 @@ def test_a_server_killed_before_it_wrote_anything_is_no_damage(data: Path) -> No
     (folder / INCR).write_bytes(b"")
     (data / "store" / "server.lock").write_bytes(b"")
     assert kept(data) == (0, 0)
+
+
+OWNER = """
+import os, signal, sys
+from pathlib import Path
+from gossamer.store.embedded import Embedded
+Embedded(Path(sys.argv[1])).start()
+print("up", flush=True)
+os._exit(0) if sys.argv[2] == "exit" else signal.pause()
+"""
+
+
+def test_no_server_survives_an_owner_that_ends_without_leaving(data: Path) -> None:
+    """The owner calls `os._exit`, or a signal ends it. A second process that uses the folder keeps its
+    server."""
+    ends = ("exit", "SIGKILL", "SIGTERM", "shared")
+    folders = {how: data.with_name(how) for how in ends}
+    owners = {
+        how: fork_server.Popen(
+            [sys.executable, "-c", OWNER, str(folder), how], stdout=subprocess.PIPE, text=True
+        )
+        for how, folder in folders.items()
+    }
+    for owner in owners.values():
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "up\n"
+    store = Embedded(folders["shared"])
+    url = store.start()
+    owners["SIGKILL"].kill()
+    owners["SIGTERM"].terminate()
+    owners["shared"].kill()
+    for owner in owners.values():
+        owner.communicate()
+    for how in ("exit", "SIGKILL", "SIGTERM"):
+        until(lambda how=how: servers(folders[how]) == [])  # type: ignore[misc]
+    assert call_socket(url.removeprefix("unix://"), 5.0, "PING")
+    store.leave()
+    assert servers(folders["shared"]) == []

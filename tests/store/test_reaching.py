@@ -4,6 +4,7 @@ of failure."""
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from gossamer.errors import Away, GossamerError, StoreError
+from gossamer.errors import Away, GossamerError, RightsMissing, StoreError
+from gossamer.store import keys
+from gossamer.store.address import parse
+from gossamer.store.blocking_client import BlockingClient
+from gossamer.store.rights import RIGHTS, commands
+from gossamer.store.server_errors import Lost
 from gossamer.store.store import Store, connect
 from gossamer.store.store_check import wait_until_ready, write_durably
 from support.cluster import Cluster
@@ -21,8 +27,6 @@ from support.sentinel import SERVICE, Watched, watched
 from web import Plan, certs
 
 SECRET = "pa55w0rd"
-RIGHTS = "on >pa55w0rd ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous +info"
-"""The access rights that docs/stores.md lists."""
 
 
 async def use(url: str) -> Store:
@@ -92,13 +96,53 @@ async def test_a_password_is_wanted_and_right_or_wrong(guarded: Process) -> None
 
 async def test_the_rights_that_are_documented_are_enough_and_no_more(guarded: Process) -> None:
     with guarded.client(password=SECRET) as client:
-        client.execute_command(f"ACL SETUSER crawler {RIGHTS}")
+        client.execute_command(f"ACL SETUSER crawler on >{SECRET} {RIGHTS}")
     url = f"redis://crawler:{SECRET}@127.0.0.1:{guarded.port}"
     await use(url)
     with redis.Redis.from_url(url, retry=None) as client:
         for word in ("FLUSHALL", "CONFIG GET *", "KEYS *", "SET other 1"):
             with pytest.raises(redis.exceptions.NoPermissionError):
                 client.execute_command(*word.split())
+
+
+def test_the_docs_list_the_rights_that_the_keys_and_the_commands_need() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "stores.md").read_text()
+    assert f"\nACL SETUSER gossamer on >PASSWORD {RIGHTS}\n" in docs
+    names = re.findall(r"^\| `(\S+?)`", keys.__doc__ or "", re.MULTILINE)
+    assert len(names) > 80
+    patterns = [one[1:-1] for one in RIGHTS.split() if one[0] == "~"]
+    assert [name for name in names if not name.startswith(tuple(patterns))] == []
+    assert {"ZRANGE", "HSET", "XADD", "SCAN"} <= set(commands())
+
+
+@pytest.mark.parametrize(
+    ("rights", "missing"),
+    [
+        ("~{b:* ~{proxies}* ~gossamer* +@all", "~{attempts:* ~{ip:* ~{domain:*"),
+        (f"{RIGHTS} -zpopmin -xadd", "+xadd +zpopmin"),
+        (f"{RIGHTS} -hset", "+hset"),
+        ("%R~* ~gossamer* +@all", "~{b:* ~{proxies}* ~{attempts:* ~{ip:* ~{domain:*"),
+    ],
+)
+async def test_missing_rights_are_named_before_the_first_claim(
+    guarded: Process, rights: str, missing: str
+) -> None:
+    with guarded.client(password=SECRET) as client:
+        client.execute_command(f"ACL SETUSER weak reset on >{SECRET} {rights}")
+    said = await refused(f"redis://weak:{SECRET}@127.0.0.1:{guarded.port}")
+    assert f"ACL SETUSER weak {missing} (docs/stores.md" in said
+
+
+async def test_a_right_that_a_script_lacks_is_an_error_of_rights(guarded: Process) -> None:
+    with guarded.client(password=SECRET) as client:
+        client.execute_command(f"ACL SETUSER weak reset on >{SECRET} {RIGHTS}")
+        store = connect(f"redis://weak:{SECRET}@127.0.0.1:{guarded.port}")
+        await store.open(64, "test")
+        for wrong in ("-hset", "resetkeys ~{b:000}"):
+            client.execute_command(f"ACL SETUSER weak reset on >{SECRET} {RIGHTS} {wrong}")
+            with pytest.raises(RightsMissing):
+                await store.run("host_control", 0, "", "a.example", "D", "5")
+    await store.close()
 
 
 @pytest.mark.parametrize("rights", ["-@scripting", "-hsetnx", "resetkeys ~other*"])
@@ -227,6 +271,16 @@ async def test_tls_with_certificates_on_both_sides(
         "it wants a certificate"
     )
     assert "write rediss://" in await refused(f"redis://{at}")
+
+
+def test_tls_without_an_event_loop(secured: tuple[Process, Path, Callable[[str], str]]) -> None:
+    server, _, url = secured
+    client = BlockingClient(parse(url("")), timeout=10, connect_timeout=10)
+    assert client.set("key", "value")
+    client.close()
+    untrusted = BlockingClient(parse(f"rediss://127.0.0.1:{server.port}"), timeout=10, connect_timeout=10)
+    with pytest.raises(Lost, match="certificate verify failed"):
+        untrusted.ping()
 
 
 async def test_a_server_without_tls_is_told(valkey_url: str, guarded: Process) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,9 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import redis
 
 from conftest import valkey_binary
+from gossamer.app.wiring import open_url
+from gossamer.errors import GossamerError
+from gossamer.frontier.summary import summary
+from gossamer.model.summary import Summary
+from support import fork_server
 
 SRC = Path(__file__).parents[2] / "src"
 WAIT = 60.0
@@ -30,12 +37,24 @@ def free_port() -> int:
 
 
 def until(what: str, call: Any, seconds: float = WAIT) -> Any:
-    """Wait until `call()` returns something true. Returns that result."""
+    """Wait until `call()` returns something true. Returns that result. Sleeps longer after a call that takes
+    longer, such as a command, because other tests need the processor."""
     deadline = time.monotonic() + seconds
-    while not (found := call()):
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
-    return found
+    while True:
+        began = time.monotonic()
+        if found := call():
+            return found
+        now = time.monotonic()
+        assert now < deadline, f"{what}: not within {seconds} s"
+        time.sleep(min(1.0, max(0.05, 4 * (now - began))))
+
+
+async def _summary(store_url: str, name: str) -> Summary:
+    store = await open_url(store_url, embedded=False)
+    try:
+        return await summary(store, name)
+    finally:
+        await store.close()
 
 
 class Server:
@@ -100,7 +119,7 @@ class Worker:
     def __init__(self, fleet: Fleet, name: str, words: Sequence[str], before: Sequence[str] = ()) -> None:
         self.name, self.log = name, fleet.folder / f"{name}.log"
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = fork_server.Popen(
                 [*before, sys.executable, *words],
                 stdout=log,
                 stderr=log,
@@ -162,7 +181,7 @@ class Fleet:
 
     def run(self, *words: str, code: int = 0) -> str:
         """Runs a command, which must exit with `code`. Returns its output."""
-        done = subprocess.run(
+        done = fork_server.run(
             [sys.executable, "-m", "gossamer", *words],
             env=self.env(),
             cwd=self.folder,
@@ -179,6 +198,14 @@ class Fleet:
     def json(self, *words: str) -> Any:
         """Returns the JSON output of a command."""
         return json.loads(self.run(*words, "--json"))
+
+    def status(self, name: str) -> dict[str, Any]:
+        """Returns the summary of a crawl, without the command that prints it, which would take longer."""
+        try:
+            found: dict[str, Any] = msgspec.to_builtins(asyncio.run(_summary(self.store, name)))
+        except GossamerError as error:  # as where the command fails
+            raise AssertionError(str(error)) from error
+        return found
 
     def worker(self, name: str = "w", *words: str, processes: int = 1, before: Sequence[str] = ()) -> Worker:
         """Start a worker. `before` is a command that wraps the worker's command."""
@@ -207,20 +234,14 @@ class Fleet:
     def ended(self, name: str, seconds: float = WAIT) -> dict[str, Any]:
         """Wait until a crawl has ended. Returns its summary."""
 
-        def look() -> dict[str, Any] | None:
-            summary: dict[str, Any] = self.json("status", name)
-            return (
-                summary
-                if summary["state"] in ("finished", "limited", "stopped", "cancelled", "failed")
-                else None
-            )
-
+        ends = ("finished", "limited", "stopped", "cancelled", "failed")
         try:
-            found: dict[str, Any] = until(f"{name} ends", look, seconds)
+            until(f"{name} ends", lambda: self.status(name)["state"] in ends, seconds)
         except AssertionError as error:
             raise AssertionError(
                 f"{error}; {self.json('status', name)}; {[w.said()[-3000:] for w in self.workers]}"
             ) from None
+        found: dict[str, Any] = self.json("status", name)
         return found
 
     def rows(self, folder: str = "out") -> list[dict[str, Any]]:

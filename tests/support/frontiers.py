@@ -25,9 +25,10 @@ def no_strange_keys(client: redis.Redis) -> None:
     assert strange == [], "name these keys in frontier/keys.py"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def checked_keys(key_checks: list[Callable[[redis.Redis], None]]) -> None:
-    key_checks.append(no_strange_keys)
+@pytest.fixture
+def key_checks() -> list[Callable[[redis.Redis], None]]:
+    """Check for unknown keys after each test of the folders that use this module."""
+    return [no_strange_keys]
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,8 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=2
 group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=500
 """)
         java = ["java", "-Xmx512m", *QUICK, "-cp", f"{jars}/*"]
         tool = [
@@ -232,6 +234,10 @@ seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, p
             "org.apache.cassandra.service.CassandraDaemon",
         ]
         self.start()
+        self.make_keyspace()
+
+    def make_keyspace(self) -> None:
+        """Makes an empty keyspace."""
         replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         self.ask(f"CREATE KEYSPACE ks WITH replication = {replication}")
 

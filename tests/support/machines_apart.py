@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support import fork_server
+
 NAMES = Path("/run/netns")
 NETWORK = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -77,7 +79,7 @@ class Machines:
             "seed": seed,
             "machines": [[*one, self._spaces[one.name], self.address[one.name]] for one in machines],
         }
-        self._wire = subprocess.Popen(
+        self._wire = fork_server.Popen(
             [sys.executable, Path(__file__).with_name("machines_cable.py"), json.dumps(given)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from support import fork_server
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 _ESCAPE = re.compile(r"\x1b\[(\?)?([\d;]*)([A-Za-z])")
 IGNORED = {"?2026h", "?2026l", "?25h", "?25l", "?7h", "?7l", "?1049h", "?1049l"}
@@ -175,7 +177,7 @@ class TerminalProcess:
             if not name.startswith("GOSSAMER_")
             and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
         }
-        self.process = subprocess.Popen(
+        self.process = fork_server.Popen(
             [sys.executable, "-c", "from gossamer.cli import main; main()", *words],
             stdin=theirs,
             stdout=theirs,

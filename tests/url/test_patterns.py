@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.url.patterns import Pattern, PatternTimeout, compile_, found, matches, timed
+from support.repetitions import repetitions
 
 HOSTILE = [
     r"(a+)+$",
@@ -111,7 +112,7 @@ def test_categories_ignore_no_case(pattern: str, text: str) -> None:
     assert other.search(text) == (plain.search(text) is not None)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=repetitions(3000), deadline=None)
 @given(PATTERNS, TEXTS)
 def test_it_finds_what_re_finds(pattern: str, text: str) -> None:
     if (pair := _forced(pattern)) is None:

@@ -115,6 +115,14 @@ def test_ports() -> None:
     assert refuse(six, "http://[::2]:8080/a") is None
 
 
+def test_files_of_items_may_be_anywhere_but_not_excluded() -> None:
+    scope = Scope.of(["https://e.com/"], "host", exclude=["/private/"])
+    assert scope.lone("https://cdn.example/a.png", "cdn.example") is None
+    assert scope.lone("https://cdn.example/private/a.png", "cdn.example") == "filter"
+    assert scope.lone("https://joe:pw@cdn.example/a.png", "cdn.example") == "filter"
+    assert scope.lone("ftp://cdn.example/a.png", "cdn.example") == "filter"
+
+
 def test_credentials_length_and_traps() -> None:
     scope = Scope.of(["https://e.com/"], today=TODAY)
     assert refuse(scope, "https://me:secret@e.com/") == "filter"

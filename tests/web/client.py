@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from support import fork_server
 from web.plan import Plan
 from web.record import Hit, read
 
@@ -64,7 +65,7 @@ def serve(plan: Plan, log: Path | str | None = None) -> Iterator[Web]:
     command = [sys.executable, "-m", "web", "--plan", plan.to_json(), *(["--log", str(log)] if log else [])]
     tests = str(Path(__file__).parents[1])
     path = os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         command, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:

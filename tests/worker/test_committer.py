@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.errors import DiskFull, SinkError
+from gossamer.errors import DiskFull, SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row, Settle, Visit
 from gossamer.store.store import Store
 from gossamer.worker import committer as committing
+from gossamer.worker.outputs import Outputs
 from worker.worker_parts import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(6)]
@@ -85,6 +86,26 @@ async def test_rows_are_there_when_claims_are_settled(road: Make) -> None:
     n = await table.counts()
     assert (n["pages"], n["open"], await table.leases()) == (6, 0, 0)
     assert (await table.frontier.lengths([str(table.path)])) == [table.path.stat().st_size]
+    table.outputs.release()
+
+
+async def test_committed_rows_are_sent_while_the_crawl_goes_on(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = road(Net())
+    await table.outputs.open()
+    sent: list[int] = []
+
+    async def ship() -> None:
+        sent.append(len(rows(table.path)))
+
+    monkeypatch.setattr(table.outputs, "ship", ship)
+    running = asyncio.create_task(table.committer.run())
+    table.committer.put((await claimed(table, URLS[0]))[0])
+    await until(lambda: sent == [1])
+    assert not running.done()
+    table.committer.close()
+    await running
     table.outputs.release()
 
 
@@ -193,7 +214,7 @@ async def test_a_sink_that_fails_ends_the_worker(road: Make) -> None:
     await table.add(SEED)
     with pytest.raises(SinkError, match="the table is gone"):
         await table.run()
-    assert await table.leases() == 1
+    assert (await table.leases(), (await table.counts())["open"]) == (0, 1), "it is in the queue again"
 
 
 async def test_a_slow_sink_holds_no_host_up(road: Make) -> None:
@@ -289,6 +310,45 @@ async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:
     slow.wait = 0.0
     assert await running == "finished"
     assert len(rows(table.path)) == len(slow.keys) == 61
+
+
+async def test_while_a_sink_is_away_no_more_is_claimed_and_nothing_is_lost(road: Make) -> None:
+    net, away, said = Net(wait=0.03), Table(error=SinkAway("the database does not answer")), list[str]()
+
+    async def say(message: str, begins: bool) -> None:
+        said.append(message)
+
+    parts = road(net, concurrency=4)
+    parts.outputs = Outputs(parts.frontier, lock=parts.folder / "tables.lock", tables=[away], say=say)
+    parts.committer._outputs = parts.outputs
+    await parts.add(*(f"{SEED}{k}" for k in range(120)))
+    running = asyncio.create_task(parts.run())
+    await until(lambda: parts.outputs.waiting.is_away)
+    asked = len(net.asked)
+    await until(lambda: said)
+    assert len(net.asked) <= asked + 2 * 4 < 120, "the visits that were running, and claims under way"
+    away.error = None
+    assert await running == "finished"
+    assert sorted(away.keys) == sorted(net.asked)
+    assert len(away.keys) == 120
+
+
+async def test_a_commit_that_is_stuck_stops_claims(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committing, "MAX_COMMIT_S", 0.1)
+    net, table, go = Net(wait=0.02), Table(), threading.Event()
+    upsert = table.upsert
+    table.upsert = lambda rows: (go.wait(30), upsert(rows))[1]  # type: ignore[method-assign]
+    parts = road(net, tables=(table,), concurrency=4)
+    await parts.add(*(f"{SEED}{k}" for k in range(120)))
+    running = asyncio.create_task(parts.run())
+    await until(lambda: parts.committer.full)
+    asked = len(net.asked)
+    await asyncio.sleep(0.3)
+    assert len(net.asked) <= asked + 2 * 4
+    go.set()
+    assert await running == "finished"
+    assert sorted(table.keys) == sorted(net.asked)
+    assert asked < len(table.keys) == 120
 
 
 async def test_a_large_batch_counts_by_its_bytes(road: Make) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
+from support.repetitions import repetitions
 from worker.worker_parts import SEED, Make, Net, failure, links
 
 
@@ -86,7 +87,7 @@ async def test_one_that_cannot_be_read_again_ends_quietly(road: Make) -> None:
     assert await table.adds_up()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(repetitions(8, 4)))
 async def test_any_web_in_any_order(road: Make, seed: int) -> None:
     """Random webs with slow pages, redirects and retries. The crawl fetches the same pages as a breadth-first
     search, each once."""

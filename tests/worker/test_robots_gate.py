@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.model.page import Failure
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Visit
-from gossamer.politeness.robots_access import NO_NAME, OPEN, PRIVATE, TOO_SLOW, UNREACHABLE
+from gossamer.politeness.robots_access import NO_NAME, OPEN, PRIVATE, TOO_SLOW
 from gossamer.store.store import Store
 from worker.worker_parts import Make, Net, Road, failure
 
@@ -125,9 +126,9 @@ async def test_no_robots_txt_opens_the_host(road: Make, answer: object) -> None:
 @pytest.mark.parametrize(
     ("answer", "version", "skip", "error"),
     [
-        (500, UNREACHABLE, None, "robots-unreachable"),
-        (429, UNREACHABLE, None, "robots-unreachable"),
-        (failure("timeout"), UNREACHABLE, None, "robots-unreachable"),
+        (500, -9, None, "robots-unreachable"),
+        (429, -9, None, "robots-unreachable"),
+        (failure("timeout"), -6, None, "robots-unreachable"),
         (failure("dns", final=True), NO_NAME, None, "dns"),
         (failure("private", final=True), PRIVATE, "private", None),
         ("User-agent: *\nCrawl-delay: 1000\n", TOO_SLOW, "budget", None),
@@ -295,3 +296,23 @@ async def test_who_ignores_robots_asks_for_none(road: Make) -> None:
     assert claim.kind == "page"
     assert await table.gate.refuse(claim) is None
     assert net.asked == []
+
+
+async def test_a_wall_of_cookies_gives_its_rules(road: Make) -> None:
+    wall = (302, {"location": ROBOTS, "set-cookie": "seen=1; Path=/"}, b"")
+
+    class Wall(Net):
+        async def collect(
+            self, request: Request, headers: dict[str, str], guise: object = None
+        ) -> Page | Failure:
+            self.answers[ROBOTS] = RULES if headers.get("Cookie") == "seen=1" else wall
+            return await super().collect(request, headers, guise)
+
+    net = Wall()
+    table = road(net, obey=True)
+    await table.add("http://a.example/no")
+    await table.gate.fetch(await robots_claim(table))
+    (claim,) = await pages(table)
+    drop = await table.gate.refuse(claim)
+    assert isinstance(drop, Drop)
+    assert (drop.skip, net.asked) == ("robots", [ROBOTS, ROBOTS])

@@ -8,7 +8,7 @@ from gossamer import url as urls
 from gossamer.model.page import Page
 from gossamer.parsing import html
 from gossamer.parsing.links import find_hrefs
-from gossamer.worker.decide import redirect_target
+from gossamer.url.redirects import redirect_target
 from gossamer.worker.route_links import RouteFollower
 
 URL = "https://example.com/"

@@ -27,6 +27,7 @@ from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import RobotsGate
+from gossamer.worker.store_watch import StoreWatch
 from gossamer.worker.visitor import Visitor, VisitSettings
 
 SEED = "http://a.example/"
@@ -157,8 +158,7 @@ class Road:
             opens=self.taker.scope.allows_port,
         )
         self.surprises: list[tuple[Claim, Exception]] = []
-        self.stop = asyncio.Event()
-        self.state = "running"
+        self.stop, self.state = asyncio.Event(), "running"
         self.scope = CrawlScope(
             "c",
             self.taker.scope,
@@ -203,6 +203,7 @@ class Road:
             surprise=lambda claim, error: self.surprises.append((claim, error)),
             deadline=deadline,
             ledger=ledger,
+            store_watch=StoreWatch(self.frontier, self.scope.repeat),
         )
 
     async def _state(self) -> str:

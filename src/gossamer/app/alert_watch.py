@@ -15,19 +15,27 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from gossamer.config.settings import Settings
-from gossamer.errors import DeliveryError, GossamerError, StoreError
+from gossamer.errors import DeliveryError, DiskFull, GossamerError, StoreFull
 from gossamer.observability.alert_delivery import Receiver, receivers_of
-from gossamer.observability.alert_rules import RULES, AlertSettings, SnapshotHistory, read_alert_settings
-from gossamer.observability.alert_states import Alert, AlertStates, evaluate, is_muted, store_down
+from gossamer.observability.alert_rules import (
+    STORE_RULES,
+    AlertSettings,
+    SnapshotHistory,
+    read_alert_settings,
+)
+from gossamer.observability.alert_states import Alert, AlertStates, evaluate, is_muted, store_alert
 from gossamer.observability.logs import log_event
 from gossamer.observability.snapshot import Observer
 from gossamer.state.slots import Slots
+from gossamer.store import keys
 from gossamer.store.store import Store
+from gossamer.store.store_errors import store_trouble
 
 FIRST_RETRY_S, MAX_RETRY_S = 5.0, 600.0
 """Seconds before the first retry of a delivery, and the maximum number of seconds between two retries. Each
 pause is twice as long as the previous pause, up to the maximum."""
-_STORE_DOWN = next(rule for rule in RULES if rule.name == "GossamerStoreDown")
+CHECK_INTERVAL_S = 1.0
+"""The maximum number of seconds between two checks whether the store answers."""
 
 
 class AlertWatch:
@@ -40,30 +48,58 @@ class AlertWatch:
         self._store, self._observer = store, Observer(store, settings.credits_daily)
         self._states, self._history = AlertStates(store), SnapshotHistory(self.rules.longest)
         self._known: dict[str, Alert] = {}
-        self._down: Alert | None = None
+        self._unsaved: dict[str, Alert | None] = {}
+        """The changes of alerts that a full store has not taken yet."""
+        self._leads = False
+        """Whether this process led when the store last answered. Only the leader reports on the store."""
+        self._failure: GossamerError | None = None
+        """The error of the last look at the store, or None if the store answered."""
+        self._store_alerts: dict[str, Alert] = {}
+        """The alerts about the store, by rule. They are kept in memory, because the store does not answer."""
         self._retry: dict[str, tuple[float, float]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._sent_today: Counter[tuple[int, str]] = Counter()
 
     async def run(self) -> None:
         """Watches until it is cancelled."""
-        slots = Slots(self._store)
-        while True:
-            with contextlib.suppress(StoreError):
-                async with slots.lead("alerts") as mine:
-                    while mine:
-                        await self.look()
-                        await asyncio.sleep(self.rules.interval)
-            await self._note_store(True)
-            await asyncio.sleep(min(self.rules.interval, 2.0))
+        checks = asyncio.create_task(self._check_store())
+        try:
+            while True:
+                try:
+                    await self._lead()
+                except GossamerError as error:
+                    self._failure = error
+                await asyncio.sleep(min(self.rules.interval, 2.0))
+        finally:
+            checks.cancel()
+            await asyncio.gather(checks, return_exceptions=True)
+
+    async def _lead(self) -> None:
+        """Evaluates the rules for as long as this process leads. Returns at once if another process leads."""
+        try:
+            async with Slots(self._store).lead("alerts") as mine:
+                self._leads, self._failure = bool(mine), None
+                while mine:
+                    await self._look_again()
+        except StoreFull:
+            # a full store cannot elect a leader, so a process goes on without one if no other process leads
+            held = await self._store.guard(self._store.client.get(f"{keys.LEAD}alerts"))
+            self._leads, self._failure = held is None, None
+            if self._leads:
+                await self._look_again()
+
+    async def _look_again(self) -> None:
+        await self.look()
+        self._failure = None
+        await asyncio.sleep(self.rules.interval)
 
     async def look(self) -> None:
         """Evaluates all rules once, and begins the deliveries that are due. Raises StoreError."""
         found = await self._observer.look()
-        await self._note_store(False)
         names = [one.name for one in self._receivers]
         self._history.add(found)
         self._known = await self._states.load()
+        await self._save({})
         changed = evaluate(self.rules, self._known, self._history, names, found.now)
         for key, alert in changed.items():
             self._log(self._known.get(key), alert)
@@ -88,7 +124,14 @@ class AlertWatch:
             await asyncio.wait(tasks, timeout=15)
 
     async def _save(self, changed: dict[str, Alert | None]) -> None:
-        await self._states.save(changed)
+        """Writes changes of alerts. If the store is full, the changes are kept in memory and written later."""
+        self._unsaved |= changed
+        try:
+            await self._states.save(self._unsaved)
+        except (StoreFull, DiskFull):
+            changed = self._unsaved
+        else:
+            changed, self._unsaved = self._unsaved, {}
         for key, alert in changed.items():
             if alert is None:
                 self._known.pop(key, None)
@@ -155,20 +198,50 @@ class AlertWatch:
         with contextlib.suppress(GossamerError):
             await self._save(changed)
 
-    async def _note_store(self, down: bool) -> None:
-        """Sends the alert that the store is down. The store is down, so this alert is kept only in memory."""
-        rule = next((one for one in self.rules.rules if one.name == _STORE_DOWN.name), _STORE_DOWN)
-        names, before = [one.name for one in self._receivers], self._down
-        if not rule.enabled or (before is None and not down):
+    async def _check_store(self) -> None:
+        """Reports a store that does not answer or refuses calls. Runs beside `run`, whose calls may wait for
+        the store for a long time."""
+        while True:
+            await asyncio.sleep(min(self.rules.interval, CHECK_INTERVAL_S))
+            trouble = ""
+            if self._store.client.patience.away:
+                trouble = "unreachable"
+            elif self._failure is not None:
+                trouble = store_trouble(self._failure)
+            for kind, name in STORE_RULES.items():
+                await self._note_store(name, kind == trouble and self._leads)
+
+    async def _note_store(self, name: str, bad: bool) -> None:
+        """Evaluates one of the rules about the store, and sends its alert if the alert is due."""
+        rule = next(one for one in self.rules.rules if one.name == name)
+        names, before = [one.name for one in self._receivers], self._store_alerts.get(name)
+        if not rule.enabled or (before is None and not bad):
             return
-        after = store_down(rule, before, names, time.time(), down)
-        self._down = after if after is None or after.state != "resolved" or before is None else None
-        if after is None or before is None or after.state == before.state or after.state == "pending":
+        after = store_alert(rule, before, names, time.time(), bad)
+        if after is None:
+            del self._store_alerts[name]
             return
-        self._log(before, after)
-        for receiver in self._receivers:
-            with contextlib.suppress(DeliveryError):
-                await receiver.send([after], 0)
+        self._store_alerts[name] = after
+        if before is None or after.state != before.state:
+            self._log(before, after)
+        await asyncio.gather(*(self._send_about_store(one, after) for one in self._receivers))
+        if after.state == "resolved" and not after.unsent:
+            del self._store_alerts[name]
+
+    async def _send_about_store(self, receiver: Receiver, alert: Alert) -> None:
+        until, pause = self._retry.get(receiver.name, (0.0, FIRST_RETRY_S / 2))
+        if receiver.name not in alert.unsent or time.monotonic() < until:
+            return
+        try:
+            await receiver.send([alert], 0)
+        except DeliveryError as error:
+            pause = min(2 * pause, MAX_RETRY_S)
+            self._retry[receiver.name] = (time.monotonic() + pause, pause)
+            log_event("alert_failed", text=str(error), retry_s=round(pause))
+            return
+        self._retry.pop(receiver.name, None)
+        alert.unsent = [name for name in alert.unsent if name != receiver.name]
+        alert.knows = [*alert.knows, receiver.name]
 
 
 def _changed(alert: Alert) -> float:

@@ -403,6 +403,7 @@ def chromium(
         pages=settings.browser_pages,
         total=settings.timeout,
         wire=settings.max_size,
+        requests=settings.browser_requests,
         ca_file=settings.ca_file,
         folder=folder,
         worn=worn,

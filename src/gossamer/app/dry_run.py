@@ -146,7 +146,15 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         once = msgspec.structs.replace(
             job, settings=settings, outputs=[], name=NAME, text=True, links=True, fresh=False, sitemaps=False
         )
-        taps = ExtraReceivers(tables=[kept], page=tap, only=url, use=use, carry=carry, worked=robots.read)
+        taps = ExtraReceivers(
+            tables=[kept],
+            page=tap,
+            only=url,
+            use=use,
+            carry=carry,
+            worked=robots.read,
+            attach_pages=True,
+        )
         summary = await crawl(once, taps=taps)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []

@@ -119,7 +119,7 @@ def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:
     """Returns the limits and other rules that the frontier must follow, from the settings. `heaps`: the heaps
     that a worker of a fleet serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
-    first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
+    first = min([30.0, *settings.waits[:1]]) if settings.waits else 1.0
     return Policy(
         lanes=heaps,
         open_first=max(1, round(first * 1000)),

@@ -70,6 +70,8 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     # setting
     if kept.concurrency == "auto":
         made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
+    # neither can they read a job without retries
+    made.job.settings = msgspec.structs.replace(made.job.settings, retries=kept.waits)
     if seal is not None and seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
@@ -89,6 +91,8 @@ def unpack_setup(
     given = setup.job.settings
     if "settings.concurrency" not in stored.uses:
         given = msgspec.structs.replace(given, concurrency=mine.concurrency)
+    if "settings.retries" not in stored.uses:
+        given = msgspec.structs.replace(given, retries=None)
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
         given,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -27,6 +26,7 @@ from gossamer.model.interfaces import Given
 from gossamer.model.login import Account, Login
 from gossamer.model.page import Failure
 from gossamer.model.request import Request, split
+from gossamer.model.wall_clock import CLOCK
 from gossamer.proxies.proxy_rotation import Proxies, StickyProxy
 from gossamer.sites import host_rules
 from gossamer.state.logins import KnownAccount, Logins
@@ -334,4 +334,4 @@ def _member(seat: Seat) -> AccountIdentity:
 
 
 def _later(seconds: float) -> Failure:
-    return Failure("login", "its accounts are in use", time.time(), 0.0, sent=False, later=seconds)
+    return Failure("login", "its accounts are in use", CLOCK.now(), 0.0, sent=False, later=seconds)

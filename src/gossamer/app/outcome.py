@@ -11,6 +11,7 @@ from gossamer.errors import (
     NoProxyLeft,
     NothingFound,
     SinkError,
+    UnlikeGoodRuns,
 )
 from gossamer.model.summary import Summary
 
@@ -30,7 +31,9 @@ RETRYABLE = {
     "rate-limited": "go slower with --delay",
     "blocked": "go slower with --delay",
     "proxy": "see gossamer doctor, or give other proxies",
-    "robots-unreachable": "check whether the server is up and its robots.txt can be read",
+    "missing": "see whether the must_have of the site file fits its pages (gossamer check SITE.py)",
+    "given-up": "gossamer host resume HOST closes the breaker of the host that failed before",
+    "robots-unreachable": "check whether the server is up and its robots.txt can be read (gossamer dead list shows why it was not)",
 }
 """Errors that may disappear if the crawl is run again later, each with advice."""
 
@@ -47,6 +50,7 @@ def error_of(job: Job, summary: Summary) -> GossamerError | None:
 
 def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     from gossamer.app.quality_gate_setup import missed_gates
+    from gossamer.app.run_comparison import is_unlike
 
     reason = summary.reason or ""
     if summary.state == "stopped" and reason.startswith("gate "):
@@ -68,7 +72,16 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
             f"no page was received ({counts}): {RETRYABLE[most]}, then run it again with fresh=True"
         )
     why = came_to_nothing(summary) if summary.state == "finished" else ""
-    return NothingFound(why) if why else None
+    if why:
+        return NothingFound(why)
+    if summary.state == "finished" and is_unlike(reason):
+        return UnlikeGoodRuns(unlike_text(summary))
+    return None
+
+
+def unlike_text(summary: Summary) -> str:
+    """Returns the line about a finished run that is not like the last good runs."""
+    return f"{summary.reason}. Nothing is concluded; if the run is right: gossamer accept {summary.crawl}"
 
 
 def came_to_nothing(summary: Summary) -> str:
@@ -80,6 +93,12 @@ def came_to_nothing(summary: Summary) -> str:
             "nothing was fetched: robots.txt does not allow "
             f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
             f"gossamer explain URL shows the rule"
+        )
+    if summary.dead and not summary.pages:
+        counts = ", ".join(f"{name} {count}" for name, count in summary.errors.items())
+        return (
+            f"no page was received, and a retry would not help ({counts}): gossamer dead list {summary.crawl} "
+            "shows why"
         )
     parse = summary.errors.get("parse", 0)
     if parse and parse >= summary.pages and not summary.items:

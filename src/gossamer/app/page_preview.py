@@ -145,7 +145,7 @@ def preview(
     """Returns the preview of a fetched page. `rules`: the robots.txt of the page's origin, or None if
     robots.txt is ignored. The page function runs once, and its printed output is discarded."""
     found = PagePreview(empty_without_scripts=needs_rendering(page.status, page.headers, page.body, page.url))
-    if is_html(page.content_type) and cost_of(page.body).is_costly:
+    if is_html(page.content_type, page.body) and cost_of(page.body).is_costly:
         found.too_costly = True
         return found
     document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))

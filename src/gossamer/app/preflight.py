@@ -3,16 +3,19 @@ anything."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gossamer.app.enqueuer import Enqueuer
-from gossamer.app.job import Job, Setup
+from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.network_setup import Network
 from gossamer.app.quality_gate_setup import gates
 from gossamer.app.sink_setup import make_outputs
+from gossamer.config.optional_deps import install_command
+from gossamer.config.redaction import mask
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, is_running, running_writers
 from gossamer.frontier.crawls import Crawls
@@ -24,6 +27,36 @@ HERE = ("jsonl", "json", "csv", "sqlite", "parquet", "xlsx", *WHOLE)
 """Formats that are written to files or folders on this machine, unless the path is a URL."""
 
 
+EXTRAS = {
+    "parquet": ("pyarrow", "parquet"),
+    "xlsx": ("xlsxwriter", "excel"),
+    "postgresql": ("psycopg", "postgres"),
+    "mongodb": ("pymongo", "mongodb"),
+    "kafka": ("aiokafka", "kafka"),
+    "cassandra": ("cassandra", "cassandra"),
+}
+"""Maps formats to the package that they need, and to the extra that contains the package."""
+
+
+def usable_outputs(job: Job, warn: Callable[[str], None]) -> list[JobOutput]:
+    """Returns the job's outputs without those whose extra is not installed. Calls `warn` for each of the
+    latter. If no output is left, returns all of them, so that the crawl is refused."""
+    usable, refused = [], []
+    for output in job.outputs:
+        package, extra = EXTRAS.get(parse(output.spec).format, ("", ""))
+        if package and importlib.util.find_spec(package) is None:
+            refused.append(
+                f"{mask(output.spec)} is left out, because it needs {package}: {install_command(extra)}"
+            )
+        else:
+            usable.append(output)
+    if not usable:
+        return job.outputs
+    for line in refused:
+        warn(f"{line}; the same command then fills it with the rows of this crawl")
+    return usable
+
+
 async def rehearse(setup: Setup, store: Store) -> None:
     """Finds errors that would abort the crawl after it has dropped its earlier state. Raises UsageError,
     ConfigError or SinkError. Changes nothing."""
@@ -31,6 +64,10 @@ async def rehearse(setup: Setup, store: Store) -> None:
         check_output(path, parts)
         refuse_inputs_as_outputs(path, setup.job.targets)
     await refuse_shared_outputs(setup, store)
+    if setup.job.settings.alerts:
+        from gossamer.observability.alert_delivery import receivers_of
+
+        receivers_of(setup.job.settings.alerts, setup.job.settings.allow_private)
     if setup.job.fresh:
         await check_parts(setup, store)
 

@@ -14,10 +14,11 @@ import json
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -69,11 +70,26 @@ CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
 pending, the checks are CROWDED_INTERVAL_S seconds apart. PROGRESS_INTERVAL_S is the number of seconds between
 progress messages."""
 
+_KEEP = """
+local kept = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+for j = 2, #ARGV do
+  if kept == ARGV[j] then
+    redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+    return 1
+  end
+end
+return 0
+"""
+Result = TypeVar("Result")
 Say = Callable[[str], None]
 
 
 def say_nothing(_: str) -> None:
     """Does nothing."""
+
+
+RECENT_BATCHES = 8
+"""Number of batches without a position that are kept, so that they can be added again."""
 
 
 class ChangeSignals(Protocol):
@@ -123,19 +139,50 @@ class Feeder:
             raise
 
     async def _to_end(self) -> None:
+        while not await self._from_kept_position():
+            self._again = True
+
+    async def _from_kept_position(self) -> bool:
+        """Adds the batches after the stored position. Returns False if the store went back to an earlier
+        position, because it may have lost URLs of the batches since."""
         position = await position_of(self._store, self._crawl, self.source.name)
-        async for batch in self.source.batches(position and position["at"]):
-            await self._patiently(partial(self.add, batch))
-            await self._patiently(partial(self.keep, batch.position, done=False))
-            await self.source.added(batch)
-            self._again = self._again and batch.position is None
-            self.read += len(batch.requests)
-            self._share = batch.share
-            self._progress(batch)
-            await self._patiently(self._room)
-            await asyncio.sleep(0)
-        last = await position_of(self._store, self._crawl, self.source.name)
-        await self.keep(last and last["at"], done=True)
+        at = position and position["at"]
+        recent, changes = deque[UrlBatch](maxlen=RECENT_BATCHES), self._store.client.servers.changes
+        async with contextlib.aclosing(cast(AsyncGenerator[UrlBatch], self.source.batches(at))) as batches:
+            async for batch in batches:
+                await self._patiently(partial(self.add, batch))
+                if batch.position is None:
+                    recent.append(batch)
+                    changes = await self._add_again(recent, changes)
+                if not await self._patiently(partial(self.keep, batch.position, at, done=False)):
+                    return False
+                at = batch.position
+                await self.source.added(batch)
+                self._again = self._again and batch.position is None
+                self.read += len(batch.requests)
+                self._share = batch.share
+                self._progress(batch)
+                await self._patiently(self._room)
+                await asyncio.sleep(0)
+        kept = await self.keep(at, at, done=True)
+        await self._add_again(recent, changes)
+        return kept
+
+    async def _add_again(self, recent: Collection[UrlBatch], changes: int) -> int:
+        """Adds recent batches again if the store may have lost its last writes since `changes`. Their producer has no
+        position from which it could read again, for example on standard input. Returns the current number of
+        changes of the store."""
+        now = self._store.client.servers.changes
+        if now != changes and recent:
+            self._again = True
+            for batch in recent:
+                await self._patiently(partial(self.add, batch))
+            self._warn(
+                f"{self.source.name} cannot be read again, and the store restarted: its last "
+                f"{sum(len(one.requests) for one in recent)} URLs were added again. If the store lost more than its "
+                "last seconds, give the list again"
+            )
+        return now
 
     async def add(self, batch: UrlBatch) -> None:
         """Adds a batch to the frontier."""
@@ -156,12 +203,17 @@ class Feeder:
             self._adds.take(request, taken, flags, self._beside, edition)
         await self._adds.add(taken)
 
-    async def keep(self, position: Any, done: bool) -> None:
-        """Stores the producer's position, and whether the producer is done."""
-        value = json.dumps({"at": position, "done": done})
-        await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
+    async def keep(self, position: Any, last: Any, done: bool) -> bool:
+        """Stores the producer's position, and whether the producer is done. `last`: the position that was
+        stored last. If the store contains another position, stores nothing and returns False."""
+        value, before = (json.dumps({"at": at, "done": end}) for at, end in ((position, done), (last, False)))
+        known = [json.dumps({"at": last, "done": True}), value, *([] if last is not None else [""])]
+        call = self._store.client.eval(
+            _KEEP, 1, positions_key(self._crawl), self.source.name, value, before, *known
+        )
+        return bool(await self._do(call))
 
-    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _patiently(self, step: Callable[[], Awaitable[Result]]) -> Result:
         """Retries a step while the store is unreachable. For example, the store is unreachable during a
         restart, or until a replica has taken over."""
         deadline = time.monotonic() + MAX_OUTAGE_S
@@ -362,7 +414,7 @@ async def _leased(
             begun = await position_of(store, crawl, source.name) is not None
             feeder = Feeder(setup, store, adds, source, say, begun, warn, revisits or signals)
             if not begun:
-                await feeder.keep(None, done=False)
+                await feeder.keep(None, None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))
         await asyncio.gather(*tasks[1:])
     finally:

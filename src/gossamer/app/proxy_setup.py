@@ -16,6 +16,7 @@ from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.probe import connect_time
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
+from gossamer.egress.addresses import is_address, networks, why_forbidden
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError, NoProxyLeft
 from gossamer.model.browser_profile import Guise
@@ -43,12 +44,19 @@ class ProxyFiles(NamedTuple):
 
 
 def read_proxy_lists(settings: Settings) -> ProxyFiles:
-    """Reads the proxy lists. Raises ConfigError, and NoProxyLeft if no line is a valid proxy."""
+    """Reads the proxy lists. A proxy with a private address is rejected unless `allow_private` contains the
+    address. Raises ConfigError, and NoProxyLeft if no line is a usable proxy."""
+    allowed = networks(settings.allow_private)
+
+    def check(proxy: Proxy) -> None:
+        if is_address(proxy.host) and (why := why_forbidden(proxy.host, allowed)):
+            raise ValueError(f"{why}: to use this proxy, give --allow-private {proxy.host}")
+
     found: dict[str, Proxy] = {}
     bad: list[tuple[str, int, str]] = []
     for path in settings.proxies:
         try:
-            proxies, aside = read(Path(path).expanduser().read_text("utf-8-sig").splitlines())
+            proxies, aside = read(Path(path).expanduser().read_text("utf-8-sig").splitlines(), check)
         except OSError as error:
             raise ConfigError(f"--proxies {path}: {error.strerror}") from None
         except ValueError:

@@ -18,10 +18,11 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer.app.job import Job, Setup
+from gossamer.app.run_comparison import is_unlike, keep_good_run, unlike_good_runs
 from gossamer.errors import GossamerError
-from gossamer.frontier.crawls import Crawls, Spec, store_time
+from gossamer.frontier.crawls import Crawls, Record, Spec, store_time
 from gossamer.frontier.quality_records import GoodRuns, HeldRows, RecentPages
-from gossamer.frontier.summary import crawl_counts, summary
+from gossamer.frontier.summary import GONE, crawl_counts, summary
 from gossamer.items.quality_gates import QualityGate, Window, count_visit, parse
 from gossamer.model.absence import CompleteSite, Usual, judge, too_many, usual_fields, why_incomplete
 from gossamer.model.interfaces import HistorySink
@@ -36,6 +37,7 @@ from gossamer.sites.loading import version
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
 from gossamer.worker.records import format_time
+from gossamer.worker.row_counts import take_counts
 
 STATES = {"pause": "paused", "stop": "stopping"}
 STOPPED_BY_SITE = "site "
@@ -208,12 +210,15 @@ def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
     return found
 
 
-async def store_site_results(setup: Setup, store: Store, of: Summary) -> None:
-    """Stores the results of each site of a finished crawl as a good run, if the crawl meets all its gates."""
-    if of.state != "finished" or not of.sites:
+async def store_site_results(setup: Setup, store: Store, of: Summary, *, accepted: bool = False) -> None:
+    """Stores the results of each site of a finished crawl as a good run, if the crawl meets all its gates.
+    `accepted`: whether a person has confirmed the run, which is already stored for comparisons."""
+    if of.state != "finished" or is_unlike(of.reason):
         return
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
     if not unmet_gates(known, of):
+        if not accepted:
+            await keep_good_run(setup, store, await Crawls(store).need(of.crawl))
         for name, one in of.sites.items():
             if one.items and not one.held:
                 await GoodRuns(store).keep(name, run_of(of.crawl, of.started_at, one))
@@ -246,39 +251,69 @@ stores the history of items."""
 
 
 async def conclude_run(
-    setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
+    setup: Setup,
+    store: Store,
+    sites: Sequence[LoadedSite],
+    each: Each,
+    *,
+    whole: bool,
+    accepted: bool = False,
 ) -> None:
     """At the end of a run, processes rows that were held back and items that the run did not see
     (docs/absence.md). If `whole` is true, writes or rejects the rows that were held back because they lack
     usual values. If `whole` is true, items that the run did not see are marked as gone, unless their absence
-    is uncertain. At the end, counts new, changed and gone items."""
-    if not sites:
-        return
+    is uncertain. At the end, counts the items that are gone.
+
+    If the run is not like the last good runs, concludes nothing, and stores the difference as the reason of
+    the crawl's state. `accepted`: whether a person has confirmed that the run is right."""
     record = await Crawls(store).need(setup.crawl)
     since = format_time(record.started_at)
     if whole:
-        await _judge_held(setup, store, sites, each)
+        unlike = "" if accepted else await _unlike(setup, store, record, sites, each)
+        if unlike or is_unlike(record.reason):
+            await Crawls(store).explain(setup.crawl, unlike)
+        whole = not unlike
+    if not sites:
+        return
+    if whole:
+        await _judge_held(setup, store, sites, each, since)
         for seen in await seen_whole(setup, store, sites):
             await each(partial(_mark_gone, setup.crawl, seen))
-    found: list[Fates] = []
-    await each(lambda history: found.append(history.fates([site.name for site in sites], since)))
-    if found:  # all stores have the same items, so the counts of one store are enough
-        await _set_fates(store, setup.crawl, found[0])
+    if found := await _gone(sites, since, each):
+        await _set_counts(store, setup.crawl, {GONE: found[0]})
+
+
+async def _gone(sites: Sequence[LoadedSite], since: str, each: Each) -> list[int]:
+    """Returns the number of items that are gone, for each output that stores the history of items. All of
+    them have the same items."""
+    found: list[int] = []
+    await each(lambda history: found.append(history.deleted([site.name for site in sites], since)))
+    return found
+
+
+async def _unlike(
+    setup: Setup,
+    store: Store,
+    record: Record,
+    sites: Sequence[LoadedSite],
+    each: Each,
+) -> str:
+    """Returns how the run differs from the last good runs, or ''."""
+    gone = await _gone(sites, format_time(record.started_at), each) if sites else []
+    if not gone:
+        return await unlike_good_runs(setup, store, record, {})
+    unseen: list[int] = []
+    for seen in await seen_whole(setup, store, sites):
+        await each(lambda history, seen=seen: unseen.append(history.missing(*seen[:3])[0]))  # type: ignore[misc]
+    return await unlike_good_runs(setup, store, record, {GONE: gone[0] + sum(unseen) // len(gone)})
 
 
 async def gone_counted(
     setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
 ) -> None:
-    """Recomputes the numbers of new, changed and gone items, after more items were marked as gone."""
-    await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, format_time(since)))
-
-
-Fates = tuple[int, int, int]
-"""The numbers of new, changed and gone items."""
-
-
-async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
-    await _set_counts(store, crawl, dict(zip(("fate:new", "fate:changed", "fate:gone"), fates, strict=True)))
+    """Counts the items that are gone again, after more items were marked as gone."""
+    found = await asyncio.to_thread(tables[0].deleted, sites, format_time(since))
+    await _set_counts(store, setup.crawl, {GONE: found})
 
 
 def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
@@ -302,17 +337,28 @@ async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
-async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
+async def _judge_held(
+    setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, since: str
+) -> None:
     """Writes a held-back row if the row's missing values are plausible for this run. Otherwise rejects the
-    row with a reason."""
+    row with a reason. `since`: see `sinks.history.row_fates`."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
     rows = [unpack_row(msgspec.msgpack.decode(one, type=PackedRow)) for one in packed]
     found = await summary(store, setup.crawl, 0)
     verdict = judge(rows, found.sites, await usual_fields_of_sites(store, sites))
+    counts, told = Counter[str](), set[int]()
+
+    def write(history: HistorySink) -> None:
+        history.upsert(verdict.apply)
+        found = take_counts(history, since, told)
+        told.update(id(row) for row in verdict.apply)
+        counts.update(found.written)
+        counts.update(name for _, name in found.rows)
+
     if verdict.apply:
-        await each(lambda history: history.upsert(verdict.apply))
+        await each(write)
     if verdict.rejected:
         path = Path(setup.job.settings.data) / setup.crawl / "held-items.jsonl"
         await asyncio.to_thread(_keep, path, verdict.rejected)
@@ -320,7 +366,7 @@ async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], e
         await _set_counts(store, setup.crawl, {f"q|{name}|h": n for name, n in by_site.items()})
         for reason, n in Counter(reason for _, reason in verdict.rejected).most_common(MAX_REASONS):
             _say(setup.crawl, f"{n} items stay as they were stored: {reason}; the new values are in {path}")
-    await held.clear()
+    await held.clear(counts)
 
 
 def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:

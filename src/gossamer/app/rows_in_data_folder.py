@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.crawl_lock import hold_lock
 from gossamer.frontier.crawls import Crawls, Record
 from gossamer.frontier.frontier_client import Frontier
+from gossamer.sinks.output_spec import parse
 from gossamer.sinks.rows_in_data_folder import (
     INCOMPLETE,
     NAME,
@@ -25,9 +27,9 @@ from gossamer.sinks.rows_in_data_folder import (
     remove_kept,
     unfilled_message,
 )
-from gossamer.sites.manifest import write_manifest
+from gossamer.sites.manifest import lacking_message, note_lacking, write_manifest
 from gossamer.store.store import Store
-from gossamer.worker.backfill_outputs import PASS
+from gossamer.worker.backfill_outputs import PASS, is_absent
 
 
 def note_kept(setup: Setup) -> None:
@@ -52,10 +54,14 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
-    """Writes the kept rows of a finished crawl into its newly added outputs."""
-    if not {*output_values(setup.job)} - {*record.outputs, "-"}:
-        return
+    """Writes the kept rows of a finished crawl into outputs that were added or deleted since. Reports outputs
+    that lack rows."""
     folder = Path(setup.job.settings.data) / setup.crawl
+    values = [value for value in output_values(setup.job) if value != "-"]
+    if not {*values} - {*record.outputs} and not any(map(_is_deleted, values)):
+        if line := lacking_message(folder, values):
+            warn(line)
+        return
     setup.owner = f"{setup.crawl}@{record.started_at}"
     bench = CrawlWorker(setup, store, "filler", asyncio.Event())
     try:
@@ -73,6 +79,14 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
         warn(
             f"{', '.join(map(mask, bench.outputs.filler.added))}: filled with what {setup.crawl} found before"
         )
+    note_lacking(folder, bench.outputs.filler.unfilled, bench.outputs.filler.whole)
+    if line := lacking_message(folder, values):
+        warn(line)
+
+
+def _is_deleted(spec: str) -> bool:
+    path = parse(spec).path
+    return "://" not in path and is_absent(os.path.abspath(path))
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:

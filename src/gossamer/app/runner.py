@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,17 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Job, Setup
-from gossamer.app.preflight import output_files, rehearse
+from gossamer.app.preflight import output_files, rehearse, usable_outputs
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.quality_gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import begin_date, read_crawl_file, write_crawl_file
 from gossamer.app.revisit_setup import revisits_of
 from gossamer.app.rows_in_data_folder import bound_kept, fill_added, note_kept, reached_rows
-from gossamer.app.seeding import prepare, seed
+from gossamer.app.run_comparison import is_unlike
+from gossamer.app.seeding import Targets, has_grown, prepare, seed
 from gossamer.app.stored_setup import store_setup
+from gossamer.app.target_scheme import with_scheme, with_schemes
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
 from gossamer.app.wiring import (
@@ -36,7 +38,7 @@ from gossamer.app.wiring import (
     report_archive_damage,
 )
 from gossamer.config.data_files import refuse_links_in
-from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
+from gossamer.errors import ConfigError, CrawlStopped, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier.crawl_lock import hold_lock, record_process
 from gossamer.frontier.crawls import (
     LIMITS,
@@ -47,10 +49,12 @@ from gossamer.frontier.crawls import (
     drop_queue,
     forget_crawl,
     forget_robots_failure,
+    site_files,
 )
 from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.host_limits import is_larger, requeue_parked
 from gossamer.frontier.producer_positions import unread_producers
+from gossamer.frontier.retry_waits import only_retries
 from gossamer.frontier.stats import CrawlStatistics, HostLine, Retries
 from gossamer.frontier.summary import count_working_time, crawl_counts
 from gossamer.model.page import Page
@@ -81,7 +85,12 @@ class Live(msgspec.Struct):
     hosts: list[HostLine]
     silent: tuple[str, str] | None = None
     retries: Retries = Retries()
-    """Describes the URLs that wait for a retry at the hosts in `hosts`."""
+    """Describes the URLs that wait for a retry: those of the hosts in `hosts`, or all of them if `only_retries`
+    is true."""
+    only_retries: bool = False
+    """Whether nothing but retries is left."""
+    waits_end: float | None = None
+    """The seconds until the run ends the wait for retries, or None if it waits for all of them."""
     bytes_rate: float = 0.0
     items_rate: float = 0.0
     limit: int | None = None
@@ -89,6 +98,8 @@ class Live(msgspec.Struct):
 
 
 Watch = Callable[[Live], None]
+LOOK_INTERVAL_S = 1.0
+"""Seconds between two checks whether only retries are left of a crawl."""
 UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 21
 """UPDATE_INTERVAL_S is the number of seconds between two updates of the progress display. RATE_UPDATES is the
 number of recent updates over which the display measures rates."""
@@ -111,6 +122,8 @@ class ExtraReceivers(msgspec.Struct):
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
     """A function that is called after the workers have finished, and before the end of the crawl is
     recorded."""
+    finish: asyncio.Event | None = None
+    """If this event is set, the crawl retries nothing more (`Crawls.finish`)."""
     attach_pages: bool = False
     """Whether the rows that `tables` receive contain their page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
@@ -133,9 +146,11 @@ async def crawl(
     GossamerError."""
     taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
     check_unlocker(job.settings)
-    setup, given = prepare(job, taps.only)
+    job = await with_schemes(job)
+    setup, given = prepare(job, taps.only if taps.only is None else await with_scheme(taps.only))
     if taps.only is not None:
         given.seeds = [msgspec.structs.replace(one, use=taps.use, carry=taps.carry) for one in given.seeds]
+    setup.job = msgspec.structs.replace(setup.job, outputs=usable_outputs(setup.job, taps.warn))
     folder = Path(job.settings.data) / setup.crawl
     with hold_lock(folder, setup.crawl, output_files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
@@ -145,7 +160,7 @@ async def crawl(
         try:
             setup.store, setup.verbose = store.url, taps.verbose
             await rehearse(setup, store)
-            record, over = await begin(setup, store, job)
+            record, over = await begin(setup, store, job, given=given)
             if over is not None:
                 await fill_added(setup, store, record, taps.warn)
                 return over
@@ -160,9 +175,9 @@ async def crawl(
                     outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
             if taps.worked is not None:
                 await taps.worked(setup, store)
-            return await end(setup, store, outcome)
+            return await end(setup, store, outcome, taps.warn)
         except (GossamerError, OSError) as raised:
-            error = _in_data(place, raised)
+            error = _for_user(place, raised)
             if error is None:
                 raise
             # without a record, the crawl may belong to another process, so this process must not change it
@@ -208,14 +223,19 @@ class DataFolder:
         raise lost
 
 
-def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
+def _for_user(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
     """Returns the error to raise for the crawl. If the data folder was removed, returns an error that reports
-    the removal, because the removal is the cause of all other errors. Returns None for an OSError whose file
-    is not in the data folder."""
+    the removal, because the removal is the cause of all other errors. Returns None for an OSError that is not
+    about the standard output or a file in the data folder."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
         return raised
+    if isinstance(raised, BrokenPipeError):  # `gossamer crawl ... -o - | head`
+        return CrawlStopped(
+            "the program that read the standard output has ended, so the crawl was stopped; "
+            "nothing is lost: the same command continues it"
+        )
     folder = place.folder
     inside = os.path.abspath(folder.parent)
     if isinstance(raised.filename, str | bytes) and os.path.abspath(os.fsdecode(raised.filename)).startswith(
@@ -226,10 +246,10 @@ def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerErro
 
 
 async def begin(
-    setup: Setup, store: Store, job: Job, state: str = "running"
+    setup: Setup, store: Store, job: Job, state: str = "running", given: Targets | None = None
 ) -> tuple[Record, Summary | None]:
     """Creates or resumes the crawl. Afterwards, the crawl has the state `state`. If the crawl was already
-    finished, also returns its summary."""
+    finished, and `given` has no new URLs, also returns its summary."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
@@ -237,6 +257,8 @@ async def begin(
             f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop "
             f"{setup.crawl}`, or give another --name"
         )
+    if known is not None and job.name is None:
+        refuse_namesake(setup, known)
     limits = {name: getattr(job.settings, name) for name in LIMITS}
     more = known is not None and is_larger(known.limits, limits)
     anew = await begins_pass(setup, store, known)
@@ -260,7 +282,9 @@ async def begin(
         summary = await CrawlStatistics(store).summary(setup.crawl)
         # requeued dead letters reopen the crawl
         if not summary.pending and not await unread_producers(store, setup.crawl):
-            return known, summary
+            grown = given and known.state == "finished" and await has_grown(setup, store, given)
+            if not grown:
+                return known, summary
     outputs = [output.spec for output in setup.job.outputs]
     if resumed:
         note_kept(setup)
@@ -281,6 +305,18 @@ async def begin(
         spent = 0.0 if setup.job.settings.revisit is not None else record.spent
         setup.deadline = time.monotonic() + job.settings.time_limit - spent
     return record, None
+
+
+def refuse_namesake(setup: Setup, known: Record) -> None:
+    """Raises ConfigError if the crawl belongs to another site file of the same name, because the rows of both sites
+    would be mixed. A site file that was moved, copied or edited is the same site."""
+    own = [] if setup.job.fresh else site_files(setup.spec.targets)
+    for path in known.site_files if own and known.sites != setup.sites else ():
+        if os.path.exists(path) and not any(os.path.samefile(path, one) for one in own):
+            raise ConfigError(
+                f"{own[0]} and {path} are two sites called {setup.crawl}: give one of them another name in its "
+                "Site(...), or give this crawl a name with --name"
+            )
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
@@ -318,6 +354,12 @@ class CrawlRun:
         )
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
+        self.retry_time: float | None = None
+        """The maximum number of seconds for which this run goes on when only retries are left. None while the
+        sites are not loaded, or if there is no maximum."""
+        self._waits: Retries | None = None
+        self._waits_end: float | None = None
+        """The monotonic time at which the run ends the wait for retries."""
         self._census = CrawlStatistics(store)
         self._looks: deque[tuple[float, Summary]] = deque(maxlen=RATE_UPDATES)
         """The summaries of the most recent updates of the progress display, each with its time."""
@@ -327,7 +369,8 @@ class CrawlRun:
         settings = self.setup.job.settings
         tracing = start_traces(settings.traces, settings.trace_sample)
         watching = asyncio.create_task(self._watch())
-        events, alarms = (asyncio.create_task(one) for one in (self._log_events(), self._watch_for_alerts()))
+        beside = self._log_events(), self._watch_for_alerts(), self._limit_retries()
+        others = [asyncio.create_task(one) for one in beside]
         try:
             while True:
                 try:
@@ -340,10 +383,9 @@ class CrawlRun:
                         raise
                     await self._store_again()
         finally:
-            watching.cancel()
-            events.cancel()
-            alarms.cancel()
-            await asyncio.gather(watching, events, alarms, return_exceptions=True)
+            for task in (watching, *others):
+                task.cancel()
+            await asyncio.gather(watching, *others, return_exceptions=True)
             if tracing:
                 await asyncio.to_thread(stop_traces)
             if self.watch is not None:
@@ -379,15 +421,18 @@ class CrawlRun:
             silence=self._silence,
             say=self.taps.say,
         )
-        bench.reader.attaches_pages = self.taps.attach_pages
-        report_archive_damage(bench)
-        work: list[Coroutine[Any, Any, str]] = [bench.run()]
-        if self.processes > 1:
-            from gossamer.app.worker_processes import WorkerProcesses
-
-            work.append(WorkerProcesses(self.setup, self.processes - 1, self.stop, self.taps.say).work())
-        tasks = [asyncio.create_task(one) for one in work]
+        tasks: list[asyncio.Task[str]] = []
         try:
+            bench.reader.attaches_pages = self.taps.attach_pages
+            report_archive_damage(bench)
+            await bench.apply_retries()
+            self.retry_time = bench.retry_time
+            tasks.append(asyncio.create_task(bench.run()))
+            if self.processes > 1:
+                from gossamer.app.worker_processes import WorkerProcesses
+
+                others = WorkerProcesses(self.setup, self.processes - 1, self.stop, self.taps.say)
+                tasks.append(asyncio.create_task(others.work()))
             outcomes = await asyncio.gather(*tasks)
             whole = set(outcomes) == {"finished"}
             await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
@@ -397,8 +442,10 @@ class CrawlRun:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await bench.close()
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:  # a second cancellation may arrive while the tasks end
+                await bench.close()
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _store_again(self) -> None:
@@ -435,6 +482,34 @@ class CrawlRun:
                 await events.look()
             await asyncio.sleep(1)
 
+    async def _limit_retries(self) -> None:
+        """Ends the waits for retries when the crawl has only waited for them for `retry_time` seconds, or
+        earlier if the next retry is due only after this time. Also ends the waits if a user asks for it."""
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            with contextlib.suppress(GossamerError):  # the run reports an outage of the store
+                if await self._waits_enough():
+                    await Crawls(self.store).finish(self.setup.crawl)
+                    return
+
+    async def _waits_enough(self) -> bool:
+        """Returns whether the run must not wait for more retries."""
+        if self.taps.finish is not None and self.taps.finish.is_set():
+            return True
+        self._waits = await only_retries(self.store, self.setup.crawl)
+        longest, now, before = self.retry_time, time.monotonic(), self._waits_end
+        if self._waits is None or longest is None:
+            self._waits_end = None
+        elif self._waits_end is None:
+            self._waits_end = now + longest
+        if before != self._waits_end:
+            await Crawls(self.store).finish_in(self.setup.crawl, longest if self._waits_end else None)
+        return (
+            self._waits is not None
+            and self._waits_end is not None
+            and now + self._waits.next >= self._waits_end
+        )
+
     async def _watch_for_alerts(self) -> None:
         """Sends notifications of alerts, if the settings name a receiver."""
         if not self.setup.job.settings.alerts:
@@ -454,7 +529,8 @@ class CrawlRun:
         took = max(now - then, 1e-9)
         hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
         flying = await census.in_flight(self.setup.crawl)
-        retries = await census.retries(self.setup.crawl, [row.host for row in hosts])
+        retries = self._waits or await census.retries(self.setup.crawl, [row.host for row in hosts])
+        ends = self._waits_end
         discovers = summary.found - first.found > summary.pages - first.pages
         limit = self.setup.job.settings.limit
         enough = limit is not None and summary.pending >= limit - summary.pages
@@ -468,6 +544,8 @@ class CrawlRun:
             hosts=hosts,
             silent=self._silence.of,
             retries=retries,
+            only_retries=self._waits is not None,
+            waits_end=None if ends is None else max(0.0, ends - time.monotonic()),
             bytes_rate=(summary.bytes - first.bytes) / took,
             items_rate=(summary.items - first.items) / took,
             limit=limit,
@@ -487,13 +565,24 @@ class CrawlRun:
         return left
 
 
+def ended_waits_message(crawl: str, dead: int) -> str:
+    """Returns the message about a run that did not wait for all retries. `dead`: the number of dead letters of
+    the crawl."""
+    urls = "1 URL is a dead letter" if dead == 1 else f"{dead} URLs are dead letters"
+    return (
+        f"{urls}: the run did not wait for more retries. To visit them again: gossamer dead requeue {crawl}, "
+        "then the same command"
+    )
+
+
 def _last_to_end(host: HostLine) -> tuple[float, int]:
     """Returns the sort key of a host. The host that needs the most time for its queue comes first."""
     return -host.waiting * (host.delay or 0.0), -host.waiting
 
 
-async def end(setup: Setup, store: Store, outcome: str) -> Summary:
-    """Records the end of the run and returns the crawl's summary. Raises StoreChanged if the store was
+async def end(setup: Setup, store: Store, outcome: str, warn: Callable[[str], None] = say_nothing) -> Summary:
+    """Records the end of the run and returns the crawl's summary. `warn`: called with a message if the run did
+    not wait for all retries. Raises StoreChanged if the store was
     emptied. An empty store has no open URLs, so the crawl would wrongly count as finished."""
     await store.check_same()
     crawls = Crawls(store)
@@ -501,7 +590,9 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
         await drop_queue(store, setup.crawl, cold_settings(setup.job.settings, setup.crawl)[0])
     state = "limited" if outcome in OUTCOMES else outcome
     was, why = await crawls.state(setup.crawl)
-    await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
+    await crawls.set(
+        setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" or is_unlike(why) else "")
+    )
     summary = await CrawlStatistics(store).summary(setup.crawl)
     if state == "finished" and summary.pending:  # URLs were added after the counts were last read
         state = "stopped"
@@ -510,6 +601,8 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     logs.log_event("crawl_state", crawl=setup.crawl, state=state, text=summary.reason, pages=summary.pages)
     await store_site_results(setup, store, summary)
     await bound_kept(setup, store)
+    if summary.dead and (await crawls.need(setup.crawl)).finishing:
+        warn(ended_waits_message(setup.crawl, summary.dead))
     if state == "finished":
         known = read_crawl_file(Path(setup.job.settings.data) / setup.crawl)
         write_crawl_file(setup, begin_date(setup.job, known), finished=True)

@@ -19,11 +19,12 @@ from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
 from gossamer.app.revisit_setup import with_site_rules
 from gossamer.app.sink_setup import make_outputs
-from gossamer.config.data_files import make_folder
+from gossamer.config.data_files import make_private
 from gossamer.config.redaction import mask_user_info
 from gossamer.errors import UsageError
 from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import Record, Spec, check_name
+from gossamer.frontier.producer_positions import position_of
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
 from gossamer.sites.manifest import write_manifest
@@ -47,7 +48,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     URL is the only seed. Raises UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
-    read = [targets.target_kind(text) for text in job.targets]
+    fields = job.settings.message_fields
+    read = [targets.target_kind(text)._replace(fields=fields) for text in job.targets]
     job = with_site_rules(job, sites := site_files.load_all(job.targets, job.args))
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
@@ -135,7 +137,7 @@ def strip_credentials(
 def _names_requests(read: list[targets.Target]) -> bool:
     """Returns whether a target may contain requests with ids, and not only URLs."""
     lists = [target.text for target in read if target.kind == "list" and target.lines is None]
-    return any(target.kind in ("sql", "kafka", "api", "stdin") for target in read) or any(
+    return any(target.kind in ("sql", "kafka", "queue", "api", "stdin") for target in read) or any(
         text.endswith((".jsonl", ".jsonl.gz")) for text in lists
     )
 
@@ -154,7 +156,7 @@ def divide_targets(
         if target.kind == "stdin":
             from gossamer.app.producers.lines import StdinUrls
 
-            given = StdinUrls()
+            given = StdinUrls(target.fields)
             lines = given.short()
             sources += [given] if lines is None else []
             short += [] if lines is None else [target._replace(lines=lines)]
@@ -203,7 +205,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     the seeds of producers."""
     adds = Enqueuer(setup, store)
     folder = Path(setup.job.settings.data) / setup.crawl
-    make_folder(folder)
+    make_private(folder)
     outputs = [(one.spec, not one.sites) for one in setup.job.outputs]
     outputs += [(setup.job.pages, True)] if setup.job.pages else []
     anew = not record.seeded and not record.refreshing
@@ -229,6 +231,25 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
                 await OperatorCommands(store).at_once(host, site.site.pace.per_host)
 
 
+async def has_grown(setup: Setup, store: Store, given: Targets) -> bool:
+    """Adds the seeds that a finished crawl does not know yet. Returns whether there were any, or whether a
+    long list was changed since it was read."""
+    from gossamer.app.producers.lines import ListFile
+
+    adds, new = Enqueuer(setup, store), 0
+    for start in range(0, len(given.seeds), BATCH_SEEDS):
+        taken = TakenLinks()
+        for request in given.seeds[start : start + BATCH_SEEDS]:
+            adds.take(request, taken, "ri" if (request.use or "").startswith("@") else "rs")
+        new += (await adds.add(taken, counted=False))[0]
+    for source in given.sources:
+        size = source.size() if isinstance(source, ListFile) else None
+        position = await position_of(store, setup.crawl, source.name)
+        if size is not None and position and position["at"] and position["at"]["size"] != size:
+            return True
+    return bool(new)
+
+
 def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
     if not rejected and files:
         return (
@@ -237,6 +258,9 @@ def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
     if not rejected:
         return "the targets contain no seeds: give one URL per line, or JSON lines with a url"
     first = rejected[0]
+    if first.source == "list":  # a list of a Python program has elements, not lines
+        all_of = "" if len(rejected) == 1 else f"none of the {len(rejected)} elements is a request; "
+        return f"{all_of}list[{first.line - 1}]: {first.reason}"
     where = (
         f"{first.source} line {first.line}: {first.reason}; write one URL per line, or JSON lines with a url"
     )

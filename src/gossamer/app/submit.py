@@ -56,7 +56,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         setup.store = store.url
         await refuse_unkept_window(setup, store)
         await check_known_to_fleet(setup, store)
-        record, over = await begin(setup, store, job, "paused")
+        record, over = await begin(setup, store, job, "paused", given)
         if over is not None:
             begun(setup.crawl)
         else:

@@ -8,15 +8,17 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
 from gossamer import url as urls
 from gossamer.config import value_parsers
-from gossamer.config.redaction import register_in
+from gossamer.config.redaction import mask, register_in
 from gossamer.errors import UsageError
 from gossamer.model import proxy
 from gossamer.model.request import Request, check_key, split
@@ -26,8 +28,8 @@ from gossamer.url.routes import seed_with_route
 
 MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value in bytes, encoded as JSON."""
-MAX_LINE_BYTES = 1 << 20
-"""Maximum bytes of a line."""
+URL_COLUMNS = ("url", "link", "address", "loc", "page", "page url", "product_url")
+"""Names of the column of URLs in a table, in order of preference."""
 MAX_SHOWN_CHARS = 200
 """Maximum number of characters of a target or line that a message shows."""
 
@@ -35,10 +37,20 @@ MAX_SHOWN_CHARS = 200
 class Target(NamedTuple):
     """One target: its kind, and the URL or path that it names."""
 
-    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka", "api"]
+    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka", "queue", "api"]
     text: str
     lines: list[bytes] | None = None
     """The lines of standard input if they have already been read, otherwise None."""
+    fields: tuple[str, ...] = ()
+    """The names that other programs give to the fields of a request (the setting `message_fields`)."""
+
+
+MESSAGE_QUEUES = {
+    f"{server}-{kind}": (kind, f"{server}-{kind}://HOST:6379/0?key=NAME")
+    for server in ("redis", "rediss", "valkey", "valkeys")
+    for kind in ("list", "zset", "stream")
+} | {scheme: ("amqp", f"{scheme}://USER@HOST:5672/VHOST?queue=NAME") for scheme in ("amqp", "amqps")}
+"""Maps the scheme of a queue of messages to its kind and to the form of its URL."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
@@ -68,6 +80,7 @@ class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     depth: int = 0
     added_at: float | None = None
     key: str | None = None
+    json: Any = None
 
 
 _decode = msgspec.json.Decoder(SeedLine).decode
@@ -103,7 +116,11 @@ def target_kind(text: str) -> Target:
         if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
             raise UsageError(f"{shorten(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
         return Target("kafka", text)
-    if "://" in text:
+    scheme, mark, _ = text.partition("://")
+    if scheme in MESSAGE_QUEUES:
+        parse_queue(text)
+        return Target("queue", text)
+    if mark:
         return Target("url", _url(text, text))
     return _path(text) or _bare(text)
 
@@ -124,7 +141,9 @@ def _path(text: str) -> Target | None:
 
 def _bare(text: str) -> Target:
     """Returns the target for a URL without a scheme."""
-    if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
+    from gossamer.app.list_files import TABLES
+
+    if Path(text).suffix in (".py", ".txt", ".jsonl", ".list", *TABLES) or text.startswith((".", "/", "~")):
         raise UsageError(
             f"{shorten(text)}: no such file or folder; a TARGET is a URL, a site file, a folder "
             "of them, a list, or -"
@@ -155,28 +174,89 @@ def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
     elif target.kind in ("sitemap", "feed"):
         yield Request(target.text, use="@sitemap")
     elif target.kind == "stdin":
-        yield from _lines(sys.stdin.buffer if target.lines is None else target.lines, "stdin", rejected)
+        lines = sys.stdin.buffer if target.lines is None else target.lines
+        yield from _lines(lines, "stdin", rejected, target.fields)
     elif target.lines is not None:
-        yield from _lines(target.lines, "list", rejected)
+        yield from _lines(target.lines, "list", rejected, target.fields)
+    elif is_table(target.text):
+        for found in table_requests(target.text):
+            if isinstance(found, Request):
+                yield found
+            else:
+                rejected.append(found)
     else:
         try:
             with open(target.text, "rb") as file:
-                yield from _lines(file, target.text, rejected)
+                yield from _lines(file, target.text, rejected, target.fields)
         except OSError as error:
             raise UsageError(f"{target.text} cannot be read: {error.strerror}") from error
 
 
-def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Iterator[Request]:
+def is_table(path: str) -> bool:
+    """Returns whether a list has columns."""
+    from gossamer.app.list_files import TABLES, ending_of
+
+    return ending_of(Path(path)) in TABLES
+
+
+def table_requests(path: str) -> Iterator[Request | Rejected]:
+    """Yields the URLs of a CSV or Excel list, and its invalid rows. The URLs are in the column `url`, in a
+    column with another name of URL_COLUMNS, or in the first column that contains a URL. Other columns are
+    ignored. Raises UsageError if no column contains URLs."""
+    from gossamer.app.list_files import read_list_file  # a crawl of a URL reads no list
+
+    column = None
+    for row in read_list_file(Path(path), _without_header):
+        if row.columns is None:
+            yield Rejected(path, row.line, row.text, row.reason)
+            continue
+        column = column or _url_column(path, row.columns)
+        text = str(row.columns.get(column) or "").strip()
+        try:
+            if not text:
+                raise UsageError(f"the column {column} is empty")
+            yield Request(_url(text, text))
+        except (UsageError, ValueError) as error:
+            yield Rejected(path, row.line, text[:500], str(error))
+
+
+def _without_header(names: Sequence[str]) -> list[str] | None:
+    """Returns names for the columns if the first row of a table contains a URL and is therefore no header."""
+    at = next((number for number, name in enumerate(names) if _is_url(name)), None)
+    return None if at is None else ["url" if n == at else str(n) for n in range(len(names))]
+
+
+def _is_url(value: Any) -> bool:
+    return str(value).strip().startswith(("http://", "https://"))
+
+
+def _url_column(path: str, columns: Mapping[str, Any]) -> str:
+    plain = {name.strip().lower(): name for name in reversed(list(columns))}
+    found = next((plain[name] for name in URL_COLUMNS if name in plain), None)
+    found = found or next((name for name, value in columns.items() if _is_url(value)), None)
+    if found is None:
+        raise UsageError(f"{path} has no column url; its columns are {', '.join(columns)[:200] or 'none'}")
+    return found
+
+
+def _lines(
+    lines: Iterable[bytes], source: str, rejected: list[Rejected], fields: tuple[str, ...]
+) -> Iterator[Request]:
     for number, raw in enumerate(lines, 1):
-        found = parse_line(raw, source, number)
+        found = parse_line(raw, source, number, fields)
         if isinstance(found, Request):
             yield found
         elif found is not None:
             rejected.append(found)
 
 
-def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | None:
-    """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line."""
+def parse_line(
+    raw: bytes, source: str, number: int, fields: tuple[str, ...] = ()
+) -> Request | Rejected | None:
+    """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line.
+    `fields`: the setting `message_fields`."""
+    from gossamer.app.list_files import MAX_LINE_BYTES
+
     if len(raw) >= MAX_LINE_BYTES:
         return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "the line has 1 MiB or more")
     line = raw.removeprefix(b"\xef\xbb\xbf").strip()
@@ -184,7 +264,7 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
         return None
     try:
         if line.startswith(b"{"):
-            return seed(_decode(line))
+            return seed(_renamed(line, fields) if fields else _decode(line))
         text = line.decode("utf-8")
         # a URL parser would drop these characters and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
@@ -198,6 +278,42 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
     except (msgspec.MsgspecError, UsageError, ValueError) as error:
         reason = str(error)
     return Rejected(source, number, line[:500].decode("utf-8", "replace"), reason)
+
+
+def _renamed(line: bytes, fields: tuple[str, ...]) -> SeedLine:
+    """Decodes a JSON line whose fields have the names of another program. Raises ValueError, MsgspecError."""
+    names = dict(one.partition("=")[::2] for one in fields)
+    found = {}
+    for name, value in msgspec.json.decode(line, type=dict[str, Any]).items():
+        known = name if name in SeedLine.__struct_fields__ else names.get("*", name)
+        if ours := names.get(name, known):
+            found[ours] = value
+    if isinstance(added := found.get("added_at"), str):
+        found["added_at"] = datetime.fromisoformat(added).timestamp()
+    return msgspec.convert(found, SeedLine)
+
+
+def parse_queue(text: str) -> tuple[str, str, dict[str, str]]:
+    """Returns the kind of a queue (`list`, `zset`, `stream`, `amqp`), the URL of its server, and the parameters.
+    Raises UsageError.
+
+    >>> parse_queue("redis-zset://127.0.0.1:6379/0?key=tasks")
+    ('zset', 'redis://127.0.0.1:6379/0', {'key': 'tasks'})
+    """
+    split = urlsplit(text)
+    kind, form = MESSAGE_QUEUES[split.scheme]
+    pairs = parse_qsl(split.query, keep_blank_values=True)
+    given = {name: value for name, value in pairs if name in ("key", "queue", "group", "take")}
+    takes = {"list": ("left", "right"), "zset": ("high", "low")}.get(kind, ())
+    if not given.get("queue" if kind == "amqp" else "key"):
+        raise UsageError(f"{mask(text)}: write {form}")
+    if (take := given.get("take")) is not None and take not in takes:
+        raise UsageError(f"{mask(text)}: take={take}: write {' or '.join(takes) or 'no take'}")
+    if take in ("left", "high"):
+        del given["take"]
+    others = urlencode([pair for pair in pairs if pair[0] not in given and pair[0] != "take"])
+    scheme = split.scheme if kind == "amqp" else split.scheme.partition("-")[0]
+    return kind, split._replace(scheme=scheme, query=others).geturl(), given
 
 
 def seed(line: SeedLine) -> Request:

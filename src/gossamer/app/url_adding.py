@@ -158,7 +158,7 @@ def added_targets(texts: Iterable[str]) -> list[Target]:
     for target in given:
         if target.kind not in ADDED_FROM:
             raise UsageError(
-                f"{target.text}: add takes URLs, lists (.txt, .jsonl, .gz), sitemap:URL, feed:URL and - for "
+                f"{target.text}: add takes URLs, lists (.txt, .jsonl, .csv, .gz), sitemap:URL, feed:URL and - for "
                 "stdin; a site file or a database needs a crawl of its own"
             )
     if not given:
@@ -217,9 +217,9 @@ async def batches_of(target: Target) -> AsyncIterator[UrlBatch]:
     """Yields the URLs of a target in batches of at most BATCH_URLS. A list is read while its URLs are added.
     Standard input is read as it arrives."""
     if target.kind == "list" and target.lines is None:
-        source: ListFile | StdinUrls = ListFile(Path(target.text))
+        source: ListFile | StdinUrls = ListFile(Path(target.text), target.fields)
     elif target.kind == "stdin":
-        source = StdinUrls()
+        source = StdinUrls(target.fields)
     else:
         rejected: list[Rejected] = []
         found = list(requests(target, rejected))

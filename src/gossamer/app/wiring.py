@@ -9,7 +9,8 @@ import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,22 +24,24 @@ from gossamer.app.network_setup import Network
 from gossamer.app.quality_gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
 from gossamer.app.verbose_output import VisitLines, write_stderr
-from gossamer.config.data_files import make_folder, open_file
+from gossamer.config.data_files import make_private, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits, visits_at_once
 from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
-from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crawls import FINISHING, Crawls
 from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality_records import HeldRows
+from gossamer.frontier.retry_waits import hasten
+from gossamer.frontier.run_records import RunRecords
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.absence import Usual
 from gossamer.model.interfaces import Log, TableSink
 from gossamer.model.page import Page
-from gossamer.model.request import Request
+from gossamer.model.request import Request, split
 from gossamer.model.visit import Claim, Visit
 from gossamer.observability import logs, traces
 from gossamer.observability.attempts import AttemptsLog
@@ -54,6 +57,7 @@ from gossamer.sinks.rows_in_data_folder import INCOMPLETE, unfilled_message
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
+from gossamer.sites.manifest import lacking_message, note_lacking
 from gossamer.sites.site_logs import printed_level
 from gossamer.state.attempts_table import AttemptsTable
 from gossamer.state.domains_with_metrics import MetricDomains
@@ -63,21 +67,28 @@ from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.store.store_check import wait_until_ready
+from gossamer.worker.backfill_outputs import OutputBackfill
 from gossamer.worker.capacity import ClaimAllowance, Limiter
 from gossamer.worker.climbing import Climbing
 from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.concurrency_level import LevelLog
 from gossamer.worker.conditional_get import site_versions
+from gossamer.worker.decide import MAX_RETRY_DELAY
 from gossamer.worker.fetching import Fetching
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
+from gossamer.worker.read_watch import ReadWatch
 from gossamer.worker.reader import Reader, ReadSettings
+from gossamer.worker.records import format_time
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
+from gossamer.worker.row_counts import known_fates
 from gossamer.worker.stall_hint import StallHint
+from gossamer.worker.store_watch import StoreWatch
+from gossamer.worker.unrendered_pages import MAX_NAMED_HOSTS
 from gossamer.worker.visit_totals import TotalsOfVisits
 from gossamer.worker.visitor import Visitor, VisitSettings
 from gossamer.worker.worker_score import ScoreKeeper
@@ -202,7 +213,7 @@ class CrawlWorker:
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
         self.folder = Path(settings.data) / setup.crawl
-        make_folder(self.folder)
+        make_private(self.folder)
         self.cold, self.hot = cold_settings(settings, setup.crawl)
         heaps = None if lanes is None else served_heaps(lanes, region)
         self.enqueuer = Enqueuer(setup, store, name, heaps)
@@ -305,6 +316,7 @@ class CrawlWorker:
         )
         kept = kept_rows(setup, self.store.identity) if setup.keeps_rows else None
         files, own_tables = make_outputs(setup, self.sites, str(aside), self.store.identity, kept)
+        self._tells = known_fates(own_tables) if setup.sites or self.sites else ""
         say = partial(_told, self.store, setup.crawl)
         self.keeping = open_file_store(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
@@ -341,21 +353,15 @@ class CrawlWorker:
             return None
         return AttemptsTable(self.store, self.setup.crawl, most)
 
-    async def _tell_unfilled(self) -> None:
-        """Warns about outputs that were added after the first run and do not contain the earlier rows."""
-        found = self.outputs.filler.unfilled
-        if (
-            found
-            and not self.setup.segment
-            and (await CrawlStatistics(self.store).summary(self.setup.crawl)).pages
-        ):
-            print(f"gossamer: {unfilled_message(self.setup.crawl, found, self.folder)}", file=sys.stderr)
-        if changes := self.outputs.filler.changes:
-            print(
-                f"gossamer: {', '.join(map(mask, changes))}: only changed rows are written there; "
-                f"for all rows: gossamer export {self.setup.crawl} FILE",
-                file=sys.stderr,
-            )
+    async def _count_rows(self) -> None:
+        """Stores what the crawl counts as new, changed and unchanged, and prepares the outputs to count."""
+        setup = self.setup
+        record = await self.enqueuer.crawls.need(setup.crawl)
+        notes_pages = setup.known_at is not None or setup.revisits_on_fleet
+        await self.enqueuer.crawls.tell(setup.crawl, self._tells or ("pages" if notes_pages else "nothing"))
+        revisits = setup.job.settings.revisit is not None
+        since = None if revisits else format_time(record.started_at)
+        self.outputs.filler.count_from(since, counted=record.tells.startswith("items"))
 
     def _visitor(self, settings: Settings) -> Visitor:
         setup, collectors = self.setup, self.network.collectors
@@ -368,7 +374,7 @@ class CrawlWorker:
             collectors.robots,
             agent=settings.agent.partition("/")[0].strip(),
             obey=not settings.ignore_robots,
-            retries=settings.retries,
+            retries=settings.waits,
             fixed=None if settings.delay is None else Delay(*settings.delay),
             parse=urls.parse,
             treat=treat,
@@ -402,7 +408,9 @@ class CrawlWorker:
         )
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
         return Visitor(
-            VisitSettings(setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup)),
+            VisitSettings(
+                setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup), _homes(setup)
+            ),
             gate,
             fetching,
             self.reader,
@@ -454,11 +462,30 @@ class CrawlWorker:
             single.failed if single else None,
         )
 
+    @property
+    def retry_time(self) -> float | None:
+        """The maximum number of seconds for which the crawl goes on when only retries are left, or None. Sites
+        with their own waits get enough time for all of these waits."""
+        longest = self.setup.job.settings.retry_time
+        own = [MAX_RETRY_DELAY * sum(one.site.retries) for one in self.sites if one.site.retries]
+        return None if longest is None else max(longest, *own, 0.0)
+
+    async def apply_retries(self) -> None:
+        """Applies the waits of `--retries` and of the sites to the URLs that an earlier run left waiting. If
+        nothing is retried, these URLs are ended at once."""
+        treat = self._visits.gate.treat
+        await hasten(self.store, self.setup.crawl, lambda host: treat(host).retries)
+        if not self.setup.job.settings.waits:
+            await Crawls(self.store).finish(self.setup.crawl)
+
     async def _state(self) -> str:
         """Returns the crawl's state, or "spent" if the unlocker's credits are used up."""
         state = await self.enqueuer.scope.refresh()
         await self.enqueuer.scope.release()
-        state = await self.judge.state(state)
+        ending = state == FINISHING
+        state = await self.judge.state("running" if ending else state)
+        if ending and state == "running":
+            return FINISHING
         if not self.network.collectors.spent or state != "running":
             return state
         logs.log_event("budget_spent", crawl=self.setup.crawl, text="the credits of the unlocker are spent")
@@ -478,6 +505,11 @@ class CrawlWorker:
                 f"gossamer: a bug occurred at {claim.request.url}; the URL is tried again, see {path}",
                 file=sys.stderr,
             )
+
+    @cached_property
+    def _store_watch(self) -> StoreWatch:
+        where = self.store.client.servers.address.shown
+        return StoreWatch(self.frontier, self.enqueuer.scope.repeat, where)
 
     def _committer(self) -> Committer:
         """Builds the committer of a run."""
@@ -502,22 +534,7 @@ class CrawlWorker:
         """Works until the crawl ends or the stop event is set. Returns the outcome. `run` may be called
         again. The outputs stay open until `Outputs.finish`."""
         if not self._opened:
-            if self.clubs is not None:
-                await self.clubs.open()
-            await self.outputs.open()
-            if self.setup.segment:
-                _, reason = await Crawls(self.store).state(self.setup.crawl)
-                self.outputs.take_over_outage(reason)
-            await self._tell_unfilled()
-            self._ledger.open()
-            self.limiter.begin()
-            await self.judge.open()
-            usual: Usual = {}
-            if self.sites and self.outputs.keeps_items:
-                usual = await usual_fields_of_sites(self.store, self.sites)
-            crashes = self.folder if self.setup.job.settings.store is None else None
-            self.reader.open(self.setup.crawl, self.folder, crashes, usual)
-            self._opened = True
+            await self._open()
         await self._state()
         if self.frontier.policy.host_time >= 0:
             idle = (await self.enqueuer.crawls.need(self.setup.crawl)).idle
@@ -539,6 +556,7 @@ class CrawlWorker:
             ledger=self._ledger,
             limiter=self.limiter,
             paused=self._paused,
+            store_watch=self._store_watch,
         )
         level = LevelLog(self.setup.crawl, self.name, worker.level)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < self.limiter.visits, level))
@@ -548,10 +566,37 @@ class CrawlWorker:
                 run_beside(self.judge.keep()),
                 run_beside(self.domains.keep()),
             ):
-                return await worker.run()
+                outcome = await worker.run()
+            for site in self.reader.counting.values():
+                await RunRecords(self.store).add_samples(self.setup.crawl, site.samples)
+            return outcome
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _open(self) -> None:
+        if self.clubs is not None:
+            await self.clubs.open()
+        await self._count_rows()
+        await self.outputs.open()
+        if self.setup.segment:
+            _, reason = await Crawls(self.store).state(self.setup.crawl)
+            self.outputs.take_over_outage(reason)
+        if not self.setup.segment:
+            await _report_unfilled(self.setup, self.store, self.outputs.filler, self.folder)
+        self._ledger.open()
+        self.limiter.begin()
+        await self.judge.open()
+        usual: Usual = {}
+        if self.sites and self.outputs.keeps_items:
+            usual = await usual_fields_of_sites(self.store, self.sites)
+        crashes = self.folder if self.setup.job.settings.store is None else None
+        watch = None
+        if self.sites:
+            files = [site.path for site in self.sites]
+            watch = ReadWatch(self.setup.job.settings.timeout, files, self._stop)
+        self.reader.open(self.setup.crawl, self.folder, crashes, usual, watch)
+        self._opened = True
 
     async def close(self) -> None:
         """Closes all connections and files, even if closing one of them fails or the caller is cancelled."""
@@ -571,10 +616,31 @@ class CrawlWorker:
                     await self.merit.close()
 
 
+async def _report_unfilled(setup: Setup, store: Store, filler: OutputBackfill, folder: Path) -> None:
+    """Warns about outputs that were added after the first run and do not contain the earlier rows."""
+    found = filler.unfilled
+    if found and (setup.job.refresh or (await CrawlStatistics(store).summary(setup.crawl)).pages):
+        print(f"gossamer: {unfilled_message(setup.crawl, found, folder)}", file=sys.stderr)
+    note_lacking(folder, [*filler.changes, *found], filler.whole)
+    values = [one.spec for one in setup.job.outputs if one.spec not in found]
+    if line := lacking_message(folder, values):
+        print(f"gossamer: {line}", file=sys.stderr)
+
+
 def report_archive_damage(worker: CrawlWorker) -> None:
     """Reports damage in the archive that the crawl replays."""
     for line in getattr(worker.network.collectors.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; the intact parts are read", file=sys.stderr)
+
+
+def _homes(setup: Setup) -> frozenset[str]:
+    """Returns the hosts whose home page is a seed, at most MAX_NAMED_HOSTS of them. Returns no hosts if the
+    crawl reads sitemaps, or if site files choose its pages."""
+    uses_sitemaps = setup.job.sitemaps or any(one.startswith("sitemap:") for one in setup.job.targets)
+    if uses_sitemaps or setup.sites or setup.spec.scope == "page":
+        return frozenset()
+    homes = (host for scheme, host, path in map(split, setup.seeds) if path == "/")
+    return frozenset(islice(homes, MAX_NAMED_HOSTS))
 
 
 def _has_page_table(setup: Setup) -> bool:
@@ -661,7 +727,7 @@ def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreat
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(
-        needs.retries if needs.retries is not None and settings.retries else settings.retries,
+        needs.retries if needs.retries is not None and settings.waits else settings.waits,
         usual if delay is None else Delay(delay, delay),
         needs.robots and not settings.ignore_robots,
         needs.blocks,

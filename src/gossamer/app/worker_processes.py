@@ -34,7 +34,8 @@ from gossamer.errors import (
 )
 from gossamer.observability.logs import start_logs
 from gossamer.observability.traces import start_traces, stop_traces
-from gossamer.sites.site_logs import print_site_logs
+from gossamer.sites.site_logs import forward_problems, log_forwarded, print_site_logs
+from gossamer.worker.read_watch import HURRY_S, hurry
 
 STOP_TIMEOUT_S = 10.0
 """Seconds within which a child process must stop. A child process that does not stop in time is killed."""
@@ -110,6 +111,11 @@ class WorkerProcesses:
             process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
             await asyncio.wait((said, stopping), return_when=asyncio.FIRST_COMPLETED)
             process.stdin.close()
+            if not said.done():
+                # a child whose interpreter is blocked cannot even end itself
+                await asyncio.wait((said,), timeout=STOP_TIMEOUT_S + 1)
+                if not said.done():
+                    process.kill()
             out = await said
             return await process.wait(), out.decode("utf-8", "replace").strip()
         finally:
@@ -127,10 +133,11 @@ class WorkerProcesses:
                 await asyncio.wait_for(logged, 1)
 
     async def _forward(self, stderr: asyncio.StreamReader) -> None:
-        """Passes each line that a child writes to stderr to `say`. Direct output would garble the progress
-        display."""
+        """Passes each line that a child writes to stderr to `say`, or to the log if it is a problem of a page. Direct
+        output would garble the progress display."""
         while line := await _line(stderr):
-            self._say(line)
+            if not log_forwarded(line):
+                self._say(line)
 
 
 async def _line(stream: asyncio.StreamReader) -> str:
@@ -153,6 +160,7 @@ async def child(setup: Setup) -> str:
 
     def leash() -> None:
         sys.stdin.buffer.read()  # this call returns when the parent closes the pipe or dies
+        hurry(stop, HURRY_S)
         loop.call_soon_threadsafe(stop.set)
         threading.Timer(STOP_TIMEOUT_S, os._exit, (11,)).start()
 
@@ -183,6 +191,7 @@ def main() -> int:
         start_logs(setup.job.settings.log_format, setup.job.settings.log_level)
     else:
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
+        forward_problems()
     print_site_logs(setup.job.settings.log_level)
     end_after_parent()
     start_traces(setup.job.settings.traces, setup.job.settings.trace_sample)

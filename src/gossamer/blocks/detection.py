@@ -26,6 +26,7 @@ from gossamer.blocks.response import (
 )
 from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
 from gossamer.blocks.vendors import VENDORS
+from gossamer.model.content_type import HTML, UNKNOWN, XHTML, essence
 from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 
@@ -163,9 +164,9 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
 
 def _text(headers: dict[str, str], body: bytes) -> bool:
     """Returns whether the response is an HTML page."""
-    kind = headers.get("content-type", "")
-    return "html" in kind or (
-        not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
+    kind = essence(headers.get("content-type"))
+    return kind in (HTML, XHTML) or (
+        kind in UNKNOWN and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
     )
 
 

@@ -43,6 +43,14 @@ Crawl = Annotated[
 Archive = Annotated[
     str | None, Option("--archive", metavar="PATH", help="Audit stored pages: a WARC, or a folder of them.")
 ]
+As = Annotated[
+    str | None,
+    Option(
+        "--as",
+        metavar="HOST",
+        help="Audit a copy of a site, such as staging: URLs of HOST in its pages count as URLs of the copy.",
+    ),
+]
 Database = Annotated[
     str | None,
     Option("--database", metavar="FILE", help="The audits of the site (default .gossamer/audits/HOST.db)."),
@@ -95,6 +103,7 @@ def audit(
     output: Outputs = None,
     crawl: Crawl = None,
     archive: Archive = None,
+    as_host: As = None,
     database: Database = None,
     limit: Limit = None,
     depth: Depth = None,
@@ -120,7 +129,7 @@ def audit(
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.uses.audit.exports import check_outputs
-    from gossamer.uses.audit.run import AuditOptions, database_path, start_url
+    from gossamer.uses.audit.run import AuditOptions, database_path, host_name, start_url
 
     if checks:
         return list_checks(as_json)
@@ -143,6 +152,7 @@ def audit(
             depth=depth,
             fresh=fresh,
             archive=stored_path(crawl, archive, data, store),
+            as_host=as_host and host_name(as_host),
             crawl=crawl_options(given, progress=not quiet),
         )
         done = run_audit(url, options)
@@ -238,27 +248,32 @@ def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
 
 def failed(done: AuditSummary, fail_on: str | None) -> int:
     """Returns 0. Raises GateNotMet if a finding has the severity of `--fail-on` or a higher severity."""
+    from gossamer.uses.numbers import counted
+
     if fail_on is None:
         return 0
     worst = {"error": 1, "warning": 2, "notice": 3, "new": 3}[fail_on.removeprefix("new-")]
     severities = ("error", "warning", "notice")[:worst]  # findings of the severity info never fail an audit
     only_new = fail_on.startswith("new")
-    n = sum(one.new if only_new else one.count for one in done.checks if one.severity in severities)
+    # a finding that is only likely fails no build
+    sure = [one for one in done.checks if one.severity in severities and one.state != "likely"]
+    n = sum(one.new if only_new else one.count for one in sure)
     if n:
-        raise GateNotMet(f"--fail-on {fail_on}: {n:,} findings")
+        raise GateNotMet(f"--fail-on {fail_on}: {counted(n, 'finding')}")
     return 0
 
 
 def print_summary(done: AuditSummary) -> None:
     """Prints an audit on stdout."""
     from gossamer.cli.printing import format_duration, put_table
+    from gossamer.uses.numbers import counted
 
     rank = {"error": 0, "warning": 1, "notice": 2, "info": 3}
     found = sorted((one for one in done.checks if one.count or one.fixed), key=lambda one: rank[one.severity])
     compared = done.before is not None
     rows = [
         (
-            *(one.severity, one.title, one.id, f"{one.count:,}"),
+            *(one.severity, one.title + " (likely)" * (one.state == "likely"), one.id, f"{one.count:,}"),
             *((f"{one.new:,}" if one.new else "", f"{one.fixed:,}" if one.fixed else "") if compared else ()),
         )
         for one in found
@@ -269,9 +284,9 @@ def print_summary(done: AuditSummary) -> None:
         print()
     change = f", {done.new:,} new, {done.fixed:,} fixed since audit {done.before}" if compared else ""
     print(
-        f"audit {done.audit} of {done.url} {done.state} in {format_duration(done.seconds)}: {done.pages:,} pages "
-        f"({done.indexable:,} indexable), {done.errors:,} errors, {done.warnings:,} warnings, "
-        f"{done.notices:,} notices{change}"
+        f"audit {done.audit} of {done.url} {done.state} in {format_duration(done.seconds)}: "
+        f"{counted(done.pages, 'page')} ({done.indexable:,} indexable), {counted(done.errors, 'error')}, "
+        f"{counted(done.warnings, 'warning')}, {counted(done.notices, 'notice')}{change}"
     )
     if done.pages and not done.indexable:
         print(

@@ -31,8 +31,10 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "pause": "steering:pause",
     "resume": "steering:resume",
     "stop": "steering:stop",
+    "finish": "steering:finish",
     "cancel": "steering:cancel",
     "priority": "steering:priority",
+    "accept": "accept:accept",
     "changed": "freshness:changed",
     "weight": "fleet:weight",
     "rate": "rates:rate",
@@ -169,9 +171,21 @@ and to the tree of the group's commands."""
 GROUPS = {
     "Crawl": ("crawl",),
     "Look": ("status", "top", "explain", "metrics", "alerts"),
-    "Steer": ("add", "pause", "resume", "stop", "cancel", "priority", "changed", "rate", "host", "dead"),
+    "Steer": (
+        "add",
+        "pause",
+        "resume",
+        "finish",
+        "stop",
+        "cancel",
+        "priority",
+        "changed",
+        "rate",
+        "host",
+        "dead",
+    ),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
-    "Data": ("items", "attempts", "export", "clean"),
+    "Data": ("items", "accept", "attempts", "export", "clean"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
     "Uses": ("prices", "keywords", "find", "audit", "ranks"),
@@ -256,7 +270,10 @@ def run(words: list[str]) -> int:
     except GossamerError as error:
         return unless_printed(words, str(error), say(str(error), error.exit_code))
     except BrokenPipeError:
-        return end_quietly()
+        from gossamer.cli.printing import discard_stdout
+
+        discard_stdout()
+        return 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except (KeyboardInterrupt, EOFError, click.Abort):
@@ -296,13 +313,6 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
     except (OSError, ImportError):  # stdout is closed or the disk is full; the reason is also on stderr
         return code
     return code
-
-
-def end_quietly() -> int:
-    """Redirects stdout to the null device after the reader of stdout has closed the pipe. Returns exit code
-    0."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return 0
 
 
 def in_the_way(error: OSError) -> int:
@@ -367,7 +377,7 @@ def usage_message(error: Any) -> str:
         if path == "gossamer" and (any(sign in word for sign in "./:") or Path(word).exists()):
             return f"{word} is not a command: to crawl it, run gossamer crawl {word}; see gossamer --help"
         return f"no command {word!r}{nearest(word, getattr(command, 'tree', {}))}; see {path} --help"
-    if missing := re.match(r"Missing argument '?(\S+?)(?:\.\.\.)?'?$", message):
+    if missing := re.match(r"Missing (?:argument|option) '?(\S+?)(?:\.\.\.)?'?$", message):
         return f"no {missing[1].strip('[]')} given; see {path} --help"
     return f"{message}; see {path} --help"
 

@@ -38,7 +38,7 @@ HELP = {
     "rate": "Maximum requests per second of the whole crawl.",
     "lane": "Workers of a fleet that serve it (default http).",
     "region": "Where a fleet's worker must be to serve it.",
-    "retries": "Wait before each retry (default 1m,5m,30m), or none.",
+    "retries": "Wait before each retry, or none (default 1m,5m,30m, but at most 2m when nothing else is left).",
     "revisit": "Visit known pages again, without end: auto (each as often as it changes), or a time: 24h.",
     "revisit_budget": "Visits of known pages: 10% (default) of what the crawl may fetch, or 5000/d.",
     "max_age": "With --revisit: maximum time between two visits of a page: 30d.",
@@ -61,6 +61,7 @@ HELP = {
     "seen": "How seen URLs are stored: default, exact, bloom.",
     "fragments": "#/routes of single-page applications: auto (default), routes, drop.",
     "duplicates": "Mark pages with the same text: off (default), exact, near.",
+    "guard": "Compare the run with the last good runs: on (default), off.",
     "cache": "Folder of stored pages: fetched once, then replayed.",
     "keep": "Maximum size of the items and page records kept in --data (10G), or off.",
 }
@@ -80,6 +81,7 @@ METAVARS = {
     "retries": "TIMES",
     "fragments": "HOW",
     "duplicates": "HOW",
+    "guard": "HOW",
     "allow_private": "CIDR",
     "cache": "DIR",
     "keep": "SIZE",
@@ -417,8 +419,9 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary, and the reason for a failure. Returns the exit code."""
-    from gossamer.app.outcome import RETRYABLE, came_to_nothing
+    from gossamer.app.outcome import RETRYABLE, came_to_nothing, unlike_text
     from gossamer.app.quality_gate_setup import STOPPED_BY_SITE, missed_gates
+    from gossamer.app.run_comparison import is_unlike
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import format_counts, put_json, remark
     from gossamer.cli.summaries import advice, put_summary
@@ -460,6 +463,9 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
     if summary.state == "finished" and (why := came_to_nothing(summary)):
         remark(why)
         return 5
+    if summary.state == "finished" and is_unlike(summary.reason):
+        remark(unlike_text(summary))
+        return 31
     # no URL was found, for example because the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return report_no_seeds(job, summary.crawl) if empty else 0

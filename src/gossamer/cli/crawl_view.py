@@ -46,9 +46,10 @@ class Signs:
 
 
 def crawl_lines(
-    live: Live, responses: Responses, width: int, paint: Paint, signs: Signs | None = None
+    live: Live, responses: Responses, width: int, paint: Paint, signs: Signs | None = None, key: str = ""
 ) -> list[str]:
-    """Returns the lines of the display, each at most `width` columns wide."""
+    """Returns the lines of the display, each at most `width` columns wide. `key`: the key that ends the wait for
+    retries, or '' if no keys are read."""
     signs = signs or Signs()
     s = live.summary
     lines = [
@@ -67,7 +68,7 @@ def crawl_lines(
     for number, host in enumerate(hosts):
         parts = [(host_text(host, width - LABEL_WIDTH, signs), "")]
         lines.append(_labelled("" if number else "slowest", parts, width, paint))
-    for style, reason in waits(live, responses):
+    for style, reason in waits(live, responses, key):
         first, *more = textwrap.wrap(clean_line(reason), max(20, width - LABEL_WIDTH), break_on_hyphens=False)
         lines += [_labelled("waits", [(first, style)], width, paint)]
         lines += [_labelled("", [(line, style)], width, paint) for line in more]
@@ -189,7 +190,7 @@ def host_text(host: HostLine, width: int, signs: Signs) -> str:
     return cut_middle(clean_line(host.host), max(8, width - len(text)), signs.mark) + text
 
 
-def waits(live: Live, responses: Responses) -> list[Part]:
+def waits(live: Live, responses: Responses, key: str = "") -> list[Part]:
     """Explains why the crawl is stalled and why URLs wait for a long time. Returns pairs of a style and a
     text."""
     s = live.summary
@@ -199,7 +200,7 @@ def waits(live: Live, responses: Responses) -> list[Part]:
     if live.limit is not None and s.pages >= live.limit and live.in_flight:
         found.append(("magenta", f"--limit {live.limit} is reached; visits in flight end"))
     if live.retries.urls:
-        found.append(("magenta", waiting_retries(live, responses)))
+        found.append(("magenta", waiting_retries(live, responses, key)))
     if not live.in_flight and s.pending and s.state == "running" and live.retries.urls < s.pending:
         found += [("magenta", why) for why in _why_idle(live.hosts)]
     if why := why_no_page(live):
@@ -230,15 +231,26 @@ def _why_idle(hosts: Sequence[HostLine]) -> list[str]:
     return [f"next request to {first.host} in {format_duration(first.next)} ({every})"]
 
 
-def waiting_retries(live: Live, responses: Responses) -> str:
+def waiting_retries(live: Live, responses: Responses | None = None, key: str = "") -> str:
     """Returns a text with the number of URLs that wait for a retry, the reasons, and the time of the next
     retry."""
     retries = live.retries
     urls = "1 URL waits" if retries.urls == 1 else f"{retries.urls:,} URLs wait"
-    reasons = responses.waiting()
+    reasons = {} if responses is None else responses.waiting()
     why = f" ({format_counts(reasons) if len(reasons) > 1 else next(iter(reasons))})" if reasons else ""
     last = f", last in {format_duration(retries.last)}" if retries.last > retries.next + 1 else ""
-    return f"{urls} for a retry{why}, next in {format_duration(round(retries.next))}{last}"
+    return f"{urls} for a retry{why}, next in {format_duration(round(retries.next))}{last}{end_of_waits(live, key)}"
+
+
+def end_of_waits(live: Live, key: str = "") -> str:
+    """Returns a text with the end of a run of which only retries are left, and with the key or the command that
+    ends the wait. Returns '' if something else is left."""
+    if not live.only_retries:
+        return ""
+    how = f"{f'the key {key}' if key else f'gossamer finish {live.summary.crawl}'} ends the wait"
+    if live.waits_end is None:
+        return f"; {how}"
+    return f"; the run ends in at most {format_duration(round(live.waits_end))}, and {how}"
 
 
 def why_no_page(live: Live) -> str:

@@ -153,7 +153,14 @@ async def _list(
         table = [
             (
                 *((name,) if of_all else ()),
-                *(one.id, format_time(one.at), one.reason, one.attempts + 1, one.url, one.detail),
+                *(
+                    one.id,
+                    format_time(one.at),
+                    one.reason,
+                    one.attempts + (one.reason != "given-up"),
+                    one.url,
+                    one.detail,
+                ),
             )
             for name, one in rows
         ]

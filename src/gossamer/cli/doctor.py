@@ -445,8 +445,10 @@ async def in_store(settings: Settings) -> list[Finding]:
                 *await check_unlocker(settings, store),
             ]
             findings += await malformed(store)
+            findings += await clocks(store)
             if await store.guard(store.client.dbsize()) <= MAX_SCANNED_KEYS:
                 findings += await stranded_findings(store)
+                findings += await slots(store)
             return findings + await sessions(settings, store)
         finally:
             await store.close()
@@ -468,6 +470,27 @@ async def malformed(store: Store) -> list[Finding]:
     body = f"; its body starts with {ascii(newest[0].get('body'))[:120]}" if newest else ""
     advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"
     return [Finding("queue", "warn" if late else "ok", malformed_text(count, newest) + body, advice)]
+
+
+async def slots(store: Store) -> list[Finding]:
+    """Checks that the slots, leases and queues of all hosts agree."""
+    from gossamer.frontier.lost_slots import wrong_hosts
+
+    wrong = await wrong_hosts(store, correct=False)
+    if not wrong:
+        return [Finding("slots", "ok", "the slots, leases and queues of all hosts agree")]
+    said = "; ".join(map(str, wrong[:MAX_NAMED])) + (
+        f"; {len(wrong) - MAX_NAMED} more" if wrong[MAX_NAMED:] else ""
+    )
+    return [Finding("slots", "warn", said, "any running worker corrects them within a minute")]
+
+
+async def clocks(store: Store) -> list[Finding]:
+    """Reports the workers of a fleet whose machines have a wrong clock."""
+    from gossamer.state.workers import WorkerRecords
+
+    living = await WorkerRecords(store).living()
+    return [Finding("worker clock", "warn", one.clock_fault) for one in living if one.clock_fault]
 
 
 async def check_waste(settings: Settings, store: Store) -> list[Finding]:

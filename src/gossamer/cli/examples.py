@@ -19,9 +19,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer add shop orders.jsonl --json",
         "gossamer add shop - --id order-17 --store valkey://store:6379",
     ),
+    "accept": ("gossamer accept shop", "gossamer accept shop --store valkey://store:6379"),
     "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
     "resume": ("gossamer resume shop", "gossamer resume shop --json"),
     "stop": ("gossamer stop shop", "gossamer stop shop --json"),
+    "finish": ("gossamer finish shop", "gossamer finish shop --json"),
     "cancel": ("gossamer cancel shop", "gossamer cancel shop --quiet"),
     "priority": (
         "gossamer priority shop 5 --match /new/",

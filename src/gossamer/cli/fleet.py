@@ -144,10 +144,12 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             right=("processes", "memory", "up", "last sign", "malformed"),
             least=LEAST,
         )
+        for fault in filter(None, (w.clock_fault for w in found)):
+            print(fault)
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:
-        remark("no worker has started yet: start one with gossamer worker")
+        remark("no worker is running: start one with gossamer worker")
     if count:
         remark(of_malformed(count, newest))
     return 0

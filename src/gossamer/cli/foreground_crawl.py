@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from gossamer.cli.printing import put_json, remark
+from gossamer.cli.printing import discard_stdout, put_json, remark
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -26,13 +25,16 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 FORCED = 13
+FINISH_KEY = "f"
+"""The key that ends the wait for retries."""
 MAX_SHOWN_BAD_SEEDS = 10
 """Maximum number of bad seed lines that are reported individually."""
-MAX_READ_REJECTS, MAX_REASONS = 100_000, 5
-"""The maximum number of rejected items whose reasons are read, and the maximum number of different reasons
-that are reported."""
+MAX_REASONS = 5
+"""The maximum number of different reasons for rejected items that are reported."""
 FORCED_STOP_S = 2.0
 """Seconds for which a forced stop waits until locks and the store are released."""
+BLOCKED_STOP_S = 9.0
+"""Seconds after the first signal after which the process ends if code still blocks the event loop."""
 
 
 def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
@@ -104,11 +106,13 @@ class ForegroundCrawl:
     ) -> None:
         self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
         self.signals = self._met = 0
+        self._heard_at, self._told = 0.0, False
         self._began = time.time()
         self._stop: asyncio.Event | None = None
         self._task: asyncio.Task[Summary] | None = None
         self._shown: Progress | None = None
         self._verbose = verbose
+        self._keys = contextlib.ExitStack()
 
     def run(self) -> tuple[Summary, bool]:
         """Runs the crawl. Returns the summary, and whether a signal stopped the crawl. Exits the process
@@ -125,7 +129,9 @@ class ForegroundCrawl:
         except asyncio.CancelledError:
             self._gone()
         except GossamerError as error:
-            if self.as_json and error.summary is not None:
+            if isinstance(error.__cause__, BrokenPipeError):
+                discard_stdout()
+            elif self.as_json and error.summary is not None:
                 put_json(error.summary)
             raise
         report_bad_seeds(self.job, summary.crawl, self._began, self.quiet)
@@ -157,8 +163,10 @@ class ForegroundCrawl:
             shown = progress(Path(self.job.settings.data), self._began, rows_on_terminal=on_terminal)
             loop.add_signal_handler(signal.SIGWINCH, shown.repaint)
         self._shown = shown
+        finish = self._read_keys(shown)
         try:
             taps = ExtraReceivers(
+                finish=finish,
                 warn=lambda line: remark(line, self.quiet),
                 verbose=self._verbose,
                 say=write_log_line,
@@ -168,6 +176,7 @@ class ForegroundCrawl:
             )
             summary = await self._task
         finally:
+            self._keys.close()
             if shown is not None:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
@@ -177,10 +186,36 @@ class ForegroundCrawl:
             )
         return summary
 
+    def _read_keys(self, shown: Progress | None) -> asyncio.Event:
+        """Reads the keys of the terminal while the live display is shown. Returns an event that is set by the key
+        FINISH_KEY."""
+        finish = asyncio.Event()
+        if shown is None or "-" in self.job.targets or not sys.stdin.isatty():
+            return finish
+        from gossamer.cli.keys import pressed_keys, reads_keys
+
+        if not reads_keys():
+            return finish
+        from gossamer.cli.live_display import LiveDisplay  # imports 5 modules
+
+        if isinstance(shown, LiveDisplay):
+            shown.key = FINISH_KEY
+            keys = self._keys.enter_context(pressed_keys())
+
+            async def read() -> None:
+                while await keys.get() != FINISH_KEY:
+                    pass
+                finish.set()
+                remark("finishing: nothing is retried any more")
+
+            reading = asyncio.ensure_future(read())
+            self._keys.callback(reading.cancel)
+        return finish
+
     def _unread(self, summary: Summary) -> None:
         """Reports the pages that the site files could not parse, and the command that parses them again
         without fetching them."""
-        if not summary.errors.get("parse"):
+        if not (summary.errors.get("parse") or summary.errors.get("missing")):
             return
         from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, failure_reasons
 
@@ -193,19 +228,15 @@ class ForegroundCrawl:
 
     def _rejected(self, summary: Summary) -> None:
         """Reports how many items were rejected, and why."""
-        from collections import Counter
-
         if not summary.rejected:
             return
-        path = Path(self.job.settings.data) / summary.crawl / "rejected-items.jsonl"
-        told = Counter[str]()
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            for raw in itertools.islice(file, MAX_READ_REJECTS):
-                line = json.loads(raw)
-                told[f"{line['_site']}: {line['_kind']}: {line['field'] or 'item'}: {line['reason']}"] += 1
-        for why, count in told.most_common(MAX_REASONS):
-            remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
-        if any(why.endswith("got `null`") for why in told):
+        from gossamer.app.found_problems import item_problems
+
+        folder = Path(self.job.settings.data) / summary.crawl
+        path, found = folder / "rejected-items.jsonl", item_problems(folder)
+        for one in found[:MAX_REASONS]:
+            remark(f"{one.message} ({one.count} item{'s' if one.count > 1 else ''})", self.quiet)
+        if any(one.message.endswith("got `null`") for one in found):
             remark(
                 "`null` means that nothing was found: repair the selector, or annotate an "
                 "optional field as `... | None`",
@@ -237,24 +268,34 @@ class ForegroundCrawl:
     def _heard(self, number: int, *_: object) -> None:
         """Handles a signal between two bytecodes of the interpreter, even while the event loop is blocked."""
         from gossamer.app.process_tuning import end_at_next
+        from gossamer.worker import read_watch
 
         end_at_next(number)
         self.signals += 1
         # an alarm works even while `re` blocks all threads, because `re` still runs Python's signal handlers
-        if self.signals <= 2:
+        if self.signals == 1:
+            self._heard_at = time.monotonic()
+            read_watch.hurry(self._stop, read_watch.HURRY_S)
+            signal.signal(signal.SIGALRM, self._alarmed)
+            signal.setitimer(signal.ITIMER_REAL, FORCED_STOP_S, read_watch.TICK_S)
+        elif self.signals == 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
-            signal.setitimer(signal.ITIMER_REAL, FORCED_STOP_S, FORCED_STOP_S if self.signals == 2 else 0)
+            signal.setitimer(signal.ITIMER_REAL, FORCED_STOP_S, FORCED_STOP_S)
 
     def _alarmed(self, number: int, frame: FrameType | None) -> None:
-        if self.signals > 1:
+        from gossamer.worker import read_watch
+
+        if self.signals > 1 or (not self._met and time.monotonic() > self._heard_at + BLOCKED_STOP_S):
             self._gone()
         self._stuck(frame)
+        read_watch.tick(number, frame)
 
     def _stuck(self, frame: FrameType | None) -> None:
         """Reports the code that keeps the event loop from handling the first signal."""
-        if self._met or frame is None:
+        if self._met or self._told or frame is None:
             return
+        self._told = True
         code = frame.f_code
         remark(
             f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still running; a second "
@@ -274,6 +315,7 @@ class ForegroundCrawl:
             self._task.cancel()
 
     def _gone(self) -> None:
+        self._keys.close()  # gives the terminal its mode back
         if self._shown is not None:
             self._shown.close()
         remark(f"stopped immediately; nothing is lost. Continue with: {self.again}")

@@ -44,7 +44,9 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
         *("delay", "host_rate", "per_host", "rate", "polite_by", "user_agent", "ignore_robots"),
         *("allow_private", "allow_port"),
     ),
-    "Limits": (*("limit", "time_limit", "size_limit", "host_pages", "host_bytes", "host_time", "fail_on"),),
+    "Limits": (
+        *("limit", "time_limit", "size_limit", "host_pages", "host_bytes", "host_time", "fail_on", "guard"),
+    ),
     "Getting pages": (
         *("ladder", "proxies", "header", "retries", "cache", "concurrency", "processes", "lane", "region"),
     ),

@@ -77,7 +77,7 @@ def pause(
 def resume(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """End the pause of a host."""
+    """End the pause of a host, and request it again if it was given up."""
     settings, name = read_settings(data, store, setting), parse_authority(host)
     asyncio.run(_do(settings, name, "resume"))
     return print_change({"host": name, "paused": False}, "goes on", as_json)

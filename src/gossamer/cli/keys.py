@@ -11,12 +11,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def reads_keys() -> bool:
+    """Returns whether stdin is a terminal, and this process is not a background job of its shell. A background
+    job that changes the terminal's mode would be stopped."""
+    if not sys.stdin.isatty():
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # the terminal belongs to no shell that could stop this process
+        return True
+
+
 @contextmanager
 def pressed_keys() -> Iterator[asyncio.Queue[str]]:
-    """A context manager that yields a queue of the pressed keys. If stdin is not a terminal, the queue stays
-    empty. Ctrl-C works as usual."""
+    """A context manager that yields a queue of the pressed keys. If `reads_keys` is false, the queue stays empty.
+    Ctrl-C works as usual."""
     keys: asyncio.Queue[str] = asyncio.Queue()
-    if not sys.stdin.isatty():
+    if not reads_keys():
         yield keys
         return
     fd, loop = sys.stdin.fileno(), asyncio.get_running_loop()

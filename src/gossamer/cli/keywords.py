@@ -194,6 +194,7 @@ def run_and_show(
 def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordList:
     """Reads the lists, and reports rejected lines. Raises UsageError if lists have no keyword at all."""
     from gossamer.cli.printing import format_number, remark
+    from gossamer.parsing.words import icu_hint
     from gossamer.uses.keywords.keyword_list import read_keywords, write_rejected
 
     found = read_keywords(sources or ())
@@ -207,6 +208,8 @@ def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordLis
         )
     if found.repeated:
         remark(f"{format_number(found.repeated, 'repeated keyword')}, counted once")
+    if hint := icu_hint(found.keywords):
+        remark(hint)
     if sources and not found.keywords:
         raise UsageError(f"--list {', '.join(sources)[:200]}: it contains no keywords")
     return found

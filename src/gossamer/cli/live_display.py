@@ -21,6 +21,7 @@ class LiveDisplay:
     def __init__(self, data: Path, began: float) -> None:
         """`data` is the data folder. `began` is the start of the run, in seconds since the epoch."""
         self.seen = False
+        self.key = ""
         self._data, self._began = data, began
         self._screen = LiveLines(sys.stderr)
         self._responses: Responses | None = None
@@ -41,7 +42,8 @@ class LiveDisplay:
         """Repaints the current lines, for example because the terminal's width has changed."""
         if self._live is not None and self._responses is not None:
             width = self._screen.width
-            self._screen.show(crawl_lines(self._live, self._responses, width, self._paint, self._signs))
+            lines = crawl_lines(self._live, self._responses, width, self._paint, self._signs, self.key)
+            self._screen.show(lines)
 
     def close(self) -> None:
         """Stops repainting and removes the lines."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +44,11 @@ def metrics(
     setting: Setting = None,
 ) -> int:
     """Serve the metrics of all crawls and workers of a store to Prometheus, until stopped. Several may run."""
+    from gossamer.observability.exporter import check_bind
+
     if port > 65_535:
         raise UsageError(f"--port {port}: a port is at most 65535")
+    check_bind(bind)
     settings = read_settings(data, store, setting, log_settings(log_level, log_format))
     return asyncio.run(_metrics(settings, bind, port, once))
 
@@ -99,9 +101,14 @@ class MetricsPage:
             return text_of(await self._observer.look())
 
     async def or_down(self) -> str:
-        """Returns the page of metrics, or a page that reports that the store does not answer."""
+        """Returns the page of metrics, or a page that reports that the store does not answer or refuses the
+        calls."""
         from gossamer.observability.metrics import text_of
+        from gossamer.store.store_errors import store_trouble
 
-        with contextlib.suppress(GossamerError, TimeoutError):
+        try:
             return await asyncio.wait_for(self.read(), READ_TIMEOUT_S)
-        return text_of(None)
+        except TimeoutError:
+            return text_of(None)
+        except GossamerError as error:
+            return text_of(None, refuses=store_trouble(error) == "refuses")

@@ -126,6 +126,7 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
         settings["type"] = click.IntRange(min=word.least)
     if kind is bool:
         return click.Option(names, is_flag=True, help=word.help)
+    settings["required"] = parameter.default is parameter.empty
     return click.Option(names, multiple=several, help=word.help, **settings)
 
 
@@ -169,7 +170,12 @@ def read_settings(
         for name, value in (("data", data), ("store", store))
         if value is not None
     ]
-    return load([*given, *(more or ())], folder=folder)
+    settings = load([*given, *(more or ())], folder=folder)
+    if settings.alerts or settings.alert_rules:
+        from gossamer.observability.alert_delivery import check_alerts
+
+        check_alerts(settings)
+    return settings
 
 
 def log_settings(level: str | None, form: str | None) -> list[GivenSetting]:

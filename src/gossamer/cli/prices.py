@@ -264,6 +264,8 @@ def run(
     found = read_list(sources, rejected)
     made = _plan_of(found, delay, window := seconds("--within", within), None)
     remark(summary_of_plan(made))
+    if not (fleet or store or window or any(text.startswith("retries=") for text in setting or ())):
+        remark("pages that fail are tried again for at most 2 minutes after the others")
     if not made.fits and not partly:
         for reason in made.reasons[:MAX_SHOWN]:
             remark(reason)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Json, Option, Quiet
@@ -175,27 +175,29 @@ def _print_pairs(pairs: Sequence[OpenPair], as_csv: bool, as_json: bool) -> None
 def _accept(history: History, path: str) -> int:
     """Stores the decisions in a CSV file. If a line is wrong, no decision in the file is stored. Lines
     without a decision are ignored."""
+    from gossamer.client.source_rows import read_list_file
     from gossamer.uses.prices.match_offers import decide
 
     known = {target.key for target in history.targets()}
     decisions, bad = [], []
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = csv.DictReader(file)
-            if missing := {"one", "other", "decision"} - set(lines.fieldnames or ()):
-                raise UsageError(f"--accept {path}: no column {', '.join(sorted(missing))}")
-            for row in lines:
-                one, other, word = ((row[name] or "").strip() for name in ("one", "other", "decision"))
-                if not word:
-                    continue
-                if word.lower() not in _WORDS:
-                    bad.append(f"line {lines.line_num}: {word} is none of same, different, later, y, n, s")
-                elif one == other or not {one, other} <= known:
-                    bad.append(f"line {lines.line_num}: {one} and {other} are not two targets of the list")
-                else:
-                    decisions.append((one, other, _WORDS[word.lower()]))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"--accept {path}: {getattr(error, 'strerror', None) or error}") from error
+
+    def check_names(names: Sequence[str]) -> None:
+        if missing := {"one", "other", "decision"} - set(names):
+            raise UsageError(f"--accept {path}: no column {', '.join(sorted(missing))}")
+
+    for row in read_list_file(Path(path), check_names, form=".csv"):
+        if row.columns is None:
+            bad.append(f"line {row.line}: {row.reason}")
+            continue
+        one, other, word = ((row.columns.get(name) or "").strip() for name in ("one", "other", "decision"))
+        if not word:
+            continue
+        if word.lower() not in _WORDS:
+            bad.append(f"line {row.line}: {word} is none of same, different, later, y, n, s")
+        elif one == other or not {one, other} <= known:
+            bad.append(f"line {row.line}: {one} and {other} are not two targets of the list")
+        else:
+            decisions.append((one, other, _WORDS[word.lower()]))
     if bad:
         more = f"; {len(bad) - MAX_BAD_LINES:,} more" if len(bad) > MAX_BAD_LINES else ""
         raise UsageError(f"--accept {path}: nothing was stored; {'; '.join(bad[:MAX_BAD_LINES])}{more}")

@@ -64,20 +64,21 @@ def rules(
     """Check a file of rules: the meaning of each rule, the number of targets to which it applies, and whether
     it can never fire."""
     from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.uses.prices.product_groups import read_groups
     from gossamer.uses.prices.rules import STATES, never_fires, read_rules
 
     book = read_rules(file)
     name = history or HISTORY
     if history is None and not Path(HISTORY).is_file():
         remark("there is no price history yet, so it is not known to which targets the rules apply")
-        targets = None
+        targets, groups = None, None
     else:
         with opened(name) as found:
-            targets = found.targets()
+            targets, groups = found.targets(), read_groups(found.database)
     rows = []
     for rule in book.rules:
         count = "" if targets is None else f"{sum(rule.applies(target) for target in targets):,}"
-        reason = "" if targets is None else never_fires(rule, targets)
+        reason = "" if targets is None else never_fires(rule, targets, groups)
         kind = "while true" if rule.condition.kind in STATES else "for a change"
         rows.append((rule.name, rule.text, kind, rule.severity, count, reason))
     heads = ("rule", "when", "fires", "severity", "targets", "can never fire")

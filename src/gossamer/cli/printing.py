@@ -88,6 +88,11 @@ def hush_remarks(quiet: bool) -> None:
     _hushed[0] = quiet
 
 
+def discard_stdout() -> None:
+    """Redirects stdout to the null device after the reader of stdout has closed the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def remark(line: str, quiet: bool = False) -> None:
     """Prints a message for the user on stderr."""
     if not (quiet or _hushed[0]):

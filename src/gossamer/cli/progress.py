@@ -19,9 +19,11 @@ SHOWN_HOSTS = 5
 
 
 class Progress(Protocol):
-    """Shows the progress of a crawl. `seen`: whether any progress has been shown."""
+    """Shows the progress of a crawl. `seen`: whether any progress has been shown. `key`: the key that ends the
+    wait for retries, or '' if no keys are read."""
 
     seen: bool
+    key: str
 
     def show(self, live: Live) -> None: ...
 
@@ -45,12 +47,14 @@ class Lines:
     """Prints one JSON line every 10 s."""
 
     def __init__(self) -> None:
-        self.seen = False
+        self.seen, self.key = False, ""
+        self._told_wait = False
         self._next = time.monotonic() + LINE_INTERVAL_S
         self._told = False
 
     def show(self, live: Live) -> None:
-        """Prints a line if the last line is at least 10 s old. Reports once why the crawl has no page yet."""
+        """Prints a line if the last line is at least 10 s old. Reports once why the crawl has no page yet, and once
+        that only retries are left, with the end of the wait."""
         self.seen = True
         if not self._told and live.silent is not None:
             from gossamer.cli.crawl_view import why_no_page
@@ -58,6 +62,11 @@ class Lines:
             if why := why_no_page(live):
                 self._told = True
                 remark(why)
+        if live.only_retries and not self._told_wait:
+            from gossamer.cli.crawl_view import waiting_retries
+
+            remark(f"only retries are left: {waiting_retries(live)}")
+        self._told_wait = live.only_retries
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LINE_INTERVAL_S

@@ -356,13 +356,15 @@ def sources(folder: Path, *, partial: bool = False) -> list[str]:
 
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the stored rows of a crawl. The rows are read from the first readable output, because all
-    outputs contain the same rows. If no output can be read, the rows are read from the crawl's own folder. If
-    `natural` is true, values keep the types of the output. Otherwise, values are converted to JSON types.
-    Raises UsageError or ConfigError if no rows can be read."""
+    """Yields the stored rows of a crawl. A complete store with one row per item (SQLite, a database) is read
+    first. Otherwise, the rows that the crawl keeps in its folder are read, because they have all types. If the
+    crawl did not keep its rows, the first readable output is read. If `natural` is true, values keep their
+    types. Otherwise, values are converted to JSON types. Raises UsageError or ConfigError if no rows can be
+    read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
+    from gossamer.sinks.output_spec import parse
     from gossamer.sinks.rows_in_data_folder import NAME, why_incomplete
 
     if what == "attempts":
@@ -371,6 +373,8 @@ def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict
         return
     sign = "_kind" if what == "items" else "requested_url"
     specs, problem = sources(folder), None
+    if (folder / NAME).exists() and not why_incomplete(folder):
+        specs = [spec for spec in specs if parse(spec).format not in ("jsonl", "json", "csv", "parquet")]
     partial = [] if (folder / NAME).exists() else sources(folder, partial=True)
     for spec in (*specs, *partial):
         rows = natural_rows_of(spec) if natural else rows_of(spec)

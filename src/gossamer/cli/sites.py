@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Setting
@@ -92,6 +93,9 @@ def check(site: Which = ".", pages: Pages = None, update: Update = False, as_jso
     from gossamer.sites.site_logs import print_site_logs
 
     print_site_logs("info")
+    for path in filter(None, (site, pages)):
+        if not os.path.exists(path):
+            raise UsageError(f"{path}: no such file or folder")
     if pages is not None and update:
         raise UsageError("--update is for the site's own saved pages: leave --pages out")
     found = compare(site, pages, update)

@@ -185,7 +185,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     from gossamer.state.workers import Refusals
 
     summary = await read_summary(census, settings, name)
-    hosts = await census.hosts(name, 10)
+    hosts = await census.hosts(name, 10, "failing")
     levels = await process_levels(census.store, [name], await census.now())
     lost = round(await expected_lost(census.store, name), 3)
     lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
@@ -221,11 +221,14 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     if hosts:
         print()
         rows = [
-            (h.host, h.state, h.waiting, h.in_flight, format_duration(h.delay), format_duration(h.next))
+            (
+                *(h.host, h.state, h.waiting, h.retrying, h.in_flight),
+                *(format_duration(h.delay), format_duration(h.next)),
+            )
             for h in hosts
         ]
-        heads = ("host", "state", "waiting", "in flight", "delay", "next in")
-        put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
+        heads = ("host", "state", "waiting", "retries", "in flight", "delay", "next in")
+        put_table(heads, rows, right=heads[2:], least=("in flight", "next in"))
     _put_lanes(lanes, now)
     _put_levels(levels)
     return 0

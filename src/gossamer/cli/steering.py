@@ -1,4 +1,4 @@
-"""`gossamer pause`, `resume`, `stop` and `cancel` control a crawl, and `gossamer priority` reorders its
+"""`gossamer pause`, `resume`, `finish`, `stop` and `cancel` control a crawl, and `gossamer priority` reorders its
 pending URLs."""
 
 from __future__ import annotations
@@ -69,6 +69,18 @@ def stop(
 ) -> int:
     """End a crawl gracefully and keep its queue."""
     return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), as_json, quiet))
+
+
+def finish(
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Retry nothing more. URLs that wait for a retry become dead letters, and the others are still fetched."""
+    return asyncio.run(_steer("finish", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def cancel(
@@ -151,7 +163,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
     async with open_existing_store(settings) as store:
         crawls = Crawls(store)
         record = await crawls.need(name)
-        act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
+        act = {"pause": _pause, "resume": _resume, "finish": _finish, "stop": _stop, "cancel": _cancel}[verb]
         lives = is_running(record, settings.data)
         if lives and record.fleet and verb in ("stop", "cancel"):
             lives = await _served(crawls, record)
@@ -213,6 +225,15 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if record.fleet:
         return f"it is {record.state}; continue with: {continue_command(record)}", 0
     return f"no process runs it; continue with: {continue_command(record)}", 0
+
+
+async def _finish(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
+    if lives and record.state in ("running", "paused"):
+        await crawls.finish(record.name)
+        return f"it retries nothing more; the URLs that fail are in: gossamer dead list {record.name}", 0
+    if record.state in ("finished", "cancelled"):
+        return f"nothing to finish, it is {record.state}", 0
+    return f"it is {_now(record)}; finish it with: {continue_command(record)} --retries none", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:

@@ -43,8 +43,10 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
         ("gone", s.gone),
         ("refused by a store", s.refused),
     )
-    if said := ", ".join(f"{n} {what}" for what, n in known if n):
-        items = [("known before", said), *items]
+    told = [", ".join(f"{n} {what}" for what, n in known if n)]
+    told.append("unknown: " + ", ".join(what for what, n in known if n is None))
+    if said := "; ".join(one for one in told if one not in ("", "unknown: ")):
+        items = [("rows", said), *items]
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
     items += [("duplicates", format_duplicates(s.duplicates))] if s.duplicates else []
@@ -61,7 +63,10 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
         ("+ skipped", f"{sum(s.skipped.values())}: {format_counts(s.skipped)}" if s.skipped else "0"),
         ("errors", format_counts(s.errors)),
         *items,
-        ("time", f"{format_duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
+        (
+            "time",
+            f"{format_duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} {'retry' if s.retried == 1 else 'retries'}",
+        ),
         ("outputs", ", ".join(s.outputs) or "-"),
     ]
 
@@ -82,6 +87,18 @@ def advice(summary: Summary) -> list[str]:
             f"{format_number(sum(found.values()), 'link')} to #/routes of {_hosts(found)} "
             f"{'was' if one else 'were'} not followed: --ladder plain,browser --fragments routes makes each "
             "route a page, --fragments drop leaves them out"
+        )
+    if found := summary.unread_sitemaps:
+        one = sum(found.values()) == 1
+        lines.append(
+            f"{format_number(sum(found.values()), 'sitemap')} of {_hosts(found)} could not be read, so "
+            f"{'its' if one else 'their'} pages are missing: gossamer attempts {summary.crawl} shows why"
+        )
+    if found := summary.unused_sitemaps:
+        one = sum(found.values()) == 1
+        lines.append(
+            f"robots.txt names {format_number(sum(found.values()), 'sitemap')} of {_hosts(found)}, which "
+            f"{'was' if one else 'were'} not read: --sitemaps makes {'its' if one else 'their'} pages seeds"
         )
     return lines
 

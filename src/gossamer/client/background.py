@@ -10,6 +10,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
+from gossamer.worker.read_watch import HURRY_S, hurry
+
 STOP_SECONDS = 1.0
 """Seconds for which visits in flight may continue after a crawl is stopped. After this time, the visits are
 cancelled, and the next run repeats them."""
@@ -38,6 +40,8 @@ class Background(Generic[Result]):
         """Sets the stop event of the coroutine, and cancels the coroutine after `seconds` (None means never).
         Does not wait until the coroutine has ended."""
         self._begun.wait()
+        if seconds is not None:
+            hurry(self._stop, HURRY_S)
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._loop.call_soon_threadsafe(self._ask, seconds)

@@ -7,9 +7,10 @@ import contextlib
 import queue
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gossamer.client.background import Background
 from gossamer.client.options import job_of
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from gossamer.app.found_problems import Problem
     from gossamer.app.job import Job
 
 MAX_WAITING_ROWS = 1000
 MAX_WAITING_BYTES = 64 << 20
 """MAX_WAITING_ROWS is the maximum number of records that wait for a slow consumer, and MAX_WAITING_BYTES is
 the maximum size of their pages. The crawl pauses when it reaches one of these limits."""
-_END = object()
+Record_co = TypeVar("Record_co", bound=CrawledPage | Found, covariant=True)
+"""The class of the records that a crawl yields."""
 
 
-class Crawl:
+class Crawl(Generic[Record_co]):
     """A crawl that yields its results to a `for` loop or an `async for` loop. The crawl starts when the loop
     starts, and runs in a separate thread.
 
@@ -44,6 +47,9 @@ class Crawl:
 
     def __init__(self, targets: Sequence[Target], options: dict[str, Any]) -> None:
         self.summary: Summary | None = None
+        self.errors: list[Problem] = []
+        """What went wrong: pages that the site could not read, rejected items, and elements of a list that are
+        not requests. The list is complete when the crawl has ended."""
         self._targets, self._options = targets, options
         self._rows: queue.Queue[tuple[object, int]] = queue.Queue(MAX_WAITING_ROWS)
         self._bytes = 0
@@ -51,17 +57,17 @@ class Crawl:
         self._left = False
         self._classes: dict[str, dict[str, type]] = {}
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Record_co]:
         background = self._begin()
         try:
-            while (row := self._take(self._rows.get())) is not _END:
+            while (row := self._take(self._rows.get())) is not None:
                 yield row
             background.done.result()
         finally:
             self._leave(background)
             background.join()
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[Record_co]:
         background = self._begin()
         try:
             while True:
@@ -70,7 +76,7 @@ class Crawl:
                 except queue.Empty:
                     await asyncio.sleep(0.01)
                     continue
-                if row is _END:
+                if row is None:
                     break
                 yield row
             background.done.result()
@@ -98,8 +104,9 @@ class Crawl:
 
     def _begin(self) -> Background[None]:
         self._rows, self._left, self._bytes = queue.Queue(MAX_WAITING_ROWS), False, 0
+        self.errors = []
         background = Background(self._crawl)
-        background.done.add_done_callback(lambda _: self._put(_END, 0))
+        background.done.add_done_callback(lambda _: self._put(None, 0))
         background.start()
         return background
 
@@ -113,7 +120,9 @@ class Crawl:
             while True:
                 self._rows.get_nowait()
 
-    def _take(self, waiting: tuple[object, int]) -> object:
+    def _take(self, waiting: tuple[Any, int]) -> Record_co | None:
+        """Returns the next record, or None at the end."""
+        row: Record_co | None
         row, size = waiting
         if size:
             with self._room:
@@ -134,31 +143,34 @@ class Crawl:
                 return
 
     async def _crawl(self, stop: asyncio.Event) -> None:
+        from gossamer.app.found_problems import found_problems
         from gossamer.app.outcome import error_of
 
         names, made = read_targets(self._targets)
         with script_targets(made), tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
             usual = {} if self._options.get("data") else {"data": folder, "files": "off"}
             job = job_of(names, usual | self._options)
+            began = time.time()
             self.summary = await self._run(job, stop)
+            self.errors = await asyncio.to_thread(found_problems, folder_of(job, self.summary.crawl), began)
             error = None if self._left else error_of(job, self.summary)
         if error is not None:
             raise error
 
     async def _run(self, job: Job, stop: asyncio.Event) -> Summary:
         from gossamer.app.runner import ExtraReceivers, crawl
-        from gossamer.client.progress import ProgressLine
+        from gossamer.client.progress import ProgressLine, RetryNotice, log_warning
         from gossamer.sites.loading import load_all
 
         if self._left:
             stop.set()
         self._classes = {site.name: site.classes for site in load_all(job.targets, job.args)}
-        progress = ProgressLine() if self._options.get("progress") else None
+        progress = ProgressLine() if self._options.get("progress") else RetryNotice()
         try:
-            return await crawl(job, progress, stop, ExtraReceivers(tables=[self], attach_pages=True))
+            taps = ExtraReceivers(tables=[self], attach_pages=True, warn=log_warning)
+            return await crawl(job, progress, stop, taps)
         finally:
-            if progress is not None:
-                progress.close()
+            progress.close()
 
     def target(self) -> str:
         """Returns the name of this sink. A `Crawl` object is itself the sink that receives the rows of the

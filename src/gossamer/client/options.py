@@ -121,6 +121,7 @@ class CrawlOptions(PageOptions, total=False):
     """The format of the log. If the program has no log handlers of its own, messages from site files are
     printed. `log_level`: the minimum level of these messages."""
     browser_pages: int
+    browser_requests: int
     host_pages: int | None
     host_bytes: Size | None
     host_time: Time | None
@@ -128,6 +129,7 @@ class CrawlOptions(PageOptions, total=False):
     drop_parameters: Texts
     fragments: str
     duplicates: str
+    guard: str
     credits_daily: int | None
     broker: Texts
     sites: Path
@@ -139,6 +141,7 @@ class CrawlOptions(PageOptions, total=False):
     keep_attempts: Size
     alerts: Texts
     alert_rules: str
+    message_fields: Texts
     traces: str
     trace_sample: float
 
@@ -191,7 +194,7 @@ def job_of(targets: Sequence[str], options: Mapping[str, Any], folder: str = "."
     gates = [parse(text).text for text in texts(given.pop("fail_on", ()))]
     settings = read_given_settings(given, folder)
     if "log_level" in given:
-        print_site_logs(settings.log_level)
+        print_site_logs(settings.log_level, problems=True)
     return Job(
         targets=list(targets),
         settings=settings,
@@ -235,6 +238,10 @@ def read_given_settings(given: dict[str, Any], folder: str = ".") -> Settings:
             value = [value] if isinstance(value, int | os.PathLike) else list(value)
         found.append(GivenSetting(f"--{name}", name, _value(value)))
     settings: Settings = load(found, folder=folder)
+    if settings.alerts or settings.alert_rules:
+        from gossamer.observability.alert_delivery import check_alerts
+
+        check_alerts(settings)
     return settings
 
 

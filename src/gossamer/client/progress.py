@@ -1,8 +1,10 @@
 """Prints the progress of a crawl for the option `progress=True`. On a terminal and in a notebook, one line is
-updated in place. Other streams receive a new line every ten seconds."""
+updated in place. Other streams receive a new line every ten seconds. Without that option, a crawl only logs that
+it waits for retries."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -14,6 +16,40 @@ INTERVAL_S = 10.0
 """Seconds between two lines if a line cannot be updated in place."""
 
 
+MIN_WAIT_S = 2.0
+"""A shorter wait for a retry is not logged."""
+_log = logging.getLogger("gossamer.crawl")
+
+
+def log_warning(line: str) -> None:
+    """Logs a warning of a crawl, which the command line would print."""
+    _log.warning("%s", line)
+
+
+class RetryNotice:
+    """Logs one line whenever all URLs of a crawl that are left wait for a retry."""
+
+    def __init__(self) -> None:
+        self._waits = False
+
+    def __call__(self, live: Live) -> None:
+        """Logs a line if the wait has just begun."""
+        retries, summary = live.retries, live.summary
+        before = self._waits
+        self._waits = 0 < summary.pending <= retries.urls and not live.in_flight
+        if self._waits and not before and retries.next >= MIN_WAIT_S:
+            urls = "1 URL waits" if retries.urls == 1 else f"{retries.urls} URLs wait"
+            why = f" ({live.silent[0]}: {live.silent[1]})" if live.silent is not None else ""
+            last = f", last in {retries.last:.0f} s" if retries.last > retries.next + 1 else ""
+            _log.warning(
+                "%s: %s for a retry%s, next in %.0f s%s; retries= sets the waits",
+                *(summary.crawl, urls, why, retries.next, last),
+            )
+
+    def close(self) -> None:
+        """Does nothing, because a line of the log is complete."""
+
+
 class ProgressLine:
     """Writes the progress of a crawl to stderr."""
 
@@ -22,10 +58,12 @@ class ProgressLine:
         self._in_place = sys.stderr.isatty() or kernel is not None
         self._next = 0.0
         self._width = 0
+        self._notice = RetryNotice()
 
     def __call__(self, live: Live) -> None:
         """Updates the progress line in place. If stderr cannot update a line, prints a new line every
         INTERVAL_S seconds."""
+        self._notice(live)
         now = time.monotonic()
         if self._in_place:
             line = text(live)

@@ -11,6 +11,8 @@ from gossamer.collectors.archive.collector import NOT_STORED
 from gossamer.collectors.archive.warc import WarcArchive
 from gossamer.collectors.http.decoding import BadCoding, decode
 from gossamer.errors import UsageError
+from gossamer.model.page import REDIRECTS
+from gossamer.url.redirects import redirect_target
 
 MAX_BODY = 16 << 20
 UNSTORED = NOT_STORED
@@ -26,7 +28,7 @@ class StoredPage(NamedTuple):
     body: bytes
     time: float
     location: str | None = None
-    """The target of a redirect, as written in the response."""
+    """The absolute URL of the target of a redirect, or None."""
 
 
 def read_warc(path: str) -> Iterator[StoredPage]:
@@ -79,7 +81,12 @@ class StoredPages:
             body = decode(found.body, headers.get("content-encoding", ""), MAX_BODY, cut=True)
         except BadCoding:
             return None
-        return StoredPage(url, found.status, body, found.at or 0.0, headers.get("location"))
+        return StoredPage(url, found.status, body, found.at or 0.0, _target(found.status, headers, url))
+
+
+def _target(status: int, headers: dict[str, str], url: str) -> str | None:
+    location = headers.get("location") if status in REDIRECTS else None
+    return redirect_target(location, url) if location else None
 
 
 def archives_of(crawl: str, data: str) -> list[str]:

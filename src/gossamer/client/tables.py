@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from gossamer.app.found_problems import Problem
+
 
 def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
     """Returns a pandas DataFrame with one row per record. Raises ConfigError if pandas is not installed."""
@@ -36,6 +38,13 @@ def to_polars(rows: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
 class RunResult(Summary, dict=True):
     """The summary of a run. The methods return the rows that the crawl found in this run and in earlier
     runs."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What went wrong in this run: pages that the site could not read, rejected items, and lines that are
+        not seeds."""
+        found: list[Problem] = vars(self)["problems"]
+        return found
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the latest version of each item of the crawl. If the crawl has no items, returns the page
@@ -68,9 +77,9 @@ class RunResult(Summary, dict=True):
         return to_polars(self.rows())
 
 
-def result_of(summary: Summary, folder: Path) -> RunResult:
+def result_of(summary: Summary, folder: Path, problems: list[Problem]) -> RunResult:
     """Builds a `RunResult` from the summary of a run. `folder`: the crawl's folder, which contains the
     rows."""
     result = RunResult(**{name: getattr(summary, name) for name in summary.__struct_fields__})
-    vars(result)["folder"] = folder
+    vars(result).update(folder=folder, problems=problems)
     return result

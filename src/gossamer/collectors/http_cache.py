@@ -28,6 +28,7 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Headers, Page
 from gossamer.model.request import Request
+from gossamer.url.redirects import redirect_target
 
 _MAGIC = b"gossamer-cache-1"
 _MAX_BYTES = 64 << 20
@@ -130,7 +131,8 @@ class CacheCollector:
             if 300 <= status < 400
             else None
         )
-        if target is not None and urls.canonical(target, url) == urls.canonical(url):
+        resolved = None if target is None else redirect_target(target, url)
+        if resolved is not None and urls.canonical(resolved) == urls.canonical(url):
             self._bounced[key] = None
             if len(self._bounced) > 10_000:
                 del self._bounced[next(iter(self._bounced))]

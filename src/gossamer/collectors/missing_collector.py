@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
+from gossamer.model.wall_clock import CLOCK
 
 
 class Missing:
@@ -23,7 +23,7 @@ class Missing:
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
         """Returns the failure."""
-        return Failure("filter", self._why, time.time(), 0.0, final=True, collector=self.name, sent=False)
+        return Failure("filter", self._why, CLOCK.now(), 0.0, final=True, collector=self.name, sent=False)
 
     async def close(self) -> None:
         """Does nothing."""

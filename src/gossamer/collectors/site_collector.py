@@ -18,6 +18,7 @@ from gossamer.model.item import exception_message
 from gossamer.model.media_types import UNKNOWN, media_type
 from gossamer.model.page import Failure, Page, Response
 from gossamer.model.request import Request
+from gossamer.model.wall_clock import CLOCK
 
 
 class SiteCollector:
@@ -40,7 +41,7 @@ class SiteCollector:
         """Returns the page. If the site's function raises an exception, returns a failure that is retried.
         The failure's reason is `timeout` for a TimeoutError and `collector` for any other exception. The
         function gets the request with the headers that the plain rung would send."""
-        began, clock = time.time(), time.monotonic()
+        began, clock = CLOCK.now(), time.monotonic()
 
         def failure(reason: str, detail: str, final: bool = False) -> Failure:
             return Failure(

@@ -1,11 +1,13 @@
-"""Opens files in the data folder without following symbolic links.
+"""Opens files in the data folder without following symbolic links, and keeps them private.
 
+Other users must not read the files, because requests, cookies and pages may contain secrets.
 The data folder itself may be a symbolic link. An entry inside the data folder must not be a symbolic link,
 because a crawl would then write to a file outside the folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,9 +16,10 @@ from pathlib import Path
 from gossamer.errors import ConfigError
 
 Name = str | os.PathLike[str]
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
 
 
-def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None = None) -> int:
+def open_file(path: Name, flags: int, mode: int = FILE_MODE, *, dir_fd: int | None = None) -> int:
     """Opens a regular file and returns its descriptor, as os.open does. Can be used as the `opener` of
     open(). `dir_fd` is the descriptor of the file's folder, for a folder that may have moved.
 
@@ -39,10 +42,27 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
 
 
 def make_folder(path: Name) -> None:
-    """Creates a folder inside the data folder, and the missing parents of the folder. Raises ConfigError if
-    the path is a symbolic link. Raises OSError for other errors."""
+    """Creates a folder inside the data folder, and the missing parents of the folder. Only its owner can open
+    the new folder. Raises ConfigError if the path is a symbolic link. Raises OSError for other errors."""
     refuse_link(path)
-    os.makedirs(path, exist_ok=True)
+    os.makedirs(path, FOLDER_MODE, exist_ok=True)
+
+
+def make_private(path: Name) -> None:
+    """Creates a folder like `make_folder`. If the folder exists and belongs to this user, takes the rights of
+    all other users to the folder and to the files directly in it, because an earlier version may have
+    created them. Raises the errors of `make_folder`."""
+    make_folder(path)
+    about = os.stat(path)
+    if about.st_uid != os.geteuid():
+        return
+    os.chmod(path, stat.S_IMODE(about.st_mode) & FOLDER_MODE)
+    with os.scandir(path) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISREG(mode) and stat.S_IMODE(mode) & ~FOLDER_MODE:
+                    os.chmod(entry.path, stat.S_IMODE(mode) & FOLDER_MODE)
 
 
 def refuse_link(*paths: Name) -> None:

@@ -87,9 +87,11 @@ def register(*secrets: str) -> None:
 
 def register_in(text: str) -> None:
     """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
-    secret-like name."""
+    secret-like name. A user without a password is a secret only in an http(s) URL, where it may be a token."""
     for found in _CREDENTIALS.finditer(text) if "@" in text else ():
         user, colon, password = found[1].partition(":")
+        if not colon and not text[: found.start()].lower().endswith(("http", "https")):
+            continue
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
             if not one.startswith("${"):
                 register(one)
@@ -142,7 +144,8 @@ def conceal(text: str) -> str:
     if not _known:
         forms = sorted(_forms, key=len, reverse=True)
         words = [rf"(?<!\w){re.escape(one)}(?!\w)" if len(one) < _BARE else re.escape(one) for one in forms]
-        _known.append(re.compile("|".join(words)))
+        # a password such as `postgres` may be part of a scheme, which is no secret
+        _known.append(re.compile(rf"(?:{'|'.join(words)})(?![\w+.-]*://)"))
     return _known[0].sub(MASK, text)
 
 

@@ -28,6 +28,9 @@ FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
 PROJECT = "https://pypi.org/project/gossamer/"
 DEFAULT_MAX_PAGES_PER_HOST = 10_000
+DEFAULT_RETRIES = (60.0, 300.0, 1800.0)
+RETRY_TIME_S = 120.0
+"""The maximum number of seconds for which a crawl with its own store goes on when only retries are left."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +65,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     lane: str = "http"
     region: str | None = None
-    retries: tuple[float, ...] = (60.0, 300.0, 1800.0)
+    retries: tuple[float, ...] | None = None
+    """The wait before each retry. If `retries` is None, the waits are DEFAULT_RETRIES, and a crawl with its
+    own store ends soon after only retries are left (`retry_time`)."""
     revisit: str | None = None
     """When pages are revisited: `auto`, or the time after which each page is visited again. If `revisit` is
     None, pages are visited only once."""
@@ -89,6 +94,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     proxy_check: str | None = None
     chromium: str | None = None
     browser_pages: int = 4
+    browser_requests: int = 200
     ignore_robots: bool = False
     allow_private: tuple[str, ...] = ()
     allow_port: tuple[int, ...] = ()
@@ -99,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drop_parameters: tuple[str, ...] = ()
     fragments: str = "auto"
     duplicates: str = "off"
+    guard: str = "on"
     timeout: float = 30.0
     max_size: int = 16 << 20
     cache: str | None = None
@@ -120,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alerts: tuple[str, ...] = ()
     """The receivers of alerts. Secrets of a receiver are given as references to the secrets."""
     alert_rules: str | None = None
+    message_fields: tuple[str, ...] = ()
+    """The names of fields in messages and lists of other programs, as `THEIRS=OURS` texts."""
     traces: str | None = None
     trace_sample: float = 0.01
 
@@ -127,6 +136,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def agent(self) -> str:
         """The value of the User-Agent header: the setting, or the default."""
         return self.user_agent or f"gossamer/{__version__} (+{self.contact or PROJECT})"
+
+    @property
+    def waits(self) -> tuple[float, ...]:
+        """The wait before each retry in seconds."""
+        return DEFAULT_RETRIES if self.retries is None else self.retries
+
+    @property
+    def retry_time(self) -> float | None:
+        """The maximum number of seconds for which the crawl goes on when only retries are left. None means
+        that the crawl waits for all retries."""
+        own_store = self.store is None and self.revisit is None
+        return RETRY_TIME_S if own_store and self.retries is None else None
 
     @property
     def page_cap(self) -> int:
@@ -241,7 +262,10 @@ ABOUT: dict[str, SettingSpec] = {
         "it runs. None: any region",
     ),
     "retries": SettingSpec(
-        value_parsers.retries, _LIST, "the wait before each retry, such as 1m,5m,30m, or none"
+        value_parsers.retries,
+        _LIST,
+        "the wait before each retry, such as 1m,5m,30m, or none. By default 1m,5m,30m. If the store is in "
+        "`data` and this is not set, the crawl ends at most 2 minutes after only retries are left",
     ),
     "revisit": SettingSpec(
         value_parsers.revisit,
@@ -332,6 +356,11 @@ ABOUT: dict[str, SettingSpec] = {
     "browser_pages": SettingSpec(
         partial(value_parsers.count, 1, 64), "integer", "parallel pages in a process's browser"
     ),
+    "browser_requests": SettingSpec(
+        partial(value_parsers.count, 0, 100_000),
+        "integer",
+        "maximum number of requests that a page in the browser makes to its own host; others fail",
+    ),
     "ignore_robots": SettingSpec(value_parsers.flag, "boolean", "do not request robots.txt"),
     "allow_private": SettingSpec(
         value_parsers.networks,
@@ -380,8 +409,16 @@ ABOUT: dict[str, SettingSpec] = {
         "which pages with the same text are marked: off, exact, or near (also pages with nearly "
         "the same text). ?most=N: maximum number of groups",
     ),
+    "guard": SettingSpec(
+        partial(value_parsers.one_of, ("on", "off")),
+        "string",
+        "whether a run that is not like the last good runs ends with exit code 31: on or off",
+    ),
     "timeout": SettingSpec(
-        value_parsers.span, "number string", "maximum time for one page, in seconds or as 90s, 5m"
+        value_parsers.span,
+        "number string",
+        "maximum time for fetching one page, and for the functions of a site that read it, "
+        "in seconds or as 90s, 5m",
     ),
     "max_size": SettingSpec(
         value_parsers.size,
@@ -459,6 +496,12 @@ ABOUT: dict[str, SettingSpec] = {
         "command:PROGRAM (docs/alerts.md)",
     ),
     "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
+    "message_fields": SettingSpec(
+        value_parsers.message_fields,
+        _LIST,
+        "THEIRS=OURS renames a field of the JSON lines and messages that other programs write. THEIRS= ignores the "
+        "field, and *= ignores all unknown fields (docs/producers.md)",
+    ),
     "traces": SettingSpec(
         value_parsers.receiver,
         "string",
@@ -491,7 +534,8 @@ def load(
     entries override earlier ones. `folder` is the folder that may contain gossamer.toml.
 
     Raises ConfigError for an invalid or unknown setting, or UsageError if the setting came from an option
-    (`--delay`). The message names the source and suggests the most similar setting.
+    (`--delay`), or if `-s` names an unknown setting. The message names the source and suggests the most
+    similar setting.
     """
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -499,6 +543,8 @@ def load(
     for one in (one for source in sources for one in _one_of_delays(source, values)):
         kind: type[GossamerError] = UsageError if one.where.startswith("--") else ConfigError
         if one.name not in ABOUT:
+            # `-s` is an option, so a name that does not exist is a mistake in the command
+            kind = UsageError if one.where.startswith("-") else ConfigError
             meant = value_parsers.nearest(one.name, ABOUT) or ": gossamer config schema names all"
             raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
         try:

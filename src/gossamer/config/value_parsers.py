@@ -6,6 +6,7 @@ Each parser returns the parsed value, or raises ValueError with a message that d
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -197,9 +198,16 @@ def duplicates(value: object) -> str:
 
 
 def scalar(value: object) -> str:
-    """Converts a number to text, and returns a text unchanged. Raises ValueError for any other type."""
+    """Converts a number to text, and returns a text unchanged. Raises ValueError for any other type.
+
+    A computed float such as 1 / 3 has more decimals than a person writes, or an exponent. It is rounded to nine
+    decimals.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be one number or one text")
+    if isinstance(value, float) and math.isfinite(value):
+        digits = f"{value:.9f}".rstrip("0")
+        return f"{digits}0" if digits.endswith(".") else digits
     return str(value)
 
 
@@ -441,6 +449,31 @@ def share(value: object) -> float:
         found = -1.0
     if not 0 <= found <= 1:
         raise ValueError("must be a share from 0 to 1, such as 0.01 or 1%")
+    return found
+
+
+REQUEST_FIELDS = tuple(
+    "url priority method headers body id country region proxy rung use carry depth added_at key json".split()
+)
+"""The names of the fields of a seed as a JSON line."""
+
+
+def message_fields(value: Any) -> tuple[str, ...]:
+    """Checks the names of fields in messages of other programs: a list of `THEIRS=OURS` texts, or a mapping. Returns
+    the texts. Raises ValueError.
+
+    >>> message_fields({"proxy_type": "proxy", "retries": ""})
+    ('proxy_type=proxy', 'retries=')
+    """
+    if isinstance(value, Mapping):
+        value = [f"{theirs}={ours}" for theirs, ours in value.items()]
+    found = (value,) if isinstance(value, str) else tuple(value)
+    for text in found:
+        theirs, mark, ours = text.partition("=")
+        if not theirs or not mark:
+            raise ValueError(f"{text!r}: write THEIRS=OURS, or THEIRS= to ignore the field")
+        if ours and ours not in REQUEST_FIELDS:
+            raise ValueError(f"{text!r}: a request has no field {ours!r}{nearest(ours, REQUEST_FIELDS)}")
     return found
 
 

@@ -81,6 +81,15 @@ def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
     return None
 
 
+def is_address(host: str) -> bool:
+    """Returns whether a host is an IP address, and not a name."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
 def embedded_ipv4(address: Address) -> Iterator[IPv4Address]:
     """Yields the IPv4 addresses that an IPv6 address embeds in mapped, compatible, NAT64, 6to4, Teredo or
     ISATAP form."""

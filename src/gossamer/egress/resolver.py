@@ -250,7 +250,7 @@ def _numeric(address: str) -> str:
 def _literal(authority: str) -> bool:
     try:
         host = _bare(split_host(authority)[0])
-        return _is_localhost(host) or bool(ip_address(host))
+        return is_localhost(host) or bool(ip_address(host))
     except ValueError:
         return False
 
@@ -259,7 +259,8 @@ def _bare(host: str) -> str:
     return host.rstrip(".").lower()
 
 
-def _is_localhost(host: str) -> bool:
+def is_localhost(host: str) -> bool:
+    """Returns whether a host name always means this machine (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
@@ -267,7 +268,7 @@ def _own(host: str, address: str) -> bool:
     """Returns whether a seed with the host `host` explicitly names `address`. If `host` is localhost, returns
     True for every loopback address. If `host` is an IP address, returns True only for the same address."""
     found, host = ip_address(address), _bare(host)
-    return found.is_loopback if _is_localhost(host) else found == ip_address(host)
+    return found.is_loopback if is_localhost(host) else found == ip_address(host)
 
 
 def _failed(host: str, error: OSError) -> Refused:

@@ -138,6 +138,7 @@ class ActiveCrawls:
         spent = task.spent - (task.run_from if settings.revisit is not None else 0.0)
         at.bench.setup.deadline = None if settings.time_limit is None else now + settings.time_limit - spent
         self._fair.share(task.name, task.weight, task.precedence)
+        await self._tasks.begin_time(task.name)
         at.work = asyncio.create_task(at.bench.run())
 
     async def _begin(self, task: FleetCrawl) -> ActiveCrawl:

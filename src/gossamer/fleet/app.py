@@ -34,7 +34,7 @@ from gossamer.config.resources import resident_memory
 from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.active_crawls import WorkerProcess
-from gossamer.fleet.brokers import all_of
+from gossamer.fleet.brokers import LOGGERS, BrokerTroubleFilter, all_of
 from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
 from gossamer.fleet.slice_process import SliceProcess
 from gossamer.fleet.worker_keeper import WorkerKeeper
@@ -66,6 +66,9 @@ worker: DRAIN, STOP, or 0 if there is no order. Each of the other bytes belongs 
 the value 1 while this child process runs a slice."""
 DRAIN, STOP = 1, 2
 """The values of the first byte of `_stopping`."""
+
+
+trouble = BrokerTroubleFilter()
 
 
 def settings() -> Settings:
@@ -215,6 +218,8 @@ def _log(**_: Any) -> None:
     own = settings()
     if logs.started() is None:
         logs.start_logs(own.log_format or "text", own.log_level)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(trouble)
     if own.log_level != "debug":  # slices are not logged
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import re
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -143,6 +145,10 @@ def _rabbit(url: str, scheme: str) -> KombuBroker:
     return KombuBroker((place,), {TLS: {f"{parts.hostname or 'localhost'}:{port}": options}})
 
 
+REPEAT_S = 60.0
+"""Seconds after which the same trouble with a broker is logged again."""
+LOGGERS = ("kombu.asynchronous.hub", "kombu.asynchronous.timer", "celery.worker.consumer.consumer")
+"""The loggers through which Celery reports a broker that does not answer or takes no messages."""
 MAILBOX = "celery.pidbox"
 _OBJECT = re.compile(r"[\s:]*<redis\..*")
 _CLUSTER = (
@@ -228,6 +234,34 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
         )  # subscribing needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
+
+
+class BrokerTroubleFilter(logging.Filter):
+    """Shortens the reports about a broker to one line each, and drops a report that was logged within the last
+    minute. Celery repeats them every few seconds, some with 2 kB of traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._until: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Returns whether to log a record."""
+        if record.levelno < logging.WARNING:
+            return True
+        error = record.exc_info[1] if record.exc_info else None
+        # an error of Python itself is a bug, and its traceback is needed
+        if error is not None and (isinstance(error, OSError) or type(error).__module__ != "builtins"):
+            text = "Connection to the broker lost" if "onnection" in str(record.msg) else "The broker failed"
+            record.msg, record.args = f"{text}: {format_error(error)}", ()
+            record.exc_info = record.exc_text = None
+        text = re.sub(r"\d+", "", record.getMessage())  # without the number of the retry
+        now = time.monotonic()
+        if now < self._until.get(text, 0.0):
+            return False
+        if len(self._until) > 100:
+            self._until.clear()
+        self._until[text] = now + REPEAT_S
+        return True
 
 
 def format_error(error: BaseException) -> str:

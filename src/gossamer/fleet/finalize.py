@@ -16,6 +16,7 @@ from gossamer.app import job_payload
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Setup
 from gossamer.app.quality_gate_setup import conclude_run, store_site_results
+from gossamer.app.run_comparison import is_unlike
 from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue
@@ -72,9 +73,11 @@ class CrawlEnding:
                     revision = str(task.revision + 1)
                     await self._tasks.turn(task.name, "ending", "running", revision=revision)
                 elif mine and await self._sealed(task, setup_of):
-                    if ends_as == "finished":
-                        await self._conclude(task, setup_of)
+                    if not await self._concluded(task, setup_of, whole=ends_as == "finished"):
+                        return
                     _, reason = await Crawls(self._store).state(task.name)
+                    if is_unlike(reason):
+                        log.warning("crawl %s: %s; nothing is concluded", task.name, reason)
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _has_urls(self, name: str) -> bool:
@@ -94,9 +97,10 @@ class CrawlEnding:
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.requeue_expired()
 
-    async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Concludes a crawl that has visited all of its URLs. Stores the quality data of its sites for later
-        runs. If a site no longer contains an item, marks the stored item as gone."""
+    async def _concluded(self, task: FleetCrawl, setup_of: SetupOf, *, whole: bool) -> bool:
+        """Counts the items that are gone. If the crawl has visited all of its URLs (`whole`), also stores the
+        quality data of its sites for later runs, and marks the stored items that its sites no longer contain
+        as gone. Returns False if an output does not answer, so that the caller tries again later."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -108,17 +112,22 @@ class CrawlEnding:
                         await asyncio.to_thread(work, table)
 
             try:
-                await conclude_run(setup, self._store, sites, each, whole=True)
+                await conclude_run(setup, self._store, sites, each, whole=whole)
             finally:
                 for table in tables:
                     await asyncio.to_thread(table.close)
-            await store_site_results(
-                setup, self._store, replace(await self._census.summary(task.name), state="finished")
-            )
+            if whole:
+                await store_site_results(
+                    setup, self._store, replace(await self._census.summary(task.name), state="finished")
+                )
+        except SinkAway as error:
+            log.warning("crawl %s: %s", task.name, error)
+            return False
         except GossamerError as error:
             log.warning(
                 "crawl %s: items that it did not find any more could not be marked: %s", task.name, error
             )
+        return True
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
         """Closes the output parts that dead processes wrote. Each living process closes its own output parts.

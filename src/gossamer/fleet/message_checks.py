@@ -14,6 +14,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from celery.worker import consumer
@@ -34,6 +35,8 @@ MAX_BODY_BYTES = 64 << 10
 """The maximum size in bytes of a body that is read. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
 """Number of characters of a malformed message body that are stored."""
+RECONNECT_INTERVAL_S = 1.0
+"""The number of seconds between two attempts to connect to a broker that does not answer."""
 REPEAT_S = 60.0
 """Seconds after which the same fault is logged again."""
 _NEVER = ("eta", "expires")
@@ -284,6 +287,17 @@ def _limits(found: Any) -> bool:
 
 class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
     """A Celery consumer that accepts only messages for which `slot_fault` returns ''."""
+
+    def ensure_connected(self, conn: Any) -> Any:
+        """Connects to a broker. Tries again at short intervals, because Celery's own intervals grow to 30 s, for
+        which the worker would stand idle after the broker is back."""
+        steps = {
+            "interval_start": RECONNECT_INTERVAL_S,
+            "interval_step": 0,
+            "interval_max": RECONNECT_INTERVAL_S,
+        }
+        conn.ensure_connection = partial(conn.ensure_connection, **steps)
+        return super().ensure_connected(conn)
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
         """Returns the function that is called with each received message."""

@@ -7,10 +7,13 @@ import asyncio
 import contextlib
 import logging
 import time
+from functools import partial
 
 from gossamer.app.wiring import open_url
-from gossamer.errors import StoreChanged, StoreError
+from gossamer.errors import RightsMissing, StoreChanged, StoreError
 from gossamer.fleet.active_crawls import READ_INTERVAL_S, ActiveCrawls, WorkerProcess
+from gossamer.frontier.crawls import store_time
+from gossamer.model.wall_clock import CLOCK
 from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
@@ -81,6 +84,7 @@ class SliceProcess:
         token = await slots.take(lane, slot, ticket)
         if token is None:
             return None
+        await CLOCK.measure(partial(store_time, store))
         beating = asyncio.create_task(self._beat(slots, lane, slot, token))
         try:
             await self._crawl(works)
@@ -97,7 +101,7 @@ class SliceProcess:
         try:
             await self._until(time.monotonic() + self.me.settings.slice, works)
         except StoreError as error:
-            broken, changed = True, isinstance(error, StoreChanged)
+            broken, changed = True, isinstance(error, StoreChanged | RightsMissing)
             raise
         finally:
             self._halt.set()
@@ -107,8 +111,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the connection to a store that was replaced, and all objects that use this connection. The
-        next slice opens the new store."""
+        """Closes the connection to a store that was replaced or whose rights are missing, and all objects that
+        use this connection. The next slice opens the store again, and first checks the rights."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)

@@ -19,7 +19,9 @@ from typing import Any
 
 from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
+from gossamer.fleet.brokers import format_error
 from gossamer.observability.store_events import StoreEvents
+from gossamer.state.broker_state import BrokerState
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.malformed_messages import MAX_KEPT, MalformedMessages
 from gossamer.state.slots import Slots
@@ -33,6 +35,8 @@ HEARTBEAT_INTERVAL_S, RECONCILE_INTERVAL_S = 2.0, 2.0
 seconds between checks of the slots."""
 REPEAT_ERROR_S = 60.0
 """Seconds after which the same error is logged again."""
+REPEAT_CLOCK_S = 3600.0
+"""Seconds after which a wrong clock is logged again."""
 ORDER_INTERVAL_S = 1.0
 
 Send = Callable[[str, int, str], None]
@@ -63,6 +67,10 @@ class WorkerKeeper:
         self._over, self._woken = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="keeper", daemon=True)
+        self._broker_failed = True
+        """Whether the broker refused the last message, or may have refused one before this keeper led."""
+        self._clock_silent = 0.0
+        """The monotonic time until which a wrong clock is not logged again."""
         self._malformed = deque[dict[str, Any]](maxlen=10 * MAX_KEPT)
 
     def start(self) -> None:
@@ -124,6 +132,9 @@ class WorkerKeeper:
                 self._stop()
             self.me.memory = self._weigh()
             self._obey(await crew.beat(self.me))
+            if (fault := self.me.clock_fault) and time.monotonic() > self._clock_silent:
+                log.warning("%s", fault)
+                self._clock_silent = time.monotonic() + REPEAT_CLOCK_S
             for _ in range(round(HEARTBEAT_INTERVAL_S / ORDER_INTERVAL_S)):
                 if self._over.is_set():
                     break
@@ -167,6 +178,7 @@ class WorkerKeeper:
             await self._rest(RECONCILE_INTERVAL_S)
 
     async def _reconcile(self, store: Store, slots: Slots) -> None:
+        broker = BrokerState(store)
         for lane, wanted in (await self._wanted(store)).items():
             for slot in range(wanted):
                 ticket = await slots.queue(lane, slot)
@@ -178,7 +190,12 @@ class WorkerKeeper:
                     log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
                     with contextlib.suppress(GossamerError):
                         await slots.unqueue(lane, slot, ticket)
+                    await broker.report(format_error(error))
+                    self._broker_failed = True
                     return
+                if self._broker_failed:
+                    await broker.report("")
+                    self._broker_failed = False
 
     async def _wanted(self, store: Store) -> dict[str, int]:
         wanted: dict[str, int] = {}
@@ -191,4 +208,4 @@ class WorkerKeeper:
         tasks = FleetCrawls(store)
         for task in await tasks.tasks():
             if task.state == "running":
-                await tasks.add_time(task.name, seconds)
+                await tasks.count_time(task.name, seconds)

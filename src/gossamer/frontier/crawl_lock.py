@@ -14,7 +14,7 @@ import platform
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from gossamer.config.data_files import make_folder, open_file
+from gossamer.config.data_files import make_private, open_file
 from gossamer.errors import InUse, UsageError, of_data
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.store import keys
@@ -80,8 +80,8 @@ def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[N
     process holds the lock, raises InUse with the pid of that process."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        make_folder(folder)
-        lock = open_file(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        make_private(folder)
+        lock = open_file(folder / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise of_data(folder.parent, error) from error
     try:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import platform
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -19,8 +19,9 @@ from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-QUEUES = ("q:", "t:", "h:", "r:", "u:", "a:", "k:", "e:")
-LEASES = ("l", "lp", "o", "rf", "rt")
+QUEUES = ("q:", "t:", "w:", "h:", "r:", "u:", "a:", "k:", "e:")
+OTHER_QUEUES = ("o", "rf", "rt")
+LEASES = ("l", "lp")
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
@@ -28,8 +29,8 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
     crawls share it."""
     if cold is not None:
         await cold.drop()
-    await _give_back(store, crawl)
-    await _remove(store, crawl, lambda _: True)
+    await _empty(store, crawl)
+    await _remove(store, crawl, lambda name: name not in LEASES)
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
@@ -45,8 +46,7 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
 async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
     """Drops the queue of a crawl that is being cancelled. The dropped URLs count as failed with the reason
     `expired`. Returns the number of dropped URLs."""
-    await _give_back(store, crawl)
-    await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
+    await _empty(store, crawl)
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:n", ["open", "infra"])
@@ -85,10 +85,20 @@ async def forget_robots_failure(store: Store, host: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.hdel(key, "w", "ah", "as", *closed)))
 
 
-async def _give_back(store: Store, crawl: str) -> None:
-    """Requeues the claims of dead processes. The caller must call this function before it removes the crawl,
-    because the claims would otherwise continue to occupy slots of hosts that other crawls share."""
-    left = list(range(store.buckets))
+async def _empty(store: Store, crawl: str) -> None:
+    """Removes the queues of a crawl, and ends its claims. A claim occupies a slot of a host that other crawls
+    share, so leases are never deleted: each is given back, which frees the slot and deletes the lease. This
+    puts the URL back into its queue, where a living worker may claim it again before the queue is removed, so
+    both steps are repeated until no claim is left."""
+    while True:
+        await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in OTHER_QUEUES)
+        if not await _give_back(store, crawl):
+            return
+
+
+async def _give_back(store: Store, crawl: str) -> int:
+    """Requeues all claims of a crawl. Returns how many there were."""
+    left, number = list(range(store.buckets)), 0
     while left:
         replies = await store.run_all(
             "requeue_expired", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left]
@@ -96,7 +106,9 @@ async def _give_back(store: Store, crawl: str) -> None:
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
+            number += reply[0]
         left = [bucket for bucket, reply in zip(left, replies, strict=True) if reply[0]]
+    return number
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
@@ -118,6 +130,8 @@ being closed by a fleet."""
 SUBMITTING = "it is being submitted; if the submission was interrupted, submit it again"
 """The text that is shown as the reason why a submitted crawl is paused. The URLs of this crawl have not been
 added yet."""
+FINISHING = "finishing"
+"""The state in which workers see a running crawl that retries nothing any more (`Crawls.finish`)."""
 REMOVING = "removing"
 """The state of a crawl that is being removed. A crawl that is being removed cannot be started."""
 
@@ -163,6 +177,12 @@ LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_by
 the values of the last run."""
 
 
+def site_files(targets: Sequence[str]) -> list[str]:
+    """Returns the absolute paths of the site files and folders among the targets of a crawl."""
+    paths = (target for target in targets if "://" not in target)
+    return [os.path.abspath(path) for path in paths if path.endswith(".py") or os.path.isdir(path)]
+
+
 class Record(msgspec.Struct):
     """A crawl's record in the store. Times are in seconds since the epoch."""
 
@@ -194,8 +214,18 @@ class Record(msgspec.Struct):
     """Whether the crawl revisits pages that were already known (`--refresh`)."""
     precedence: int = 0
     """In a fleet, crawls with a lower precedence get only the capacity that this crawl does not use."""
+    finishing: bool = False
+    """Whether the crawl retries nothing any more. URLs that wait for a retry become dead letters."""
+    finish_at: float | None = None
+    """The time at which the crawl will end its wait for retries, in seconds since the epoch."""
     ends_as: str = ""
     """The final state that the crawl will get after the state `ending`."""
+    tells: str = ""
+    """What the crawl counts as new, changed and unchanged. `items`: items, as a store with one row per item
+    compares them. `items gone`: the same, and the store also marks items as gone. `pages`: pages, as this
+    machine's records of known pages tell. `nothing`: neither is known. "" before the first worker starts."""
+    site_files: list[str] = []
+    """The absolute paths of the site files and folders that the crawl's targets name."""
 
     def at_work(self, now: float) -> float:
         """Returns the crawl's working time in seconds. This clock advances only while a process works on the
@@ -249,7 +279,11 @@ class Crawls:
             int(f.get("weight", 1)),
             f.get("refreshing") == "1",
             int(f.get("precedence", 0)),
+            f.get("finishing") == "1",
+            float(f["finish_at"]) if f.get("finish_at") else None,
             f.get("ends_as", ""),
+            f.get("tells", ""),
+            json.loads(f.get("site_files", "[]")),
         )
 
     async def need(self, name: str) -> Record:
@@ -295,11 +329,14 @@ class Crawls:
         fields: dict[str, str] = {
             "state": state,
             "ended_at": "",
+            "finishing": "",
+            "finish_at": "",
             "outputs": json.dumps([mask(one) for one in outputs]),
         }
         fields["reason"] = "" if state == "running" else SUBMITTING
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
+        fields["site_files"] = json.dumps(site_files(spec.targets))
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is not None:
@@ -331,10 +368,28 @@ class Crawls:
         flat = [x for pair in fields.items() for x in pair]
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
+    async def explain(self, name: str, reason: str) -> None:
+        """Sets the reason for the crawl's state, without changing the state."""
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "reason", reason))
+
+    async def finish(self, name: str) -> None:
+        """Ends all waits for retries. The workers end the URLs that wait, now and later in this run, as dead
+        letters. URLs that have not failed are still visited."""
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "finishing", "1"))
+
+    async def finish_in(self, name: str, seconds: float | None) -> None:
+        """Records when the crawl will end its wait for retries, in seconds from now, or that it will not."""
+        at = "" if seconds is None else repr(await store_time(self.store) + seconds)
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "finish_at", at))
+
     async def spend(self, name: str, seconds: float) -> None:
         """Stores the number of seconds during which processes have worked on the crawl. `seconds` is the sum
         over all runs."""
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
+
+    async def tell(self, name: str, tells: str) -> None:
+        """Stores what the crawl counts as new, changed and unchanged (`Record.tells`)."""
+        await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "tells", tells))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
         """Records that the seed `source` was redirected to `target`, which brings the host of `target` into
@@ -342,16 +397,18 @@ class Crawls:
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """Returns the state, and all redirected seeds as pairs of source and target. The call is cheap enough
-        to be made every second. Raises StoreChanged."""
+        """Returns the state, and all redirected seeds as pairs of source and target. The state of a running
+        crawl that retries nothing any more is FINISHING. The call is cheap enough to be made every second.
+        Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
-        pipe.hget(keys.record(name), "state")
+        pipe.hmget(keys.record(name), ["state", "finishing"])
         pipe.smembers(keys.anchors(name))
         pipe.hget(keys.META, "seed")
-        state, found, seed = await self._do(pipe.execute())
+        (state, finishing), found, seed = await self._do(pipe.execute())
         self.store.same(seed)
         pairs = sorted(x.decode().split("\t", 1) for x in found)
-        return (state or b"cancelled").decode(), [(source, target) for source, target in pairs]
+        word = FINISHING if finishing and state == b"running" else (state or b"cancelled").decode()
+        return word, [(source, target) for source, target in pairs]
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))

@@ -90,6 +90,7 @@ class Settler:
             merged |= commit.adds
             shares = (await self._frontier.adding(commit.bucket, commit.adds))[4:]
             blocks.append((*shares, *self._ends(commit), *links))
+        changes = self._store.client.servers.changes
         if before:
             await self._add(before, merged)
         how = self._crawl, *(await self._frontier.adding(0, {}))[:4], tag(0) if self._store.together else ""
@@ -119,6 +120,11 @@ class Settler:
             groups, await call_until_confirmed(self._store, "settle", calls, servers), strict=True
         ):
             outcomes |= zip(group, self._outcomes([commits[j] for j in group], reply, repeated), strict=True)
+        while (
+            before and changes != self._store.client.servers.changes
+        ):  # the store may have lost the links since
+            changes = self._store.client.servers.changes
+            await self._add(before, merged)
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:

@@ -43,7 +43,7 @@ class HeldClaims:
         for the file of a dead process."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
-            self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+            self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             aside.rename(self._path)
 

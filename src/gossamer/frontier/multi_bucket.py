@@ -33,7 +33,7 @@ from gossamer.errors import Away, GossamerError
 from gossamer.frontier.policy import Policy
 from gossamer.model.visit import Adds, Claimed, ClaimOrder, DueBucket, Settle
 from gossamer.store.client import UnconfirmedReply
-from gossamer.store.keys import tag
+from gossamer.store.keys import tag, totals
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.store import Store
 
@@ -223,6 +223,8 @@ class HostBudgetSums:
                 self._sums[j] += n
 
 
+SLOTS_AFTER_S = 30.0
+"""A client first looks for slots that no lease holds after this number of seconds (`lost_slots`)."""
 LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
 """Each client searches for expired leases of abandoned crawls every LOOK_INTERVAL_S seconds. An abandoned
 crawl has no living process. The search finds leases that expired at least MAX_LEASE_DELAY_MS ms ago.
@@ -236,6 +238,7 @@ class AllBucketsFrontier:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
         self._turns = LimitTurns(frontier)
         self._looked, self._from, self._outages = 0.0, 0, 0
+        self._slots_at = time.monotonic() + SLOTS_AFTER_S
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, DueBucket]:
         """Maps each bucket to its `DueBucket`. Leaves out buckets in which no host waits. Reads all buckets
@@ -278,9 +281,23 @@ class AllBucketsFrontier:
                 found.append(one)
         return found
 
+    async def end_waits(self, k: int, most: int = 0) -> list[Claimed]:
+        """Claims up to `k` URLs of each bucket that wait for a retry and have failed more than `most` times. A
+        worker ends these claims without a request. If `most` is 0, also claims the other URLs of hosts whose
+        robots.txt cannot be read, that fail constantly, or that asked for a pause."""
+        p = self._frontier.policy
+        args = (self._crawl, p.heaps((0, 0)), "take", k, p.lease, most)
+        calls = [(bucket, args) for bucket in range(self._store.buckets)]
+        replies = await self._store.run_all("waiting_urls", calls)
+        return [
+            self._frontier.claimed(bucket, reply)
+            for (bucket, _), reply in zip(calls, replies, strict=True)
+            if self._came(reply)
+        ]
+
     async def requeue_expired(self) -> None:
         """Requeues expired claims of this crawl. In addition, requeues expired claims of crawls whose process
-        died, at most once every LOOK_INTERVAL_S seconds."""
+        died, at most once every LOOK_INTERVAL_S seconds, and frees slots that no lease holds."""
         over = [bucket for bucket, head in (await self._heads("l", None)).items() if head.wait <= 0]
         for reply in await self._store.run_all(
             "requeue_expired", [(bucket, self._frontier.requeuing()) for bucket in over]
@@ -288,6 +305,10 @@ class AllBucketsFrontier:
             self._came(reply)
         if time.monotonic() >= self._looked + LOOK_INTERVAL_S:
             await self._sweep_others()
+        if time.monotonic() >= self._slots_at:
+            from gossamer.frontier import lost_slots  # a short crawl does not need it
+
+            self._slots_at = await lost_slots.sweep(self._store)
 
     async def _sweep_others(self) -> None:
         """Requeues expired claims of crawls whose process died.
@@ -342,6 +363,29 @@ class AllBucketsFrontier:
             if self._came(reply):
                 lost += [(bucket, int(token)) for token in reply]
         return lost
+
+    @property
+    def store_changes(self) -> int:
+        """A number that changes whenever the store may have lost writes (`Servers.changes`)."""
+        return self._store.client.servers.changes
+
+    async def lacks(self, settled: Mapping[int, int]) -> bool:
+        """Returns whether the store has lost one of these settled claims, because it went back to an earlier
+        state. `settled` maps buckets to tokens. The claim is then still leased, or its token was never
+        granted. Raises Away."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for bucket, token in settled.items():
+            pipe.hexists(f"{tag(bucket)}{self._crawl}:lp", token)
+            pipe.hget(f"{tag(bucket)}{self._crawl}:n", "token")
+        replies = await self._store.guard(pipe.execute())
+        return any(
+            leased or int(last or 0) < token
+            for leased, last, token in zip(replies[::2], replies[1::2], settled.values(), strict=True)
+        )
+
+    async def count_loss(self) -> None:
+        """Counts in the totals that a worker noticed that the store lost writes."""
+        await self._store.guard(self._store.client.hincrby(totals(0), "went_back", 1))
 
     async def free_slots(self, settles: Mapping[int, Sequence[Settle]]) -> None:
         """Frees the slots that finished requests occupy at their hosts. `settles` maps each bucket to the

@@ -6,7 +6,7 @@ processes of a crawl share the counts of the crawl's last pages, which the quali
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -74,10 +74,14 @@ class HeldRows:
         """Returns all stored rows."""
         return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
-    async def clear(self) -> None:
-        """Deletes the rows that the run held back. Called after each of these rows was either released to the
-        outputs or rejected."""
-        await self._do(self._store.client.delete(self._key))
+    async def clear(self, counts: Mapping[str, int]) -> None:
+        """Deletes the rows that the run held back, and in the same step adds `counts` to the counts of the
+        crawl. Called after each of these rows was either released to the outputs or rejected."""
+        pipe = self._store.client.pipeline(transaction=True)
+        for name, n in counts.items():
+            pipe.hincrby(f"{self._key.removesuffix(':hd')}:n", name, n)
+        pipe.delete(self._key)
+        await self._do(pipe.execute())
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))

@@ -20,7 +20,7 @@ from gossamer.model.summary import Summary
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-SORTS = ("waiting", "delay", "next", "host", "in_flight")
+SORTS = ("waiting", "delay", "next", "host", "in_flight", "failing")
 PAGE_KEYS = 500
 HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c", "w")
 """The fields of a host's hash from which a `HostLine` is built."""
@@ -55,6 +55,14 @@ class HostLine(NamedTuple):
     fixed_delay: float | None = None
     """The fixed delay that a user set with the command `host rate`."""
     crawl_delay: float = 0.0
+    retrying: int = 0
+    """The number of URLs that wait for a retry. They are included in `waiting`."""
+
+    @property
+    def failing(self) -> tuple[bool, int, int]:
+        """A sort key. Hosts that fail as a whole have the highest keys, then hosts with many retries, then hosts
+        with long queues."""
+        return self.state in ("open", "closed"), self.retrying, self.waiting
 
 
 class Queued(msgspec.Struct):
@@ -152,7 +160,7 @@ class CrawlStatistics:
     async def _hosts(self, name: str, limit: int, sort: str) -> list[HostLine]:
         now = await self.now()
         best: dict[str, HostLine] = {}
-        largest = sort in ("waiting", "delay", "in_flight")
+        largest = sort in ("waiting", "delay", "in_flight", "failing")
         rank: Callable[[HostLine], Any] = operator.attrgetter(sort)
         order = (lambda line: (rank(line) or 0, line.host)) if sort != "host" else rank
         async for found in scan_keys(self.store, f"{{b:???}}{name}:h:*"):
@@ -164,9 +172,10 @@ class CrawlStatistics:
                 pipe.hmget(f"{tag}h:{host}", HOST_FIELDS)
             got = await self.store.guard(pipe.execute())
             for j, key in enumerate(found):
-                waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
+                retrying = int(got[3 * j + 1])
+                waiting = sum(int(n or 0) for n in got[3 * j]) + retrying
                 line = _line(_parts(key, name)[1], waiting, got[3 * j + 2], now)
-                best[line.host] = line
+                best[line.host] = line._replace(retrying=retrying)
             if len(best) > 4 * limit + PAGE_KEYS:
                 best = {line.host: line for line in _first(best, limit, order, largest)}
         return _first(best, limit, order, largest)

@@ -44,6 +44,8 @@ async def count_working_time(store: Store, record: Record) -> AsyncIterator[None
         await note()
 
 
+GONE = "fate:gone"
+"""The name of the count of items that a run marked as gone. The count is known when the run has ended."""
 PAGE_KEYS = 1000
 """Number of keys or fields in one step of a scan."""
 
@@ -70,7 +72,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         redirected=n["redirected"],
         items=n["items"],
         succeeded=n["succeeded"],
-        **_fates(n),
+        **_fates(n, record.tells),
         failed=n["failed"],
         skipped=_reasons(n, "skip:"),
         retried=n["retried"],
@@ -88,35 +90,34 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
         duplicates=_reasons(n, "dup:"),
         counters=_reasons(n, "own:"),
         unfollowed_routes=_reasons(n, "routes|"),
+        unread_sitemaps=_reasons(n, "unread-map|"),
+        unused_sitemaps=_reasons(n, "unused-map|"),
         unrendered=_reasons(n, "unrendered|"),
     )
 
 
-def _fates(n: Counter[str]) -> dict[str, Any]:
-    """Returns the numbers of new, changed, unchanged and gone items, and of rows that a sink refused.
-
-    A sink that keeps the history of items stores its own counts of new, changed and gone items at the end of
-    a run. The names of the sink's counts begin with `fate:`. If the sink's counts exist, the function uses
-    them instead of the crawl's own counts.
-    """
+def _fates(n: Counter[str], tells: str) -> dict[str, Any]:
+    """Returns the numbers of new, changed, unchanged and gone items, and of rows that a sink refused. A
+    number that the outputs cannot know is None (docs/absence.md). `tells`: see `Record.tells`."""
     refused, written = Counter[str](), Counter[str]()
+    fates: Counter[str] = Counter()
     for name, count in n.items():
         if name.startswith("out|"):
-            _, _, _, what = name.split("|")
-            (refused if what == "r" else written)[name[:-2]] += count
-    whole = sorted({name.split("|")[2] for name, count in refused.items() if count and not written[name]})
-    found = {"refused": sum(refused.values()), "refused_kinds": whole}
-    if "fate:new" not in n:
-        return {
-            "new": n["new"],
-            "changed": n["changed"],
-            "unchanged": n["unchanged"],
-            "gone": n["gone"],
-            **found,
-        }
-    new, changed = n["fate:new"], n["fate:changed"]
-    unchanged = n["unchanged"] + max(0, n["items"] - new - changed)
-    return {"new": new, "changed": changed, "unchanged": unchanged, "gone": n["fate:gone"], **found}
+            (refused if name.endswith("|r") else written)[name[:-2]] += count
+        elif name.startswith("fate|"):
+            fates[name[-1]] += count
+    whole = sorted({name.split("|", 2)[2] for name, count in refused.items() if count and not written[name]})
+    found: dict[str, Any] = {"refused": sum(refused.values()) + fates["r"], "refused_kinds": whole}
+    if tells == "nothing":
+        return found | dict.fromkeys(("new", "changed", "unchanged", "gone"))
+    if not tells and "fate:new" in n:  # the crawl of an earlier version
+        return found | {"unchanged": None} | {name: n[f"fate:{name}"] for name in ("new", "changed", "gone")}
+    if not tells.startswith("items"):
+        return found | {name: n[name] for name in ("new", "changed", "unchanged", "gone")}
+    # the items of a page that did not change, according to a `--refresh`, count as one
+    unchanged = fates["u"] + n["unchanged"]
+    gone = n[GONE] if tells == "items gone" and GONE in n else None
+    return found | {"new": fates["n"], "changed": fates["c"], "unchanged": unchanged, "gone": gone}
 
 
 async def crawl_counts(store: Store, name: str) -> Counter[str]:

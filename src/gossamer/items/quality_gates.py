@@ -288,6 +288,8 @@ def number_value(summary: Summary, name: str) -> float:
         ended = summary.pages + summary.failed + summary.dead
         return summary.succeeded / ended if ended else 0.0
     found = getattr(summary, name)
+    if found is None:
+        return math.nan  # the outputs of the crawl cannot know the number
     return float(sum(found.values()) if isinstance(found, dict) else found)
 
 

@@ -6,6 +6,8 @@ import re
 import struct
 from collections.abc import Callable
 
+from gossamer.model.content_type import essence
+
 Body = bytes | bytearray | memoryview | str | None
 """Any type of body that callers may pass."""
 HEAD_BYTES = 4096
@@ -100,7 +102,7 @@ def media_type(head: bytes, declared: str | None = None) -> str:
     >>> media_type(b"%PDF-1.7", "text/html"), media_type(b'{"a": 1}', "application/geo+json"), media_type(b"<html>", "image/png")
     ('application/pdf', 'application/geo+json', 'text/html')
     """
-    said = (declared or "").partition(";")[0].strip().lower()
+    said = essence(declared)
     shown = _shown(head[:HEAD_BYTES])
     if not shown:  # unknown format: the header counts, unless its type would have been detected
         known = said in _SIGNED or said.startswith(("image/", "text/")) or "/" not in said

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+REDIRECTS = (301, 302, 303, 307, 308)
+"""Status codes of redirects."""
 Headers = list[tuple[str, str]]
 
 
@@ -55,7 +57,7 @@ class Page(msgspec.Struct):
     """The requested URL. The target of a redirect is requested separately."""
     status: int
     headers: Headers
-    """Headers in the order received: names in lower case, values as latin-1 text. A page has at most 100
+    """Headers in the order received: names in lower case, values as latin-1 text. A page has at most 1,000
     headers and 64 KiB of headers."""
     body: bytes
     fetched_at: float
@@ -124,9 +126,19 @@ class Page(msgspec.Struct):
         return None
 
     @property
+    def location(self) -> str | None:
+        """The first Location header of a redirect that is not empty, or None. A redirect without one is a page,
+        as in browsers."""
+        if self.status not in REDIRECTS:
+            return None
+        return next((value for name, value in self.headers if name == "location" and value), None)
+
+    @property
     def content_type(self) -> str | None:
-        """Returns the Content-Type header as sent, or None."""
-        return self.header("content-type")
+        """Returns the Content-Type header as sent, or None. The values of several headers are joined by
+        commas (`model.content_type`)."""
+        found = [value for name, value in self.headers if name == "content-type"]
+        return found[0] if len(found) == 1 else ", ".join(found) or None
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -5,13 +5,15 @@ The name of a count begins with `q|`, and `|` separates the parts of the name. T
 contains `|`. A field is not counted if its name contains `|`. Items that steps dropped are not counted. The
 prefix `q|` is followed by one of these forms:
 
-- `SITE|p`: pages that were read
+- `SITE|p|TEMPLATE`: pages that were read. A template is the page function that reads the pages. Earlier
+  versions counted all templates together as `SITE|p`
 - `SITE|e`: pages that were read and contained neither items nor links
 - `SITE|u`: pages that could not be read
 - `SITE|h`: items that were held back, and rejected at the end of the run (`absence`)
 - `SITE|i|KIND`: items
 - `SITE|b|KIND`: rejected items
 - `SITE|f|KIND|FIELD`: items in which the field has a value
+- `SITE|v|KIND|FIELD`: the sum of the magnitudes of the field's numbers. The magnitude of x is 100 log10(1 + |x|)
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,8 +31,13 @@ from gossamer.model.item import has_value
 MAX_FIELDS = 50
 """Maximum number of fields per kind that are counted."""
 NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
+NUMBERS = (int, float, Decimal)
 KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
+COMPARED_RUNS = 30
+"""Number of good runs that are stored and compared with a run (`model.run_guard`)."""
+UNLIKE = "not like the last "
+"""The reason of a finished crawl begins with this text if the run was unlike the good runs."""
 MIN_ITEMS = 20
 """Minimum number of items of a run that is stored as a good run. A window of recent pages also needs at least
 MIN_ITEMS items before a field's coverage is judged."""
@@ -80,6 +88,15 @@ class GoodRun(msgspec.Struct):
     empty: int = 0
 
 
+class RunRecord(msgspec.Struct):
+    """The counts of a run. `at`: when the run began, RFC 3339. `samples`: see `SiteCounts`."""
+
+    crawl: str
+    at: str
+    counts: dict[str, int]
+    samples: dict[str, str] = {}
+
+
 class SitePart(NamedTuple):
     """The counts for the pages that one process (`who`) handled. `counts` contains the counts that the module
     docstring lists, and the counts `pages`, `succeeded` and `dead`. If `pages` is 0, this object only records
@@ -95,20 +112,39 @@ class SiteCounts:
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
+        self.samples: dict[str, str] = {}
+        """Maps counts to the URL of the first page that they describe. The count of a field is mapped to a
+        page with an item that lacks the field. Each `q|SITE|t|KIND` is mapped to the template of the kind."""
+        self._untold: list[str] = []
+        """The kinds whose template is not known yet."""
 
-    def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
+    def page(
+        self, counts: dict[str, int], read: bool, empty: bool = False, template: str = "", url: str = ""
+    ) -> None:
         """Counts one page. `read`: whether the page could be read. `empty`: whether the page contained
-        neither items nor links."""
-        counts[self._site + ("p" if read else "u")] = 1
+        neither items nor links. `template`: the page function."""
+        name = f"{self._site}p|{template}" if read else self._site + "u"
+        counts[name] = 1
+        if name not in self.samples:
+            self.samples[name] = url
+        while self._untold:
+            self.samples[f"{self._site}t|{self._untold.pop()}"] = template
         if empty:
-            counts[self._site + "e"] = 1
+            name = self._site + "e"
+            counts[name] = 1
+            self.samples.setdefault(name, url)
 
-    def item(self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool) -> None:
-        """Counts an item, and each of its fields that has a value."""
+    def item(
+        self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool, url: str = ""
+    ) -> None:
+        """Counts an item, and each of its fields that has a value. `url`: the item's page."""
         known = self._known.get(kind)
         if known is None:
             known = self._known[kind] = {}
         name = f"{self._site}i|{kind}"
+        if name not in self.samples:
+            self.samples[name] = url
+            self._untold.append(kind)
         counts[name] = counts.get(name, 0) + 1
         if not good:
             name = f"{self._site}b|{kind}"
@@ -117,8 +153,13 @@ class SiteCounts:
             name = known.get(field) or self._name(kind, field)
             if name != "-" and has_value(value):
                 counts[name] = counts.get(name, 0) + 1
+                if type(value) in NUMBERS:
+                    name = f"{self._site}v|{kind}|{field}"
+                    counts[name] = counts.get(name, 0) + _magnitude(value)
             elif name != "-":
                 counts.setdefault(name, 0)
+                if name not in self.samples:
+                    self.samples[name] = url
 
     def _name(self, kind: str, field: str) -> str:
         """Returns the name of a field's count, or `-` if the field is not counted."""
@@ -147,7 +188,7 @@ def of_counts(
         _, site, what, *rest = name.split("|", 4)
         one = found.setdefault(site, Quality())
         if what == "p":
-            one.pages = n
+            one.pages += n
         elif what == "u":
             one.unread = n
         elif what == "e":
@@ -159,7 +200,7 @@ def of_counts(
             items[site, rest[0]] = n
         elif what == "b":
             one.rejected += n
-        else:
+        elif what == "f":
             fields.append((site, rest[0], rest[1], n))
     for site, kind, field, n in sorted(fields):
         of = items.get((site, kind), 0)
@@ -175,6 +216,13 @@ def of_counts(
 def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
     """Converts the quality of a site's run to the form that is stored."""
     return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
+
+
+def _magnitude(value: float | Decimal) -> int:
+    try:
+        return round(100 * math.log10(1 + abs(float(value))))
+    except (OverflowError, ValueError):  # infinite, or not a number
+        return 0
 
 
 def _drift(one: Quality, runs: list[GoodRun], least: int) -> None:

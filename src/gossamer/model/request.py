@@ -11,6 +11,7 @@ of `extra` leaves the request to newer workers.
 
 from __future__ import annotations
 
+import json as _json
 from typing import Any
 
 import msgspec
@@ -84,6 +85,17 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     temporary: bool | None = None
     """Whether one of the redirects in `hops` was temporary (302, 303 or 307). `temporary` is set only for a
     request with a `key`."""
+    json: Any = None
+    """A value that is sent as JSON. Only the constructor takes it: `body`, the header `Content-Type` and the
+    method POST replace it. Raises ValueError for a value that JSON cannot express."""
+
+    def __post_init__(self) -> None:
+        if self.json is not None:
+            given = {"body": self.body} if self.body is not None else {}
+            given |= {} if self.method == "GET" else {"method": self.method}
+            for name, value in with_json({**given, "headers": self.headers}, self.json).items():
+                msgspec.structs.force_setattr(self, name, value)
+            msgspec.structs.force_setattr(self, "json", None)
 
 
 EXTRA = (
@@ -105,6 +117,19 @@ EXTRA = (
     "temporary",
 )
 _EXTRA = frozenset(EXTRA)
+
+
+def with_json(fields: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Returns a request's fields with a JSON body. Without `method`, the method becomes POST. Raises
+    ValueError."""
+    if "body" in fields:
+        raise ValueError("give body= or json=, not both")
+    try:
+        body = _json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except TypeError as error:
+        raise ValueError(f"json={value!r}: {error}") from None
+    headers = {"Content-Type": "application/json", **(fields.get("headers") or {})}
+    return {"method": "POST", **fields, "body": body, "headers": headers}
 
 
 def is_infrastructure(request: Request) -> bool:

@@ -16,6 +16,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from gossamer import url as urls
 from gossamer.config import plugins, value_parsers
 from gossamer.config.redaction import mask
@@ -25,6 +27,7 @@ from gossamer.model import rendering
 from gossamer.model.absence import MAX_GONE_SHARE
 from gossamer.model.login import Login
 from gossamer.model.proxy import Wanted, parse_wanted
+from gossamer.model.request import Request
 from gossamer.url import patterns, routes
 
 KNOWN = (
@@ -62,6 +65,7 @@ KNOWN = (
     "args",
 )
 
+Seeds = str | Request | Iterable[str | Request]
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
 
@@ -158,7 +162,7 @@ class Site:
         name: str,
         *,
         hosts: str | Iterable[str] = (),
-        seeds: str | Iterable[str] | Callable[[Mapping[str, Any]], str | Iterable[str]] = (),
+        seeds: Seeds | Callable[[Mapping[str, Any]], Seeds] = (),
         paths: str | Iterable[str] = (),
         follow: Follow = None,
         ladder: str | Iterable[str] | None = None,
@@ -194,18 +198,18 @@ class Site:
             try:
                 return reader(value)
             except (ValueError, TypeError, AttributeError) as error:
-                # the whole value of a header may be a secret
-                shown = "..." if word in ("headers", "session") else repr(value)
-                raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
+                # the whole value of a header may be a secret, and of many seeds the error names the wrong one
+                shown = "=..." if word in ("headers", "session") else "" if word == "seeds" else f"={value!r}"
+                raise ConfigError(mask(f"site {name}: {word}{shown}: {error}")) from None
 
         self.name: str = _name(name)
         self.fragments: str = "" if fragments is None else read("fragments", _fragments, fragments)
         self._seeds_of = seeds if callable(seeds) else None
-        self.seeds: tuple[str, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
+        self.seeds: tuple[str | Request, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)
         if self._seeds_of is not None and not own:
             raise ConfigError(f"site {name}: seeds is a function of the arguments: also name hosts=[...]")
-        self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
+        self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(map(seed_host, self.seeds)))
         self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
         self.ladder: tuple[str, ...] = read(
@@ -485,15 +489,24 @@ def _host(host: str) -> str:
     return host[: len(host) - len(bare)] + urls.host(parsed)
 
 
-def _seeds(seeds: Any) -> tuple[str, ...]:
-    return tuple(map(_seed, _several(seeds)))
+def seed_host(seed: str | Request) -> str:
+    """Returns the host of a seed."""
+    return urls.host(seed if isinstance(seed, str) else seed.url)
 
 
-def _seed(seed: str) -> str:
-    parsed = urls.parse(seed)
+def _seeds(seeds: Any) -> tuple[str | Request, ...]:
+    return tuple(map(_seed, (seeds,) if isinstance(seeds, str | Request) else seeds or ()))
+
+
+def _seed(seed: Any) -> str | Request:
+    url = seed.url if isinstance(seed, Request) else seed
+    if not isinstance(url, str):
+        raise TypeError(f"{seed!r} is not a URL or a Request")
+    parsed = urls.parse(url)
     if parsed is None or not parsed.startswith(("http://", "https://")):
-        raise ValueError(f"{seed!r} is not an http(s) URL")
-    return routes.seed_with_route(parsed)
+        raise ValueError(f"{url!r} is not an http(s) URL")
+    found = routes.seed_with_route(parsed)
+    return msgspec.structs.replace(seed, url=found) if isinstance(seed, Request) else found
 
 
 def _fragments(value: str) -> str:

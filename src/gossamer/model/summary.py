@@ -53,16 +53,17 @@ class Summary(msgspec.Struct):
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
-    new: int = 0
+    new: int | None = 0
     """Items that the output's database did not contain before the run. Without a database that keeps the
-    items, `new` is the number of pages that no earlier pass visited (docs/absence.md)."""
-    changed: int = 0
-    """Items whose content changed. Without a database that keeps the items, `changed` is the number of
-    changed pages of a `--refresh`."""
-    unchanged: int = 0
-    """Items whose content equals the stored content, and unchanged pages of a `--refresh`. Unchanged items
-    and pages cause no new rows."""
-    gone: int = 0
+    items, `new` is the number of pages that no earlier pass visited. `new`, `changed`, `unchanged` and `gone`
+    are None if the outputs of the crawl cannot know them (docs/absence.md)."""
+    changed: int | None = 0
+    """Rows of items whose content differed from the stored content. Without a database that keeps the items,
+    `changed` is the number of changed pages of a `--refresh`."""
+    unchanged: int | None = 0
+    """Rows of items whose content equaled the stored content, and unchanged pages of a `--refresh`. Unchanged
+    items and pages cause no new rows."""
+    gone: int | None = 0
     """Items marked as gone. Without a database that keeps the items, `gone` is the number of known pages that
     now return 404 or 410."""
     refused: int = 0
@@ -89,6 +90,12 @@ class Summary(msgspec.Struct):
     unrendered: dict[str, int] = {}
     """Maps hosts to the number of their pages that look empty without JavaScript and were fetched without a
     browser. `*`: other hosts."""
+
+    unread_sitemaps: dict[str, int] = {}
+    """Maps hosts to the number of their sitemaps and feeds that could not be read, for example because of a
+    404."""
+    unused_sitemaps: dict[str, int] = {}
+    """Maps hosts of seeds to the number of sitemaps that their robots.txt names and the crawl does not use."""
 
     def adds_up(self) -> bool:
         """Returns whether the counts of all outcomes add up to the number of found URLs."""

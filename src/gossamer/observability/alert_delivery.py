@@ -7,21 +7,28 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import secrets
+import shutil
 import smtplib
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
+from ipaddress import ip_address
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 import pycurl
 
+from gossamer import url as urls
 from gossamer.config.redaction import mask, register_in
-from gossamer.egress.resolver import Refused, Resolver
+from gossamer.config.settings import Settings
+from gossamer.egress.addresses import networks
+from gossamer.egress.resolver import Refused, Resolver, is_localhost
 from gossamer.errors import ConfigError, DeliveryError
+from gossamer.observability.alert_rules import read_alert_settings
 from gossamer.observability.alert_states import Alert
 from gossamer.observability.logs import safe_text
 
@@ -39,15 +46,30 @@ class Receiver(Protocol):
         DeliveryError."""
 
 
+_MAIL_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
+
+
 class _Target(NamedTuple):
     url: str
     host: str
     port: int
 
 
+def check_alerts(settings: Settings) -> None:
+    """Raises ConfigError if a receiver in the setting `alerts` or the file `alert_rules` is not valid. Does not
+    look for the programs of receivers, because another machine may send the alerts."""
+    read_alert_settings(settings.alert_rules)
+    for text in settings.alerts:
+        _receiver(text, settings.allow_private)
+
+
 def receivers_of(texts: Sequence[str], allow_private: Sequence[str] = ()) -> list[Receiver]:
     """Returns the receivers of the setting `alerts`. Raises ConfigError, which contains the invalid entry."""
-    return [_receiver(text, allow_private) for text in texts]
+    found = [_receiver(text, allow_private) for text in texts]
+    for receiver in found:
+        if isinstance(receiver, CommandReceiver):
+            receiver.check_program()
+    return found
 
 
 def _receiver(text: str, allow: Sequence[str]) -> Receiver:
@@ -65,6 +87,29 @@ def _receiver(text: str, allow: Sequence[str]) -> Receiver:
         f"alerts {mask(text)}: write https://HOST/PATH, slack+https://..., mailto:ADDRESS?smtp=smtp://HOST, "
         "or command:PROGRAM ARGUMENTS"
     )
+
+
+def _server(url: str, text: str, ports: Mapping[str, int], allow: Sequence[str]) -> tuple[str, str, int]:
+    """Returns the scheme, the host and the port of the server at `url`. `ports` contains the default port of
+    each scheme. Raises ConfigError, which contains the receiver `text`, if `url` is invalid, or if its host
+    name is private and `allow` does not contain the address."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        why = "the port is not a number up to 65535" if "ort" in str(error) else str(error)
+        raise ConfigError(f"alerts {mask(text)}: {why}") from None
+    host = parts.hostname or ""
+    if not host or urls.parse(f"http://{f'[{host}]' if ':' in host else host}/") is None:
+        raise ConfigError(f"alerts {mask(text)}: there is no valid host in it")
+    loopback = [ip_address("127.0.0.1"), ip_address("::1")]
+    if is_localhost(host.rstrip(".")) and not any(
+        one in network for network in networks(allow) for one in loopback
+    ):
+        raise ConfigError(
+            f"alerts {mask(text)}: {host} is a private name: write 127.0.0.1, or set allow_private to 127.0.0.0/8"
+        )
+    return parts.scheme, host, port or ports[parts.scheme]
 
 
 def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
@@ -102,15 +147,9 @@ class _Post:
     """Posts JSON to a checked address."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
-        parts = urlsplit(url)
-        if not parts.hostname:
-            raise ConfigError(f"alerts {mask(url)}: there is no host in it")
-        try:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
-            raise ConfigError(f"alerts {mask(url)}: the port is not a number up to 65535") from None
-        self._at, self._allow = _Target(url, parts.hostname, port), tuple(allow)
-        self.name = f"{parts.scheme}://{parts.hostname}:{port}"
+        scheme, host, port = _server(url, url, {"http": 80, "https": 443}, allow)
+        self._at, self._allow = _Target(url, host, port), tuple(allow)
+        self.name = f"{scheme}://{host}:{port}"
 
     async def __call__(self, body: bytes, headers: Sequence[str] = ()) -> None:
         addresses = await checked(self._at.host, self._at.port, self._allow, self.name)
@@ -213,13 +252,14 @@ class MailReceiver:
     def __init__(self, url: str, allow: Sequence[str]) -> None:
         address, _, query = url.removeprefix("mailto:").partition("?")
         given = parse_qs(query)
-        server = urlsplit(given.get("smtp", [""])[0])
-        self._to = [one for one in unquote(address).split(",") if "@" in one]
-        if not self._to or not server.hostname or server.scheme not in ("smtp", "smtps"):
+        smtp = given.get("smtp", [""])[0]
+        self._to = [one.strip() for one in unquote(address).split(",") if one.strip()]
+        wrong = [one for one in self._to if not _MAIL_ADDRESS.fullmatch(one)]
+        if wrong or not self._to or not smtp.startswith(("smtp://", "smtps://")):
             raise ConfigError(f"alerts {mask(url)}: write mailto:ADDRESS?smtp=smtp://USER:PASSWORD@HOST:587")
         self._from = given.get("from", self._to)[0]
-        self._tls, self._host = server.scheme == "smtps", server.hostname
-        self._port = server.port or (465 if self._tls else 25)
+        scheme, self._host, self._port = _server(smtp, url, {"smtp": 25, "smtps": 465}, allow)
+        self._tls, server = scheme == "smtps", urlsplit(smtp)
         self._user, self._password = unquote(server.username or ""), unquote(server.password or "")
         self._allow = tuple(allow)
         self.name = f"mailto:{','.join(self._to)}"
@@ -257,6 +297,13 @@ class CommandReceiver:
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)
         self.name = f"command:{words[0]}"
+
+    def check_program(self) -> None:
+        """Raises ConfigError if this machine has no such program."""
+        if shutil.which(self._words[0]) is None:
+            raise ConfigError(
+                f"alerts {self.name}: there is no program {self._words[0]} that can be run here"
+            )
 
     async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
         """See `Receiver`."""

@@ -165,15 +165,41 @@ def _memory(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
         yield (("server", one.name),), one.memory / one.most if one.most else 0.0
 
 
+def _full(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.servers:
+        yield (("server", one.name),), float(one.is_full)
+
+
+def _behind(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.servers:
+        yield (("server", one.name),), one.behind
+
+
+def _went_back(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
+    grown = found.growth(window)
+    # totals only grow, so a smaller one shows an older store, even if no worker was there to notice
+    older = any(n < 0 for name, n in grown.items() if name.startswith("requests|"))
+    yield (), float(max(grown.get("went_back", 0), older))
+
+
 def _evicted(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     for name, n in found.growth(window).items():
         if name.startswith("evicted|"):
             yield (("server", name.partition("|")[2]),), float(n)
 
 
+def _broker(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
+    yield (), float(found.last.broker_error != "")
+
+
 def _gone(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.workers:
         yield (("worker", one.name),), float(one.state == "gone")
+
+
+def _clock(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.workers:
+        yield (("worker", one.name),), 0.0 if one.state == "gone" else abs(one.clock_off)
 
 
 def _waiting(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
@@ -303,10 +329,45 @@ RULES: tuple[Rule, ...] = (
         severity="page",
     ),
     Rule(
+        name="GossamerStoreFull",
+        text="server {server} of the store takes no writes, because its memory or its disk is full: free some",
+        expr="gossamer_store_full > {fire}",
+        read=_full,
+        fire=0.5,
+        clear=0.5,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerStoreBehind",
+        text="a replica of server {server} of the store is {value} s behind; a failover now would lose these writes",
+        expr="gossamer_store_replica_behind_seconds > {fire}",
+        read=_behind,
+        fire=60,
+        clear=30,
+        for_s=30,
+    ),
+    Rule(
+        name="GossamerStoreWentBack",
+        text="the store went back to an earlier state, as {value} workers noticed; what it lost is fetched again",
+        expr="increase(gossamer_store_went_back_total[{window}]) > {fire} or "
+        "sum(resets(gossamer_requests_total[{window}])) > {fire}",
+        read=_went_back,
+    ),
+    Rule(
         name="GossamerStoreEvicts",
         text="server {server} of the store dropped {value} keys: set maxmemory-policy noeviction",
         expr="increase(gossamer_store_evicted_keys_total[{window}]) > {fire}",
         read=_evicted,
+        severity="page",
+    ),
+    Rule(
+        name="GossamerBrokerDown",
+        text="the broker takes no messages, so free workers get no work: restart it, or name another broker",
+        expr="gossamer_broker_up == 0",
+        read=_broker,
+        fire=0.5,
+        clear=0.5,
+        for_s=30,
         severity="page",
     ),
     Rule(
@@ -316,6 +377,15 @@ RULES: tuple[Rule, ...] = (
         read=_gone,
         fire=0.5,
         clear=0.5,
+        for_s=60,
+    ),
+    Rule(
+        name="GossamerClockWrong",
+        text="the clock of the machine of worker {worker} differs by {value} s from the store's clock",
+        expr="abs(gossamer_worker_clock_offset_seconds) > {fire}",
+        read=_clock,
+        fire=5,
+        clear=5,
         for_s=60,
     ),
     Rule(
@@ -357,14 +427,25 @@ RULES: tuple[Rule, ...] = (
     Rule(
         name="GossamerStoreDown",
         text="the store, or the exporter of its metrics, does not answer",
-        expr="gossamer_up == 0 or absent(gossamer_up)",
+        expr="(gossamer_up == 0 unless gossamer_store_refuses == 1) or absent(gossamer_up)",
+        read=lambda _, __: iter(()),
+        severity="page",
+        for_s=30,
+    ),
+    Rule(
+        name="GossamerStoreRefuses",
+        text="the store answers, but refuses the user of gossamer or one of its calls: check its password and rights",
+        expr="gossamer_store_refuses > {fire}",
         read=lambda _, __: iter(()),
         severity="page",
         for_s=30,
     ),
 )
-"""All rules. `GossamerStoreDown` yields no readings, because no snapshot can be taken while the store is
-down."""
+"""All rules. The rules in STORE_RULES yield no readings, because no snapshot can be taken while the store does
+not answer or refuses calls."""
+STORE_RULES = {"unreachable": "GossamerStoreDown", "refuses": "GossamerStoreRefuses"}
+"""Maps each kind of trouble with the store (`store.store_errors.store_trouble`) to the rule that reports it. A
+full store is read from snapshots, because it answers reads."""
 SHARES = (
     "ErrorsHigh",
     "DomainBlocked",

@@ -65,7 +65,7 @@ def evaluate(
     changed: dict[str, Alert | None] = {}
     seen: set[str] = set()
     for rule in settings.rules:
-        if not rule.enabled or rule.name == "GossamerStoreDown":
+        if not rule.enabled:
             continue
         for labels, value in rule.read(history, rule.window_s):
             key = alert_key(rule.name, labels)
@@ -74,7 +74,7 @@ def evaluate(
             if after is not known.get(key):
                 changed[key] = after
     for key, alert in known.items():
-        if key in seen or alert.rule == "GossamerStoreDown":
+        if key in seen:
             continue
         if alert.state == "pending":
             changed[key] = None
@@ -85,10 +85,10 @@ def evaluate(
     return changed
 
 
-def store_down(rule: Rule, known: Alert | None, receivers: list[str], now: float, down: bool) -> Alert | None:
-    """Returns the alert about an outage of the store. The alert cannot be derived from snapshots, because no
-    snapshot can be read during an outage of the store. `now` is this machine's time."""
-    return _next(rule, (), float(down), known, receivers, now)
+def store_alert(rule: Rule, known: Alert | None, receivers: list[str], now: float, bad: bool) -> Alert | None:
+    """Returns the alert about a store that does not answer or refuses calls. The alert cannot be derived from
+    snapshots, because no snapshot can be read meanwhile. `now` is this machine's time."""
+    return _next(rule, (), float(bad), known, receivers, now)
 
 
 def _next(

@@ -65,13 +65,14 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
 
 
 async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
-    """Returns the current figures of a crawl. `why`: whether to determine the reason why an idle crawl gets
-    no pages. This is slower, because the states of the crawl's hosts must be read."""
+    """Returns the current figures of a crawl. `summary`: its state decides whether the crawl is under way, because
+    the record of a crawl whose process died still says `running`. `why`: whether to determine the reason why
+    an idle crawl gets no pages. This is slower, because the states of the crawl's hosts must be read."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)
-    quiet = record.state in UNDER_WAY and (record.state != "running" or age is None or age > QUIET_S)
-    going = record.state in UNDER_WAY
+    going = summary.state in UNDER_WAY
+    quiet = going and (summary.state != "running" or age is None or age > QUIET_S)
     return Current(
         recent.pages if going else (0.0, 0.0),
         recent.requests if going else (0.0, 0.0),
@@ -95,6 +96,7 @@ async def _response_times(census: CrawlStatistics, name: str) -> ResponseTimes |
     total = sum(intervals)
     if not total:
         return None
+    mean = tenths / 10_000 / total
     return ResponseTimes(
-        round(tenths / 10_000 / total, 4), quantile(0.5, intervals) or 0.0, quantile(0.95, intervals) or 0.0
+        round(mean, 4), quantile(0.5, intervals, mean) or 0.0, quantile(0.95, intervals, mean) or 0.0
     )

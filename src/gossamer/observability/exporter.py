@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, UsageError
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HOME = b'<!doctype html><title>gossamer</title><a href="/metrics">metrics</a>\n'
+
+
+def check_bind(address: str) -> None:
+    """Raises UsageError if this machine cannot listen at an address, on any port."""
+    try:
+        with socket.socket(socket.AF_INET) as one:
+            one.bind((address, 0))
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"--bind {address}: {why}: name an IPv4 address of this machine") from None
 
 
 class MetricsServer:

@@ -40,6 +40,7 @@ EVENTS: Final[dict[str, int]] = {
     "sink_back": logging.INFO,
     "store_away": logging.WARNING,
     "store_back": logging.WARNING,
+    "store_went_back": logging.WARNING,
     "budget_spent": logging.WARNING,
     "crawl_state": logging.INFO,
     "concurrency": logging.DEBUG,

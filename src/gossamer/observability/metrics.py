@@ -487,6 +487,13 @@ METRICS: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "gossamer_worker_clock_offset_seconds",
+        "gauge",
+        "Seconds by which the clock of a worker is ahead of the store's clock.",
+        ("worker",),
+        lambda found: (("", (one.name,), one.clock_off) for one in found.workers[:MAX_WORKERS]),
+    ),
+    Metric(
         "gossamer_store_memory_bytes",
         "gauge",
         "Memory that a server of the store uses.",
@@ -499,6 +506,34 @@ METRICS: tuple[Metric, ...] = (
         "Memory that a server of the store may use, or 0 if there is no limit.",
         ("server",),
         lambda found: (("", (one.name,), one.most) for one in found.servers),
+    ),
+    Metric(
+        "gossamer_store_full",
+        "gauge",
+        "1 if a server of the store takes no writes, because its memory or its disk is full.",
+        ("server",),
+        lambda found: (("", (one.name,), float(one.is_full)) for one in found.servers),
+    ),
+    Metric(
+        "gossamer_store_replica_behind_seconds",
+        "gauge",
+        "Seconds by which the slowest replica of a server of the store is behind.",
+        ("server",),
+        lambda found: (("", (one.name,), one.behind) for one in found.servers),
+    ),
+    Metric(
+        "gossamer_store_went_back_total",
+        "counter",
+        "How often a worker noticed that the store lost its last writes.",
+        (),
+        lambda found: iter([("", (), found.totals["went_back"])]),
+    ),
+    Metric(
+        "gossamer_broker_up",
+        "gauge",
+        "0 if the fleet's broker refused the last message of a worker.",
+        (),
+        lambda found: iter([("", (), float(not found.broker_error))]),
     ),
     Metric(
         "gossamer_store_evicted_keys_total",
@@ -565,9 +600,9 @@ METRICS: tuple[Metric, ...] = (
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
-def text_of(found: Snapshot | None) -> str:
+def text_of(found: Snapshot | None, *, refuses: bool = False) -> str:
     """Returns the page that Prometheus scrapes, in its text format 0.0.4. `found` is None if the store cannot
-    be reached.
+    be read. `refuses`: whether the store answers, but refuses the user or a call.
 
     The page is built without Prometheus' client library, because the library takes 12 ms for 2,500 series,
     which is more than half of the time that a scrape may take.
@@ -576,6 +611,9 @@ def text_of(found: Snapshot | None) -> str:
         "# HELP gossamer_up 1 if the store answers.",
         "# TYPE gossamer_up gauge",
         f"gossamer_up {int(found is not None)}",
+        "# HELP gossamer_store_refuses 1 if the store answers, but refuses the user of gossamer or a call.",
+        "# TYPE gossamer_store_refuses gauge",
+        f"gossamer_store_refuses {int(refuses)}",
     ]
     for metric in METRICS if found is not None else ():
         lines.append(f"# HELP {metric.name} {metric.text}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from gossamer.model.quality import Quality, of_counts
 from gossamer.observability.process_levels import ProcessLevel, process_levels
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.recrawl.freshness import Freshness, read_freshness
+from gossamer.state.broker_state import BrokerState
 from gossamer.state.lane_backlog import split_heap
 from gossamer.state.schedules import Schedules, Unread
 from gossamer.state.workers import WorkerRecord, WorkerRecords
@@ -30,6 +31,10 @@ MAX_CRAWLS = 50
 next."""
 KEPT_ENDED_S = 86_400.0
 """Seconds for which an ended crawl stays in the snapshot."""
+FORGET_REPLICA_S = 3600.0
+"""Seconds for which a replica that the server no longer lists still counts."""
+MAX_OFFSETS = 1000
+"""Maximum number of offsets of a server that are kept to measure the lag of its replicas."""
 ENDED_CACHE_S = 60.0
 """Seconds for which the counts of an ended crawl are cached."""
 
@@ -91,6 +96,15 @@ class ServerNow(NamedTuple):
     clients: int
     commands: int
     role: str
+    disk_full: bool = False
+    """Whether the server could not write to its disk."""
+    behind: float = 0.0
+    """The number of seconds by which the slowest replica is behind the server (`ReplicaLag`)."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the server refuses writes, because its memory or its disk is full."""
+        return self.disk_full or 0 < self.most <= self.memory
 
 
 class ScheduleNow(NamedTuple):
@@ -120,6 +134,8 @@ class Snapshot(msgspec.Struct):
     """The maximum number of credits per day, or None if this process has no setting for the maximum."""
     levels: list[ProcessLevel] = []
     """The processes that work on the crawls under way, each with its limit of concurrent visits."""
+    broker_error: str = ""
+    """The error of the fleet's broker, or '' if the broker takes messages."""
     took: float = 0.0
     """Seconds that reading the snapshot took."""
     by_name: dict[str, list[tuple[tuple[str, ...], int]]] | None = None
@@ -137,6 +153,36 @@ class Snapshot(msgspec.Struct):
         return self.by_name.get(what, [])
 
 
+class ReplicaLag:
+    """Measures how far the replicas of one server are behind. A server reports only byte offsets, so the lag is the
+    time since the server had the replica's offset. A replica that vanished counts for FORGET_REPLICA_S more,
+    because a failover would then lose the writes since."""
+
+    def __init__(self) -> None:
+        self._run_id, self._offsets = "", deque[tuple[float, int]](maxlen=MAX_OFFSETS)
+        self._replicas: dict[str, tuple[float, int]] = {}
+
+    def look(self, now: float, info: Mapping[str, Any]) -> float:
+        """Returns the lag of the slowest replica in seconds, or 0 if the server has no replica. `info`: the
+        server's reply to INFO. Offsets of another server process are not comparable, so the measurement then
+        starts again."""
+        if (run_id := str(info.get("run_id", ""))) != self._run_id:
+            self._run_id = run_id
+            self._offsets.clear()
+            self._replicas.clear()
+        offset = int(info.get("master_repl_offset", 0))
+        self._offsets.append((now, offset))
+        for name, one in info.items():
+            if isinstance(one, dict) and name.removeprefix("slave").isdigit():
+                self._replicas[f"{one.get('ip')}:{one.get('port')}"] = now, int(one.get("offset", 0))
+        self._replicas = {k: v for k, v in self._replicas.items() if now - v[0] < FORGET_REPLICA_S}
+        return max((self._since(now, at) for _, at in self._replicas.values() if at < offset), default=0.0)
+
+    def _since(self, now: float, offset: int) -> float:
+        reached = [at for at, one in self._offsets if one <= offset]
+        return now - (reached[-1] if reached else self._offsets[0][0])
+
+
 class Observer:
     """Takes snapshots of a store. Caches the figures of ended crawls for the next snapshots."""
 
@@ -144,6 +190,7 @@ class Observer:
         self._credits_daily = credits_daily
         self._store, self._crawls, self._workers = store, Crawls(store), WorkerRecords(store)
         self._ended: dict[str, tuple[float, CrawlNow]] = {}
+        self._lags: dict[int, ReplicaLag] = {}
 
     async def look(self) -> Snapshot:
         """Takes a snapshot. Raises StoreError if the store cannot be reached."""
@@ -158,7 +205,7 @@ class Observer:
             crawls=crawls,
             lanes=_lanes(crawls),
             workers=workers,
-            servers=await self._servers(),
+            servers=await self._servers(now),
             schedules=await self._schedules(),
             proxies=await self._proxies(now),
             credits=await self._credits(now),
@@ -166,6 +213,7 @@ class Observer:
             levels=await process_levels(
                 self._store, [one.name for one in crawls if one.state in UNDER_WAY], now
             ),
+            broker_error=await BrokerState(self._store).error(),
             took=time.monotonic() - began,
         )
 
@@ -241,7 +289,7 @@ class Observer:
         names = list(of_counts(counts))
         return of_counts(counts, await GoodRuns(self._store).load(names)) if names else {}
 
-    async def _servers(self) -> list[ServerNow]:
+    async def _servers(self, now: float) -> list[ServerNow]:
         found = []
         for number, server in enumerate(await self._store.guard(self._store.client.servers.all())):
             try:
@@ -257,6 +305,8 @@ class Observer:
                     int(info.get("connected_clients", 0)),
                     int(info.get("total_commands_processed", 0)),
                     str(info.get("role", "")),
+                    "err" in (info.get("aof_last_write_status"), info.get("rdb_last_bgsave_status")),
+                    self._lags.setdefault(number, ReplicaLag()).look(now, info),
                 )
             )
         return found

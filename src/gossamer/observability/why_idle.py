@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.stats import CrawlStatistics, HostLine
 from gossamer.model.summary import Summary
+from gossamer.state.broker_state import BrokerState
 from gossamer.state.lane_backlog import heaps_of_crawl
 from gossamer.state.rates import Rates
 from gossamer.state.workers import Refusals, WorkerRecords
@@ -32,6 +33,7 @@ REASONS = (
     "ending",
     "sink-away",
     "no-worker",
+    "broker-away",
     "no-lane",
     "refused",
     "store-full",
@@ -84,6 +86,8 @@ async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
     working = await WorkerRecords(census.store).at_work()
     if not working:
         return Idle("no-worker", "no worker lives: start one with gossamer worker")
+    if error := await BrokerState(census.store).error():
+        return Idle("broker-away", f"the broker takes no messages: restart it ({error})")
     refused = await Refusals(census.store).of(record.name)
     if refused and all(one.name in refused for one in working):
         return Idle("refused", f"every worker refuses it: {next(iter(refused.values()))}")
@@ -107,12 +111,19 @@ async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> I
         return Idle(
             "retries",
             f"all {retries.urls} pending pages wait for a retry: the next in {retries.next:.0f} s, the last in "
-            f"{retries.last:.0f} s",
+            f"{retries.last:.0f} s{_end_of_waits(record, await census.now())}",
         )
     states = Counter(one.state for one in hosts)
     most = states.most_common(1)[0][0] if states else ""
     soonest = min((one.next for one in hosts if one.state == most), default=0.0)
     return _of_state(most, states[most], soonest, hosts) or await _unclaimed(census, states["ready"])
+
+
+def _end_of_waits(record: Record, now: float) -> str:
+    if record.finish_at is None:
+        return f"; gossamer finish {record.name} ends the wait"
+    seconds = max(0.0, record.finish_at - now)
+    return f"; the crawl ends in at most {seconds:.0f} s, or at once with gossamer finish {record.name}"
 
 
 def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle | None:
@@ -148,5 +159,7 @@ async def _unclaimed(census: CrawlStatistics, ready: int) -> Idle:
             "rate-cap", f"a rate cap holds the workers back: {', '.join(sorted(caps))}; see gossamer rate"
         )
     return Idle(
-        "not-claimed", f"{ready} hosts are ready, but no worker claims them: its workers are full, or hang"
+        "not-claimed",
+        f"{'1 host is' if ready == 1 else f'{ready} hosts are'} ready, but no worker claims "
+        f"{'it' if ready == 1 else 'them'}: its workers are full, or hang",
     )

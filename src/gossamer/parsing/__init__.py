@@ -17,10 +17,13 @@ products       a product page as one record, its offers, and all of its prices (
 dates          dates in texts (their written forms: date_words)
 pagedates      when a page was published and modified
 text           the main text of a page, also as Markdown (parts: article, content_text, visible_text)
+shown          the tree without hidden text, with shadow roots and frames
+words          words and symbols of a text in any script
 language       the language of a text
 pdf            the text of a PDF (in an isolated_process that runs pdf_process)
 thumbnails     thumbnails of an image (in an isolated_process that runs thumbnail_process)
 page_cost      how much time and memory a page may take, and which pages are costly
+nesting        pages whose elements are nested deeply
 page_view      a page in the form that site functions receive
 """
 

@@ -9,6 +9,7 @@ with too little text, the longest run of text on the page is used instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -31,6 +32,7 @@ from gossamer.parsing.boilerplate import (
     is_colophon,
     is_consent,
     is_mark,
+    is_pointer,
     named,
     paragraphs_of,
     prune,
@@ -38,6 +40,7 @@ from gossamer.parsing.boilerplate import (
     split_camel_case,
 )
 from gossamer.parsing.html import Document, attribute_of
+from gossamer.parsing.shown import shown
 from gossamer.parsing.structured import json_ld, json_ld_objects
 
 Element = turbohtml.Element
@@ -111,17 +114,19 @@ LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
 _LEAD: Final = named("lead_names")
+_PRINTED_URL: Final = re.compile(r"\W*https?://\S+")
 
 
 class TextBlock(NamedTuple):
     """A run of text between the boundaries of block elements. `tag`: the tag of the block element. `linked`:
     how many characters of `text` are in links. `level`: how many levels above the main element the block
-    is."""
+    is. `depth`: the depth of the block element below the element that was walked."""
 
     tag: str
     text: str
     linked: int
     level: int = 0
+    depth: int = 0
 
 
 class MainText(NamedTuple):
@@ -375,6 +380,7 @@ def main_of(tree: turbohtml.Document) -> Element | None:
         main = box
     if len(headings) == 1 and main is not None and (box := _chaptered(headings[0], main)) is not None:
         main = box
+    main = _titled_section(tree, main)
     if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
         return None
     return _whole(tree, _body(main))
@@ -415,6 +421,28 @@ def _chaptered(heading: Element, main: Element) -> Element | None:
     if box.tag != "section" and "section" not in attribute_of(box, "class").split():
         return None
     return box if box.select_one("section > h2, .section > h2, dl dd") is not None else None
+
+
+def _titled_section(tree: turbohtml.Document, main: Element | None) -> Element | None:
+    """Returns the outermost section around a part of a handbook, if its heading is the title of the page. The
+    sections are nested, and have the same tag and class. Returns other elements unchanged. If `main` is None,
+    the first section of the page is examined."""
+    found: Element | None = None
+    for node in (
+        islice((main, *main.ancestors), MAX_LEVELS) if main is not None else tree.select(".section")[:1]
+    ):
+        if not isinstance(node, Element):
+            break
+        names = attribute_of(node, "class")
+        if found is not None and (node.tag, names) != (found.tag, attribute_of(found, "class")):
+            break
+        if found is not None or "section" in names.split():
+            found = node
+    heading = found.select_one(", ".join(HEADINGS)) if found is not None else None
+    title = tree.select_one("title")
+    if found is None or heading is None or title is None:
+        return main
+    return found if " ".join(heading.text.split()) == " ".join(title.text.split()) else main
 
 
 def _article(element: Element) -> Element | None:
@@ -529,7 +557,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
         node = next(nodes, None)
         if node is None:
             if after is not None:
-                _end(found, parts, tag, linked, level)
+                _end(found, parts, tag, linked, level, len(above))
                 linked, tag = 0, after
             if not above:
                 break
@@ -549,14 +577,14 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
             if name == "br":
                 parts.append("\n")
             elif name not in _INLINE and "-" not in name:  # custom elements are inline
-                _end(found, parts, tag, linked, level)
+                _end(found, parts, tag, linked, level, len(above) - 1)
                 linked = 0
                 tag, after = name, tag
     _end(found, parts, tag, linked, level)
     return found
 
 
-def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level: int) -> None:
+def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level: int, depth: int = 0) -> None:
     """Ends the current block, whose text is `parts`, and adds it to `found`."""
     if not parts:
         return
@@ -571,15 +599,15 @@ def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level:
     else:
         text = "\n".join(filter(None, (" ".join(line.split()) for line in whole.split("\n"))))
     if text:
-        found.append(TextBlock(tag, text, linked, level))
+        found.append(TextBlock(tag, text, linked, level, depth))
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
     """Removes blocks that consist mostly of links, blocks without letters and digits, and labels such as
     "Advertisement". Also removes headings and copyright notices at the end."""
     kept: list[TextBlock] = []
-    for block in found:
-        if block.linked * 2 > len(block.text) < block.linked + PARAGRAPH_CHARS:
+    for place, block in enumerate(found):
+        if _is_linked(block) and not _is_linked_text(found, place):
             continue
         if not any(char.isalnum() for char in block.text):
             continue
@@ -590,6 +618,34 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
     while kept and (kept[-1].tag in HEADINGS or is_colophon(kept[-1].text)):
         kept.pop()
     return _begun(kept)
+
+
+def _is_linked(block: TextBlock) -> bool:
+    """Whether a block consists mostly of links."""
+    return block.linked * 2 > len(block.text) < block.linked + PARAGRAPH_CHARS
+
+
+def _is_linked_text(found: list[TextBlock], place: int) -> bool:
+    """Whether a block that consists mostly of links belongs to the text: a heading above a paragraph, a first
+    cell or term beside its text, a sentence after a paragraph, or a printed URL."""
+    block = found[place]
+    after = found[place + 1] if place + 1 < len(found) else None
+    before = found[place - 1] if place else None
+    if _PRINTED_URL.fullmatch(block.text):
+        return True
+    if after is None or is_mark(block.text) or is_pointer(block.text):
+        return False
+    if block.tag in HEADINGS:
+        return _is_good(after) and block.depth <= after.depth
+    if block.tag in ("td", "th", "dt"):
+        return after.tag in ("td", "dd") and not after.linked and (before is None or not _is_linked(before))
+    return (
+        block.tag == "p"
+        and block.text.endswith((".", "。"))
+        and before is not None
+        and _is_good(before)
+        and block.depth <= before.depth
+    )
 
 
 def _without_calendars(kept: list[TextBlock]) -> list[TextBlock]:
@@ -639,10 +695,10 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def marked_down(page: Document, grows: bool) -> str:
-    """Returns the main text as Markdown. Changes the page's tree. `grows`: whether the layout of the page's
+    """Returns the main text as Markdown. May change the page's tree. `grows`: whether the layout of the page's
     tables would make the Markdown too long. If `grows` is true, the result contains only headings and plain
     text."""
-    tree = page.tree
+    tree = shown(page.tree)
     if grows:
         return "\n\n".join(
             f"{'#' * int(block.tag[1])} {block.text}" if block.tag in HEADINGS else block.text

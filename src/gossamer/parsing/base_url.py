@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.model.lazy_pattern import lazy_pattern
-from gossamer.parsing.encodings import codec
+from gossamer.parsing.encodings import output_codec
 from gossamer.url import HrefResolver, origin
 from gossamer.url.routes import with_route
 from gossamer.url.scope import MAX_URL
 
-_AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
-"""If a document has one of these encodings, the queries of its URLs are encoded in UTF-8."""
 _ODD: Final = lazy_pattern(r"[^\x00-\x7f]")
 
 
@@ -82,7 +80,7 @@ class OldBase(Base):
     def __init__(self, url: str, encoding: str) -> None:
         """`encoding`: a name from the Encoding Standard."""
         super().__init__(url)
-        self._codec = "gbk" if encoding == "gbk" else codec(encoding)
+        self._codec = output_codec(encoding)
 
     def _fetch(self, href: str) -> str | None:
         if not href.isascii():
@@ -103,4 +101,4 @@ class OldBase(Base):
 def base_of(url: str, encoding: str) -> Base:
     """Returns the base URL of a document that was fetched from `url`. `encoding`: the document's encoding, a
     name from the Encoding Standard."""
-    return Base(url) if encoding in _AS_UTF8 else OldBase(url, encoding)
+    return Base(url) if output_codec(encoding) == "utf-8" else OldBase(url, encoding)

@@ -25,6 +25,7 @@ def named(*sections: str) -> re.Pattern[str]:
 
 _MARK: Final = re.compile("|".join(map(_words, ("adverts", "others", "shares"))), re.IGNORECASE)
 _OTHER: Final = re.compile(_words("others"), re.IGNORECASE)
+_POINTER: Final = re.compile(_words("link_lines"), re.IGNORECASE)
 _EDGES: Final = " .:：…-—–*|[]()【】▶►•↓→\n\t\r\xa0"
 _COLOPHON: Final = re.compile(
     r"(?:copyright|©|ⓒ|\(c\)|all rights reserved|todos los derechos|alle rechte vorbehalten|tous droits|責任編輯|责任编辑|편집자)|"
@@ -41,6 +42,15 @@ def is_mark(line: str) -> bool:
     (True, True, False)
     """
     return len(line) < 50 and _MARK.fullmatch(line.strip(_EDGES)) is not None
+
+
+def is_pointer(line: str) -> bool:
+    """Whether a line that is one link only points to another page.
+
+    >>> is_pointer("Read the full story here."), is_pointer("The bill turned out to be a prank.")
+    (True, False)
+    """
+    return _POINTER.match(line.lstrip(_EDGES)) is not None
 
 
 def is_other(line: str) -> bool:
@@ -145,6 +155,8 @@ def called_boilerplate(name: str) -> bool:
 
 _CONSENT: Final = named("consent_names")
 _WEAK: Final = named("weak_names")
+_FLOW: Final = named("flow_names")
+_GATE_NAME: Final = named("gate_names")
 _TEASER: Final = re.compile(r"(?<![^\s_-])teasers?(?![^\s_-])", re.IGNORECASE)
 """Matches names that sites use both for summaries of the article and for links to other articles."""
 _OUTSIDE: Final = named("outside_names")
@@ -175,7 +187,8 @@ _WORDS: Final = frozenset(("a", "abbr", "b", "cite", "em", "i", "mark", "q", "sp
 _SENTENCES: Final = frozenset(("p", "li", "dd", "td", "em", "strong", "b", "i"))
 """Tags of elements that contain sentences."""
 _WORD: Final = re.compile(r"[^\W\d_]{3}")
-_ALWAYS, _LESS, _WEAKLY, _LEADING, _SMALLER, _NEVER = range(6)
+_GATE_PARTS: Final = "a, button, form, input"
+_ALWAYS, _LESS, _WEAKLY, _LEADING, _FLOWING, _SMALLER, _GATE, _NEVER = range(8)
 
 INSIDE, BEFORE, AFTER = range(3)
 """The positions of an element relative to the main text: inside, before or after the main text."""
@@ -190,7 +203,9 @@ def _kind(name: str) -> int:
     - `_LESS`: the element is dropped if it has less than half of the main text.
     - `_WEAKLY`: the element is dropped if it has less than half of the main text and few paragraphs.
     - `_LEADING`: the same as `_LESS`, but elements before the main text and elements without links are kept.
-    - `_SMALLER`: the element is dropped if it is shorter than `SHORT_CHARS`."""
+    - `_FLOWING`: the same as `_LESS`, but text between paragraphs of the main text is kept.
+    - `_SMALLER`: the element is dropped if it is shorter than `SHORT_CHARS`.
+    - `_GATE`: the same as `_SMALLER`, but elements without links, buttons and forms are kept."""
     name = _NEUTRAL.sub(" ", name)
     if _CONSENT.search(name):
         return _ALWAYS
@@ -198,9 +213,13 @@ def _kind(name: str) -> int:
     if _BOILERPLATE.search(split):
         if not _BOILERPLATE.search(_TEASER.sub(" ", split)):
             return _LEADING
+        if not _BOILERPLATE.search(_FLOW.sub(" ", split)):
+            return _FLOWING
         rest = _WEAK.sub(" ", split)
         return _LESS if _BOILERPLATE.search(rest) or _SMALL.search(rest) else _WEAKLY
-    return _SMALLER if _SMALL.search(name) else _NEVER
+    if _SMALL.search(name):
+        return _SMALLER
+    return _GATE if _GATE_NAME.search(name) else _NEVER
 
 
 def _is_in_sentence(element: Element) -> bool:
@@ -226,6 +245,15 @@ def paragraphs_of(element: Element) -> int:
         for one in element.find_all("p", limit=MAX_MEASURED)
     )
     return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
+
+
+def _is_paragraph(node: turbohtml.Node) -> bool:
+    """Whether a node is a paragraph with text outside of links: a `p`, or a `div` without other blocks."""
+    if not isinstance(node, Element) or node.tag not in ("p", "div") or len(node.text) < PARAGRAPH_CHARS:
+        return False
+    if node.tag == "div" and node.select_one("div, p, section, article, nav, form, h1, h2, h3") is not None:
+        return False
+    return sum(len(link.text) for link in node.select("a")) * 3 < len(node.text)
 
 
 def _is_slug(section: Element) -> bool:
@@ -342,6 +370,14 @@ class Pruner:
             if where == BEFORE or not element.find_all("a", limit=1):
                 return False
             kind = _LESS
+        if kind == _FLOWING:
+            if self._flows(element):
+                return False
+            kind = _LESS
+        if kind == _GATE:
+            if element.select_one(_GATE_PARTS) is None:
+                return False
+            kind = _SMALLER
         if where and kind in (_LESS, _SMALLER):
             return element.tag not in _WORDS or not _is_in_sentence(element)
         if where and kind == _NEVER and _is_outside_name(called):
@@ -360,6 +396,17 @@ class Pruner:
         if kind == _SMALLER:
             return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
         return self._under(element, self._total / 2) and not (kind == _WEAKLY and self._says(element))
+
+    def _flows(self, element: Element) -> bool:
+        """Whether an element has more text than links and stands beside paragraphs of the same box."""
+        if self._is_tired() or not isinstance(element.parent, Element):
+            return False
+        self.measured_chars += len(element.text)
+        linked = sum(len(link.text) for link in element.select("a"))
+        if len(element.text) < PARAGRAPH_CHARS or linked * 3 > len(element.text):
+            return False
+        parent = element.parent
+        return parent.tag in ("li", "dd") or any(map(_is_paragraph, islice(parent.children, MAX_MEASURED)))
 
     def _says(self, element: Element) -> bool:
         """Whether an element has paragraphs or a quotation. An element with paragraphs or a quotation is kept

@@ -70,6 +70,53 @@ country names, and the currency code for each stem. If a text contains a currenc
 country name determines the currency."""
 
 
+class _Endings(NamedTuple):
+    pattern: re.Pattern[str]
+    known: dict[str, tuple[frozenset[str], str, int]]
+
+
+def endings(text: str, iso: str | None) -> tuple[str, str, int] | None:
+    """Returns the currency that the end of an amount shows without naming it: `99¢`, `85 p`, `1 495:-`. The
+    result is the ending as written, the code of the currency, and the decimal places by which the number is
+    to be moved. `iso`: the currency of the page, if known; an ending that the currency does not have does not
+    count.
+
+    >>> endings("99¢", None), endings("50 ct", "USD")
+    (('¢', 'USD', 2), None)
+    """
+    known = _endings()
+    found = known.pattern.fullmatch(text)
+    if found is None:
+        return None
+    codes, usual, scale = known.known[found[1]]
+    if iso is not None and iso not in codes:
+        return None
+    return found[1], iso or usual, scale
+
+
+def is_subunit(form: str) -> bool:
+    """Whether a written form is a word for hundredths, such as `p` and `ct`, which also means other things."""
+    return form.strip(".").isalpha() and _endings().known.get(form, ((), "", 0))[2] > 0
+
+
+@lru_cache(maxsize=1)
+def _endings() -> _Endings:
+    known: dict[str, tuple[frozenset[str], str, int]] = {}
+    for name, scale in (("endings", 0), ("subunits", 2)):
+        for line in sections("currencies")[name]:
+            codes, *written = line.split()
+            theirs = codes.split("/")
+            known |= {form: (frozenset(theirs), theirs[0], scale) for form in written}
+    forms = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
+    return _Endings(re.compile(rf"[^\d]*(?<![.,])\d[\d.,'’ \u00a0\u202f\u2009]*?\s?({forms})\W*"), known)
+
+
+@lru_cache(maxsize=1)
+def pointed() -> frozenset[str]:
+    """Returns the codes of currencies whose decimals always follow a point, so that `3.350` is no thousand."""
+    return frozenset(" ".join(sections("currencies")["pointed"]).split())
+
+
 @lru_cache(maxsize=1)
 def spellings() -> Spellings:
     """Returns the forms and patterns of all currencies. The first call builds the result, and further calls

@@ -32,6 +32,17 @@ PERSIAN_MONTHS: Final = {
 }
 """Maps the names of months of the Persian calendar to numbers."""
 MONTHS["listopadu"] = MONTHS["listopada"] = 11
+_TWO_WORDS: Final = [line.split(" ", 1) for line in sections("date_words")["month_names_two_words"]]
+MONTH_OF_TWO_WORDS: Final = {
+    normalize("NFC", _name): sections("date_words")["month_names"][int(_number) - 1].split()[0]
+    for _number, _name in _TWO_WORDS
+}
+"""Maps the names of months of two words to the English names."""
+TWO_WORDS: Final = re.compile(
+    rf"(?<!\w)({'|'.join(map(re.escape, MONTH_OF_TWO_WORDS))})(?!\w)(?:\s?[/(]\s?[^\W\d_]+\)?)?",
+    re.IGNORECASE,
+)
+"""Matches the name of a month of two words, with its other name after a slash or in brackets."""
 _UNITS: Final = tuple(
     (unit, _words(unit)) for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
 )
@@ -91,7 +102,15 @@ ZONES: Final = {
     "aedt": 11,
 }
 """Offset from UTC in hours, by time zone abbreviation."""
-ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
+ERAS: Final = {
+    "令和": 2018,
+    "平成": 1988,
+    "昭和": 1925,
+    "大正": 1911,
+    "明治": 1867,
+    "民國": 1911,
+    "民国": 1911,
+}
 """Maps each Japanese or Taiwanese era to the year before its first year."""
 MODIFIED: Final = re.compile(
     rf"\b(?:{_words('modified')})|{_words('modified_asian')}",
@@ -101,6 +120,14 @@ PUBLISHED: Final = re.compile(
     rf"\b(?:{_words('published')})|{_words('published_asian')}",
     re.IGNORECASE,
 )
+OTHER_BEFORE: Final = re.compile(
+    rf"(?<!\w)(?:{_words('other_before')})\s+(?:\w+(?:day|tag|di|dì),? )?$", re.IGNORECASE
+)
+"""Matches words at the end of the text before a date that is not the date of publication."""
+OTHER_AFTER: Final = re.compile(rf"\s?(?:{_words('other_after')})", re.IGNORECASE)
+"""Matches words after a date that is not the date of publication."""
+ARTICLES: Final = frozenset(sections("date_words")["date_articles"])
+"""Words in lower case that may stand between a place and a date, as in `Paris, le 12 mai 2024`."""
 CLOCK: Final = re.compile(_words("clock"), re.IGNORECASE)
 """Matches labels of the current time, such as `It is currently` in forums."""
 COPYRIGHT: Final = re.compile(r"©|\(c\)|\bcopyright\b", re.IGNORECASE)

@@ -23,17 +23,24 @@ Indic and Southeast Asian scripts. These ranges also contain letters, so a lette
 of the repeated group. The repetition is atomic, because backtracking would take exponential time."""
 _YEAR: Final = r"(?P<year>\d{4})"
 _DAY: Final = r"(?<![\d.,:/-])(?P<day>\d{1,2})"
+_OTHER_NAME: Final = r"(?:(?<=[\u0600-\u06ff])\s?/\s?[^\W\d_]+)?"
+"""Matches the second name of an Arabic month, as in `5 شباط/فبراير 2024`."""
+_ROMAN: Final = r"(?P<roman>(?-i:I{1,3}|I?V|VI{1,3}|I?X|XI{1,2}))"
+"""Matches the number of a month in Roman digits, as in `5.III.2024`."""
+_ROMAN_MONTHS: Final = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
 _SHAPES: Final = tuple(
     re.compile(shape, re.IGNORECASE)
     for shape in (
         r"(?<![\d-])(?P<year>\d{4})(?P<mark>[-/.])(?P<number>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\d-]|\.\d)",
         r"(?<![\d.-])(?P<year>\d{4})\. (?P<number>\d{1,2})\. (?P<day>\d{1,2})(?!\d)",
         (
-            r"(?:(?P<era>令和|平成|昭和|民國|民国)\s?(?P<count>\d{1,3})|(?P<year>\d{4}))\s?[年년]\s?(?P<number>\d{1,2})\s?[月월]"
-            r"(?:\s?(?P<day>\d{1,2})\s?[日일])?"
+            rf"(?:(?P<era>{'|'.join(words.ERAS)})\s?(?P<count>\d{{1,3}}|元)|(?P<year>\d{{4}})|(?<!\w)['’]?(?P<short>\d\d))\s?[年년]"
+            r"\s?(?P<number>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日일号號])?"
         ),
-        r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d)(?![\d/-]|\.\d)",
-        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den)\s+|d['’]|ב)?{_MONTH}[,،]?[\s/-]*(?:(?:de|del|of|năm|ค\.ศ\.|พ\.ศ\.)\s+)?{_YEAR}(?!\d)",
+        r"(?<![\d.,/-])(?P<one>\d{1,2})(?P<mark>[./|-])\s?(?P<two>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d\d?)(?![\d/-]|\.\d)",
+        rf"{_DAY}(?:\s?[./-]\s?|\s(?=[IVX]{{2}})){_ROMAN}(?:\s?[./-]\s?|\s){_YEAR}(?!\d)",
+        rf"(?<![\d.,/-]){_YEAR}\.?[\s./-]\s?{_ROMAN}[\s./-]\s?(?P<day>\d{{1,2}})(?!\d)",
+        rf"{_DAY}(?:st|nd|rd|th|er|º|ª|\.)?,?[\s/-]*(?:(?:of|de|den)\s+|d['’]|ב)?{_MONTH}{_OTHER_NAME}[,،]?[\s/-]*(?:(?:de|del|of|năm|ค\.ศ\.|พ\.ศ\.)\s+)?{_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}(?!\d)",
         rf"(?<!\w){_MONTH}\s+(?P<day>\d{{1,2}})\s+(?P<clock>\d\d:\d\d:\d\d(?:\s+[A-Z]{{1,5}})?)\s+{_YEAR}(?!\d)",
         rf"{_YEAR}\.?\s*(?:წლის|gada|-?ж\.,?|жылғы)\s+(?P<day>\d{{1,2}})\.?[\s-]+{_MONTH}",
@@ -49,11 +56,11 @@ _SHAPES: Final = tuple(
     )
 )
 _WHOLE: Final = re.compile(
-    r"(\d{4})(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?|(\d{4})-(\d\d)|(\d{4})|(\d{10})(?:\.\d+)?|(\d{13})"
+    r"(\d{4})(\d\d)(\d\d)(?:[T ]?(\d\d)(\d\d)(\d\d)?(?:[.,]\d+)?(Z|[-+]\d\d:?\d\d)?)?|(\d{4})-(\d\d)|(\d{4})|(\d{10})(?:\.\d+)?|(\d{13})"
 )
 _TIME: Final = re.compile(
     r"(?<![\d:.])(?:(?P<noon>下午|午後|오후|晚上|傍晚|夜晚|晚|夜|中午|午前|上午|早上|早晨|清晨|凌晨|오전|새벽)\s?)?(?P<hour>[01]?\d|2[0-4])(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?|\s?h\s?(?P<french>[0-5]\d)|\s?(?:[点點時时시])(?:\s?(?P<east>[0-5]?\d)\s?[分분])?|\.(?P<dotted>[0-5]\d)(?=\s*(?:uhr|[ap]\.?m|[A-Z]{3,4})\b))(?!\d|[.,:]\d)"
-    r"\s*(?:(?P<half>[ap])\.?\s?m\b\.?)?\s*(?:(?:UTC|GMT)?\s?(?P<offset>[-+]\d\d:?\d\d)(?!\d)|(?:UTC|GMT)\s?(?P<hours>[-+]\d\d?)(?![\d:])|\(?(?P<zone>[A-Z]{1,5})\b)?",
+    r"\s*(?:(?P<half>[ap])\.?\s?m\b\.?)?\s*(?:\(?(?:UTC|GMT)?\s?(?P<offset>[-+](?:0?\d:|1[0-4]:?|0\d)[0-5]\d)(?!\d)|\(?(?:UTC|GMT)\s?(?P<hours>[-+]\d\d?)(?![\d:])|\(?(?P<zone>[A-Z]{1,5})\b(?!\s?[-+]\d))?",
     re.IGNORECASE,
 )
 _AFTERNOON: Final = frozenset(("下午", "午後", "오후", "晚上", "傍晚", "夜晚", "晚", "夜"))
@@ -69,6 +76,10 @@ _PERSIAN_EPOCH: Final = 356_033
 _PERSIAN_YEARS: Final = range(1300, 1500)
 _INVISIBLE: Final = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 """Matches invisible characters, for example marks of the writing direction and soft hyphens."""
+_HAN_NUMBER: Final = re.compile(r"[〇○零一二三四五六七八九十百廿卅]+(?=\s?[年月日号號時时点點分])")
+_ZONE_SIGN: Final = re.compile(r"\b(UTC|GMT)\s*([-+‐‑‒–])\s*(?=\d)")
+_YEAR_FIRST: Final = frozenset(("hu", "ja", "ko", "zh"))
+"""Languages in which `24.03.05` begins with the year."""
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _MAX_CHARS_BEFORE, _MAX_WEEKDAY_CHARS = 24, 12
 """`_MAX_CHARS_BEFORE` is the maximum number of characters before a date that a time and a day of the week may
@@ -89,29 +100,76 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
     """
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", (text or "")[:MAX_CHARS])).strip()
-    text = "".join(
-        str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text
-    )
+    text = _plain(text or "")
     if whole := _WHOLE.fullmatch(text):
         return _of_digits(whole)
+    if found := _found(text, language, now):
+        return _timed(found[0], text, found[1]) if len(found[0]) == 10 else found[0]
+    return _relative(text, now) if now is not None else None
+
+
+def around(text: str, language: str | None = None) -> tuple[str, str] | None:
+    """Returns the text before and after the first date in a text, or None if there is no date.
+
+    >>> around("Apply before 30 June 2025.")
+    ('Apply before ', '.')
+    """
+    text = _plain(text)
+    found = _found(text, language, None)
+    return None if found is None else (text[: found[1].start()], text[found[1].end() :])
+
+
+def _plain(text: str) -> str:
+    """Returns the beginning of a text with usual digits and signs, and with months of one word."""
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:MAX_CHARS])).strip()
+    if "UTC" in text or "GMT" in text:
+        text = _ZONE_SIGN.sub(lambda found: found[1] + ("+" if found[2] == "+" else "-"), text)
+    if text.isascii():
+        return text
+    text = "".join(
+        str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char
+        for char in text.replace("\u2212", "-")
+    )
+    text = _HAN_NUMBER.sub(_number_of_han, text)
+    return words.TWO_WORDS.sub(lambda found: words.MONTH_OF_TWO_WORDS[found[1].lower()], text)
+
+
+def _number_of_han(found: re.Match[str]) -> str:
+    """Returns a number in Han digits as a number: `二〇二四` is 2024, and `二十三` is 23."""
+    values = [int(unicodedata.numeric(char)) for char in found[0].replace("○", "〇")]
+    if max(values) < 10:
+        return "".join(map(str, values))
+    total = ones = 0
+    for value in values:
+        if value in (10, 100):
+            total += (ones or 1) * value
+            ones = 0
+        else:
+            ones += value
+    return str(total + ones)
+
+
+def _found(text: str, language: str | None, now: datetime | None) -> tuple[str, re.Match[str]] | None:
     for shape in _SHAPES if _DIGITS.search(text) else ():
         for found in shape.finditer(text):
             if (day := _day(found, language, now)) is not None:
-                return _timed(day, text, found) if len(day) == 10 else day
-    return _relative(text, now) if now is not None else None
+                return day, found
+    return None
 
 
 def _of_digits(whole: re.Match[str]) -> str | None:
     """Parses a text that has only digits: 20240512, 2024-05, 2024, or seconds or milliseconds since 1970."""
-    year, month, day, hour, minute, second, its_year, its_month, alone, seconds, milliseconds = whole.groups()
+    year, month, day, hour, minute, second, zone, its_year, its_month, alone, seconds, milliseconds = (
+        whole.groups()
+    )
     if seconds or milliseconds:
         moment = datetime.fromtimestamp(int(seconds or milliseconds) / (1 if seconds else 1000), UTC)
         return moment.replace(microsecond=0).isoformat()
     if year:
         found = _iso(int(year), int(month), int(day))
         if found and hour and int(hour) < 24 and int(minute) < 60 and int(second or 0) < 60:
-            return f"{found}T{hour}:{minute}:{second or '00'}"
+            offset = (zone or "").replace("Z", "+00:00").replace(":", "")
+            return f"{found}T{hour}:{minute}:{second or '00'}{offset[:3]}{offset and ':'}{offset[3:]}"
         return found
     if its_year:
         return whole[0] if 1 <= int(its_month) <= 12 and FIRST_YEAR <= int(its_year) <= LAST_YEAR else None
@@ -146,19 +204,22 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
     if the date is invalid."""
     parts = found.groupdict()
     if "one" in parts:
-        year = int(parts["year"])
-        year += (2000 if year < 70 else 1900) if len(parts["year"]) == 2 else 0
-        one, two = int(parts["one"]), int(parts["two"])
-        if len(parts["year"]) == 2 and parts["mark"] == "-":
+        year, one, two = int(parts["year"]), int(parts["one"]), int(parts["two"])
+        if len(parts["year"]) < 4 and (language or "").lower()[:2] in _YEAR_FIRST and _is_year_first(found):
+            return _iso(_full_year(one), two, year)
+        if len(parts["year"]) == 1 or (len(parts["year"]) == 2 and parts["mark"] == "-"):
             return None  # more likely a number than a date
+        year = _full_year(year) if len(parts["year"]) == 2 else year
         if _is_persian_year(year, language):
             return _persian(year, two, one)
         if one > 12 or (two <= 12 and not _month_first(parts["mark"], language)):
             return _iso(year, two, one)
         return _iso(year, one, two)
     is_persian = False
-    if parts.get("number"):
-        month: int | None = int(parts["number"])
+    if parts.get("roman"):
+        month: int | None = _ROMAN_MONTHS.index(parts["roman"]) + 1
+    elif parts.get("number"):
+        month = int(parts["number"])
         is_persian = _is_persian_year(int(parts.get("year") or 0), language)
     else:
         month = _month(parts["month"], language)
@@ -170,9 +231,9 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
     if is_persian:
         return _persian(int(parts["year"]), month, int(parts["day"])) if parts.get("day") else None
     if parts.get("short"):
-        parts["year"] = str(int(parts["short"]) + (2000 if int(parts["short"]) < 70 else 1900))
+        parts["year"] = str(_full_year(int(parts["short"])))
     if parts.get("era"):
-        parts["year"] = str(words.ERAS[parts["era"]] + int(parts["count"]))
+        parts["year"] = str(words.ERAS[parts["era"]] + int(parts["count"].replace("元", "1")))
     if not parts.get("year"):
         return _in_year(month, int(parts["day"]), now)
     if not parts.get("day"):
@@ -180,6 +241,20 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
             f"{parts['year']}-{month:02}" if 1 <= month <= 12 and 1900 <= int(parts["year"]) <= 2100 else None
         )
     return _iso(int(parts["year"]), month, int(parts["day"]))
+
+
+def _full_year(short: int) -> int:
+    return short + (2000 if short < 70 else 1900)
+
+
+def _is_year_first(found: re.Match[str]) -> bool:
+    """Whether a date with a short year begins with the year, in a language of `_YEAR_FIRST`."""
+    one, two, last, mark = found["one"], found["two"], found["year"], found["mark"]
+    if len(one) < 2 or not 1 <= int(two) <= 12 or not 1 <= int(last) <= 31:
+        return False
+    if len(two) == len(last) == 2:
+        return True
+    return mark == "/" or (mark == "." and (len(last) == 2 or " " in found[0]))
 
 
 def _month_first(mark: str, language: str | None) -> bool:
@@ -248,9 +323,7 @@ def _time_before(text: str, end: int) -> re.Match[str] | None:
 
 def _zone(time: re.Match[str]) -> timezone | None:
     if offset := time["offset"]:
-        minutes = int(offset[1:3]) * 60 + int(offset[-2:])
-        if minutes >= 24 * 60:
-            return None
+        minutes = int(offset[1:-2].rstrip(":")) * 60 + int(offset[-2:])
         return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
     if time["hours"]:
         return timezone(timedelta(hours=int(time["hours"]))) if abs(int(time["hours"])) < 24 else None

@@ -30,7 +30,7 @@ _PLACE: Final = re.compile(
     \s*+(?:(?P<set>=)(?![=>])|(?P<push>(?<=\.push)\()|(?P<call>\((?=\s*+\{{\s*+["\w])))""",
     re.VERBOSE | re.DOTALL,
 )
-_ATTRIBUTES: Final = (
+ATTRIBUTES: Final = (
     "data-page",
     "data-props",
     "data-state",
@@ -83,7 +83,7 @@ def of(tree: turbohtml.Document) -> dict[str, Any]:
             _read(text, found)
         elif "json" in kind and "ld+json" not in kind:
             _keep(found, attribute_of(script, "id"), json_values(text))
-    for name in _ATTRIBUTES:
+    for name in ATTRIBUTES:
         for element in tree.select(f"[{name}]")[:20]:
             text = attribute_of(element, name).strip()
             if text[:1] in ("{", "["):

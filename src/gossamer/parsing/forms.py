@@ -17,7 +17,7 @@ import turbohtml
 
 from gossamer.config.redaction import suggests_secret
 from gossamer.model.request import Request, split
-from gossamer.parsing.encodings import encoding
+from gossamer.parsing.encodings import display_name, encoding, named, output_codec
 from gossamer.parsing.html import Document
 
 CONTROLS: Final = "input, select, textarea, button"
@@ -111,7 +111,7 @@ class Form:
     def fields(self) -> dict[str, str]:
         """The names and values that the form sends if nothing is filled in and no button is pressed. If
         several values have the same name, only the last value is included."""
-        return dict(_entries(self._controls, None))
+        return dict(_entries(self._controls, None, self._charset))
 
     def fill(
         self,
@@ -138,7 +138,7 @@ class Form:
                     f"the form at {self._document.url} has no field {name!r}: it has {_told(self.names)}"
                 )
         button = self._button(submit)
-        pairs = _filled(_entries(self._controls, button), self._controls, wanted)
+        pairs = _filled(_entries(self._controls, button, self._charset), self._controls, wanted)
         method = (_attr(button, "formmethod") if button is not None else "").upper() or self.method
         url, page = self._where(button), self._document.url
         headers = {"Referer": _referrer(page, url)} if _referrer(page, url) else {}
@@ -179,7 +179,7 @@ class Form:
         return "&".join(f"{self._quoted(_crlf(name))}={self._quoted(_crlf(value))}" for name, value in pairs)
 
     def _quoted(self, text: str) -> str:
-        return quote_plus(text.encode(self._charset, "xmlcharrefreplace"), safe="*-._")
+        return quote_plus(text.encode(output_codec(self._charset), "xmlcharrefreplace"), safe="*-._")
 
     def _body(self, pairs: Pairs, kind: str) -> tuple[str, str]:
         """Returns the body and its content type. The multipart boundary is a hash of the entries, so that
@@ -224,13 +224,11 @@ def find_form(
         what = f"form {selector!r}" if selector is not None else "form that asks for a password"
         said = _told([_shown(one) for one in forms], "no form at all")
         raise FormError(f"there is no {what} on {document.url}: it has {said}")
-    named = _attr(chosen, "accept-charset").split(",")[0].split()
-    charset = named[0].lower() if named else encoding(page, content_type)
-    try:
-        "".encode(charset if not charset.startswith("utf-16") else "utf-8")
-    except LookupError:
-        charset = "utf-8"
-    return Form(chosen, document, "utf-8" if charset.startswith("utf-16") else charset, make)
+    labels = _attr(chosen, "accept-charset").replace(",", " ").split()
+    charset = next((name for label in labels if (name := named(label))), "utf-8") if labels else None
+    if charset is None:
+        charset = encoding(page, content_type)
+    return Form(chosen, document, "utf-8" if output_codec(charset) == "utf-8" else charset, make)
 
 
 def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
@@ -254,9 +252,9 @@ def _off(control: turbohtml.Element) -> bool:
     return legend is None or not any(one == control for one in legend.select(CONTROLS))
 
 
-def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None) -> Pairs:
+def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None, charset: str) -> Pairs:
     """Returns the names and values to send (the entry list), in tree order. `button`: the button that is
-    pressed."""
+    pressed. `charset`: the encoding of the form."""
     out: Pairs = []
     for one in controls:
         name, kind = _attr(one, "name"), _kind(one)
@@ -277,8 +275,8 @@ def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None
             out += [(name, _option(option)) for option in _selected(one)]
         elif kind == "textarea":
             out.append((name, one.text))
-        elif kind == "hidden" and name == "_charset_":
-            out.append((name, "UTF-8"))
+        elif kind == "hidden" and name.lower() == "_charset_":
+            out.append((name, display_name(charset)))
         else:
             out.append((name, "" if kind == "file" else _LINES.sub("", _attr(one, "value"))))
     return out

@@ -84,7 +84,8 @@ _INLINE: Final = frozenset(
 _MAX_METADATA_CHARS: Final = 400
 """An `aside` element with more than _MAX_METADATA_CHARS characters does not count as metadata of the
 article."""
-_DIGIT: Final = re.compile(r"\d")
+_DIGIT: Final = re.compile(r"\d|[〇零一二三四五六七八九十元]年")
+SENTENCE_ENDS: Final = tuple(".!?…。！？।؟")
 _BYLINE_NAME_CHARS: Final = 40
 """The assumed length in characters of an author's name before a date. A line before the heading is treated as
 if it were this many characters farther from the heading, so that lines after the heading are preferred. A
@@ -126,7 +127,7 @@ class Heading:
         ]
         near.sort(key=lambda one: one[0])
         short = [line for _, line in near if len(line) <= _SHORT_CHARS]
-        longer = [line if len(line) <= _BYLINE_CHARS else line[:_FIRST_CHARS] for _, line in near]
+        longer = [line if len(line) <= _BYLINE_CHARS else f"{line[:_FIRST_CHARS]}…" for _, line in near]
         others = [
             line for line in (*lines.after, *lines.beside, *lines.before[::-1]) if len(line) <= _BYLINE_CHARS
         ]

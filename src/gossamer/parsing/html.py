@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 import xxhash
 
+from gossamer.model.content_type import HTML, is_xml
+from gossamer.model.content_type import page_type as page_type  # noqa: PLC0414 - for uses
 from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
-from gossamer.parsing.encodings import decode, encoding
+from gossamer.parsing.encodings import BEYOND, decode, encoding
 
 if TYPE_CHECKING:
     import turbohtml
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 MAX_TITLE_CHARS: Final = 2000
 """Maximum number of characters of a title that are kept."""
 _LANGUAGE: Final = lazy_pattern(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
-_HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = lazy_pattern(
     r"""[\t\n\f\r ]*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[\t\n\f\r ;,])[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+"""
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
@@ -41,19 +42,6 @@ _MAX_MERGE_COST: Final = 20_000_000
 the page in bytes. If a further body or html start tag has a new attribute, the parser copies all previous
 attributes, so that 140 KB of start tags would take 1.2 GB of memory. A page of less than 20 KB is not
 checked, because it cannot take more than 90 MB."""
-_VOID: Final = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
-)
-_ENDS: Final = frozenset(
-    ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot")
-)
-"""Elements whose end tag is often missing in a page. An element without an end tag ends at the next start tag
-with the same name."""
-_HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
-"""Elements that may contain elements of `_ENDS`. For example, a `li` that begins inside a `ul` does not end a
-`li` that is open outside of the `ul`."""
-MAX_DEPTH: Final = 400
-"""Maximum nesting depth of elements. `is_deep` finds pages that may exceed the maximum depth."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
 _MAX_COUNTED_BYTES: Final = 16_000
@@ -90,14 +78,21 @@ class Document:
     """A parsed page. Every attribute is computed once, when it is first read."""
 
     def __init__(
-        self, tree: turbohtml.Document, url: str, robots_header: str | None = None, encoding: str = "utf-8"
+        self,
+        tree: turbohtml.Document,
+        url: str,
+        robots_header: str | None = None,
+        encoding: str = "utf-8",
+        refresh_header: str | None = None,
     ) -> None:
         """`url`: the page's final URL. `robots_header`: the value of the page's X-Robots-Tag header.
-        `encoding`: the encoding of the page's bytes, a name from the Encoding Standard."""
+        `encoding`: the encoding of the page's bytes, a name from the Encoding Standard. `refresh_header`: the
+        value of the page's Refresh header."""
         self.tree = tree
         self.url = url
         self._encoding = encoding
         self._robots_header = robots_header
+        self._refresh_header = refresh_header
 
     @once
     def base(self) -> Base:
@@ -173,8 +168,10 @@ class Document:
 
     @once
     def refresh(self) -> str | None:
-        """The raw URL of the first meta refresh that has a URL, or None. Elements in a `noscript` or
-        `template` do not count."""
+        """The raw URL of the Refresh header, or else of the first meta refresh that has a URL, or None. Elements
+        in a `noscript` or `template` do not count."""
+        if self._refresh_header and (found := _REFRESH.match(self._refresh_header)):
+            return found[1] or found[2] or found[3]
         if not self._metas("http-equiv", "refresh"):
             return None
         inert = set(self.tree.select("noscript meta, template meta"))
@@ -199,54 +196,43 @@ def parse(
     url: str | None,
     robots_header: str | None = None,
     roots: int | None = None,
+    refresh_header: str | None = None,
 ) -> Document:
     """Parses a page. Accepts any bytes and never raises. `url`: the page's final URL. `robots_header`: the
-    page's X-Robots-Tag header. `roots`: an upper bound for the number of html and body start tags in the
-    page, if known (`page_cost.cost_of`).
+    page's X-Robots-Tag header. `roots`: an upper bound for the number of html and body start tags in the page,
+    if known (`page_cost.cost_of`). `refresh_header`: the page's Refresh header.
 
-    If Content-Type is neither HTML nor XML, the result is an empty page.
+    An XML page is parsed as XML, so that selectors find its elements by their names as written. If it is not
+    well-formed, it is parsed as HTML. If the page is neither HTML nor XML, the result is an empty page
+    (`model.content_type.page_type`).
 
     >>> page = parse(b"<title>A \\n b</title><a href=/c>d</a>", "text/html", "https://example.com/")
     >>> page.title, page.text
     ('A b', 'd')
     """
     body, url = to_bytes(body), url or ""
-    kind = (content_type or "").partition(";")[0]
-    if kind.strip().lower() not in _HTML_TYPES:
+    kind = page_type(content_type, body)
+    if kind != HTML and not is_xml(kind):
         body = b""
     name = encoding(body, content_type)
+    found = None
+    if kind != HTML and body:
+        from gossamer.parsing.xml import read_xml  # imports the entities of HTML
+
+        found = read_xml(decode(body, content_type))
+    if isinstance(found, str):
+        body = b"\xef\xbb\xbf" + found.encode("utf-8", "replace")
+    elif found is not None:
+        return Document(found, url, robots_header, name, refresh_header)
+    elif name in BEYOND:
+        body = b"\xef\xbb\xbf" + decode(body, content_type).encode("utf-8", "replace")
     if len(body) > 20_000:
         body = _merging(body, name, roots)
     try:
         tree = _tree(body, name)
     except LookupError:
         tree = _tree(body, None)
-    return Document(tree, url, robots_header, name)
-
-
-def is_deep(body: bytes, content_type: str | None) -> bool:
-    """Returns whether a page might contain elements that are nested deeper than `MAX_DEPTH`. turbohtml 1.15
-    keeps at most 512 elements open. If exactly 512 elements are open, a table can crash the process. The
-    crash happens if the table is inside an element such as `<a>` that the parser opens twice. This check
-    takes as long as parsing, so use it only for suspicious pages."""
-    import turbohtml
-
-    start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
-    inside: list[str] = []
-    for token in turbohtml.tokenize(decode(body, content_type)):
-        if token.type is start and token.tag not in _VOID:
-            tag = token.tag or ""
-            if tag in _ENDS:  # this start tag ends the previous element with the same name
-                within = max((at for at, one in enumerate(inside) if one in _HOLD), default=-1)
-                if tag in inside[within + 1 :]:
-                    del inside[inside.index(tag, within + 1) :]
-            inside.append(tag)
-            if len(inside) > MAX_DEPTH:
-                return True
-        elif token.type is end and token.tag in inside:
-            while inside.pop() != token.tag:
-                pass
-    return False
+    return Document(tree, url, robots_header, name, refresh_header)
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:

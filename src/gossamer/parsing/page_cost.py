@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from gossamer.model.content_type import HTML, is_xml, page_type
 from gossamer.model.lazy_pattern import lazy_pattern
 
 MEMORY_BYTES = 64 << 20
@@ -126,12 +127,14 @@ def limited_memory(body: bytes) -> Iterator[None]:
 
 MAX_BYTES: Final = 1_000_000
 """Maximum size in bytes of a page that is read in the crawling process."""
-MAX_TAGS: Final = 10_000
-"""A page with more than MAX_TAGS tags is not read in the crawling process, because it takes 5 to 10 us to
-resolve each link of a page."""
+MAX_LINKS: Final = 10_000
+"""A page with more than MAX_LINKS `href` attributes is not read in the crawling process, because it takes 5
+to 10 us to resolve each link of a page. A page with fewer tags has fewer links."""
+MAX_TAGS: Final = 50_000
+"""A page with more than MAX_TAGS tags is not read in the crawling process, whatever the tags are."""
 SMALL_BYTES: Final = 64_000
-"""Maximum size in bytes of a page for which MAX_TAGS does not apply. A page of this size cannot contain too
-many links."""
+"""Maximum size in bytes of a page for which MAX_LINKS and MAX_TAGS do not apply. A page of this size cannot
+contain too many links."""
 FEW_TAGS: Final = 1000
 """Minimum number of tags of a page that may be costly to parse. In the worst case, a page with fewer tags
 makes the parser copy 500 formatting elements into each of 500 blocks, which takes 30 MB."""
@@ -149,9 +152,33 @@ _NAMES = (
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
 _FORMATS: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
-_FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # this lookahead halves the time
-_ROOTS = rb"|[bB][oO][dD][yY]|[hH][tT][mM][lL]"
-_STARTS: Final = lazy_pattern(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
+_INLINE = rb"/?+(?:span|a(?:bbr)?|br|cite|img|kbd|q|samp|su[bp]|var|wbr)"
+_INNER = rb"(b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u)"
+_NAME = (
+    rb"[bisuBISU](?=[\t\n\f\r />])|[bcefhnstBCEFHNST][iomtIOMT]"
+    rb"(?:[dD][eEyY]|[nN][tT]|[bB][rR]|[aA][lL][lL]|[rR](?:[iI][kK][eE]|[oO][nN][gG])|[mM][lL]|[gG])?"
+    rb"(?=[\t\n\f\r />])"
+)
+
+
+def _tail(rest: bytes, number: bytes) -> bytes:
+    """Returns a pattern for the content of a formatting element: text, inline elements, and formatting elements
+    that contain only text and inline elements. `rest` matches what is between the name of a tag and the next
+    tag. `number`: the number of the group that contains the name of the inner formatting element."""
+    inner = rb"<" + _INNER + rest + rb"(?>(?:<" + _INLINE + rest + rb")*)</" + b"\\" + number + rest
+    return rest + rb"(?>(?:<" + _INLINE + rest + rb"|" + inner + rb")*)"
+
+
+_STARTS: Final = lazy_pattern(
+    rb"<(" + _NAME + rb")(?>(?:(?<![dDmM][yYlL])(" + _tail(rb"[^<]*+", b"3") + rb")</\1>)?)"
+)
+"""Matches start tags of formatting elements, of `html` and `body`, and of some names that look similar. The first
+two letters of a name exclude most tags. If the element may end at its end tag, the match continues to this end
+tag, and group 2 contains what is inside. If there are formatting elements inside, group 3 is not empty."""
+_CLOSED: Final = lazy_pattern(_tail(rb"(?>(?: [a-z-]+=\"[^\"<>]*+\")*) ?/?>[^<]*+", b"1"))
+"""Matches what is inside a formatting element that certainly ends at its end tag. Matches only tags as most pages
+write them. Inline elements inside may lack their start or end tag, because the end tag of the formatting element
+removes this element from the list of active formatting elements nevertheless (HTML Standard, 13.2.6.4.7)."""
 _FORMATTING: Final = frozenset(
     ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
 )
@@ -183,6 +210,9 @@ _MARKERS: Final = frozenset(
 """Isolating elements, which separate the formatting elements inside from the formatting elements outside. An
 end tag inside an isolating element does not close any formatting element outside of the isolating element
 (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of formatting elements are ignored."""
+MAX_NESTED: Final = 3
+"""Maximum number of formatting elements that are open at the same time although they have an end tag, as
+`_unclosed` determines it: one element inside another one, and an `a` element."""
 MAX_BLOCKS: Final = 7
 """A formatting element counts as closed at its end tag only if at most MAX_BLOCKS other elements began after
 its start tag. If more than MAX_BLOCKS elements began after the start tag, the parser may leave a copy of the
@@ -192,16 +222,12 @@ _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t
 _CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags whose attributes contain no unusual characters. If two of these start tags have the same
 text, the parser creates equal elements."""
-_CLOSED: Final = lazy_pattern(
-    rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
-)
-"""Matches a formatting element that contains only text and is then closed."""
-_HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 
 
-def is_html(content_type: str | None) -> bool:
-    """Whether a page with this Content-Type is parsed."""
-    return content_type is None or content_type.partition(";")[0].strip().lower() in _HTML_TYPES
+def is_html(content_type: str | None, body: bytes) -> bool:
+    """Whether a page with this Content-Type and body is parsed, as HTML or XML."""
+    kind = page_type(content_type, body)
+    return kind == HTML or is_xml(kind)
 
 
 def tags_of(body: bytes) -> int:
@@ -229,19 +255,52 @@ def cost_of(body: bytes) -> Cost:
         return Cost(True)
     if (tags := tags_of(body)) <= 2 * MAX_OPEN:
         return Cost(False, tags)
-    starts = len(_STARTS.findall(_narrow(body)))
-    if starts > MAX_OPEN and _may_leave_open(body):
-        return Cost(True, starts)  # the parser may crash the process
-    too_many = tags > MAX_TAGS and len(body) > SMALL_BYTES
+    narrow = _narrow(body)
+    found = _STARTS.findall(narrow)
+    starts = opened = _count(found)
+    if starts > MAX_OPEN or _may_clone(starts, tags):
+        opened = _unclosed(body, found, tags)
+        if opened > MAX_OPEN and _may_leave_open(body):
+            return Cost(True, starts)  # the parser may crash the process
     return Cost(
-        too_many
-        or (
-            tags >= FEW_TAGS
-            and (starts + MAX_WITHOUT_ATTRIBUTES) * tags > MAX_CLONES
-            and _clones(body, tags) > MAX_CLONES
-        ),
+        (tags > MAX_LINKS and len(body) > SMALL_BYTES and _has_many_links(narrow, tags))
+        or (_may_clone(opened, tags) and _clones(body, tags) > MAX_CLONES),
         starts,
     )
+
+
+def _may_clone(opened: int, tags: int) -> bool:
+    """Whether the parser may create more than MAX_CLONES elements for a page with `tags` tags, of which
+    `opened` are start tags of formatting elements that may stay open."""
+    return tags >= FEW_TAGS and (opened + MAX_NESTED) * tags > MAX_CLONES
+
+
+def _has_many_links(narrow: bytes, tags: int) -> bool:
+    return tags > MAX_TAGS or narrow.lower().count(b"href") > MAX_LINKS
+
+
+def _count(found: list[tuple[bytes, bytes, bytes]]) -> int:
+    """Returns the number of start tags in the matches of `_STARTS`, including the start tags inside of a match."""
+    return len(found) + sum(len(_STARTS.findall(inside)) for _, inside, inner in found if inner)
+
+
+def _unclosed(body: bytes, found: list[tuple[bytes, bytes, bytes]], tags: int) -> int:
+    """Returns how many start tags of formatting elements may have no end tag. Stops counting at a harmless
+    number. `found`: the matches of `_STARTS` in the page. `tags`: the number of tags of the page."""
+    starts = _count(found)
+    if _is_ambiguous(body):
+        return starts
+    for one in found:
+        if one[1] and _CLOSED.fullmatch(one[1]):
+            starts -= _count([one])
+            if not (starts > MAX_OPEN or _may_clone(starts, tags)):
+                break
+    return starts
+
+
+def _is_ambiguous(body: bytes) -> bool:
+    """Whether the page may be in ISO-2022-JP or UTF-16, in which the bytes of an end tag may be text."""
+    return b"\x1b" in body or b"\0" in body
 
 
 def _may_leave_open(body: bytes) -> bool:
@@ -252,10 +311,8 @@ def _may_leave_open(body: bytes) -> bool:
     """
     import turbohtml
 
-    if b"\x1b" in body or b"\0" in body:  # in ISO-2022-JP or UTF-16, the bytes of an end tag may be text
+    if _is_ambiguous(body):
         return True
-    if len(_STARTS.findall(_CLOSED.sub(b"", body))) <= MAX_OPEN:
-        return False
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
     opened: list[
         tuple[str, int]
@@ -286,7 +343,7 @@ def _may_leave_open(body: bytes) -> bool:
                 if name in _MARKERS and tag not in _MARKERS:
                     break
         elif token.data and "<" in token.data:
-            in_text += len(_STARTS.findall(token.data.encode("latin-1", "replace")))
+            in_text += _count(_STARTS.findall(token.data.encode("latin-1", "replace")))
     return len(opened) - markers + in_text > MAX_OPEN
 
 
@@ -304,7 +361,7 @@ def _narrow(body: bytes) -> bytes:
 def may_explode(body: bytes) -> bool:
     """Whether the tree of an HTML page may take far more memory than the size of the page suggests."""
     tags = tags_of(body)
-    return tags >= FEW_TAGS and _clones(body, tags) > MAX_CLONES
+    return _may_clone(_count(_STARTS.findall(_narrow(body))), tags) and _clones(body, tags) > MAX_CLONES
 
 
 def _clones(body: bytes, tags: int) -> int:
@@ -316,8 +373,6 @@ def _clones(body: bytes, tags: int) -> int:
     """
     narrow = _narrow(body)
     found = len(_FORMATS.findall(narrow))
-    if (found + MAX_WITHOUT_ATTRIBUTES) * tags <= MAX_CLONES:
-        return 0
     if narrow is body:
         clear = _CLEAR.findall(body)
         found -= len(clear) - min(3 * len(set(clear)), len(clear))

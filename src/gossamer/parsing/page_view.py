@@ -18,7 +18,7 @@ from gossamer.config.value_parsers import RUNGS, label, one_of
 from gossamer.model import proxy
 from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.page import Captured, Page
-from gossamer.model.request import Request, check_key
+from gossamer.model.request import Request, check_key, with_json
 from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
@@ -91,7 +91,8 @@ class PageView:
         if self._document is None:
             page = self.page
             with limited_memory(page.body) if may_explode(page.body) else nullcontext():
-                self._document = parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+                robots, refresh = page.header("x-robots-tag"), page.header("refresh")
+                self._document = parse(page.body, page.content_type, page.url, robots, refresh_header=refresh)
         return self._document
 
     @property
@@ -347,7 +348,7 @@ class RequestMaker:
         among all requests to its host. Without `key`, the URL identifies the request. Raises ValueError for a
         value that JSON cannot express."""
         if json is not None:
-            needs = _with_json(needs, json)
+            needs = with_json(needs, json)
         return _request(self._view, self._view.urljoin(url), needs)
 
     @property
@@ -365,18 +366,6 @@ class RequestMaker:
         """Whether one of the redirects that led to this page was temporary (302, 303 or 307). Only set for a
         request with a `key`."""
         return bool(self._view.request_.temporary)
-
-
-def _with_json(needs: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Returns a request's options with a JSON body."""
-    if "body" in needs:
-        raise ValueError("give body= or json=, not both")
-    try:
-        body = _json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except TypeError as error:
-        raise ValueError(f"json={value!r}: {error}") from None
-    headers = {"Content-Type": "application/json", **(needs.get("headers") or {})}
-    return {"method": "POST", **needs, "body": body, "headers": headers}
 
 
 def _sent(view: PageView, url: str, **needs: Any) -> Request:

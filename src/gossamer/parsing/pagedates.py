@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from gossamer.model.media_types import Body
 from gossamer.parsing import date_words as words
-from gossamer.parsing.dates import date
-from gossamer.parsing.heading_dates import Heading, ancestors
+from gossamer.parsing.dates import around, date
+from gossamer.parsing.heading_dates import SENTENCE_ENDS, Heading, ancestors
 from gossamer.parsing.html import Document, attribute_of, once, parse
 from gossamer.parsing.structured import json_ld
 
@@ -112,7 +112,12 @@ _DIGIT: Final = re.compile(r"\d")
 _SENTENCE_END: Final = re.compile(r"[!?…]|[^\W\d]{5}\.\s|\b(?:says|said)\b")
 """Matches the end of a sentence. If a sentence ends between a label and a date, the date does not belong to
 the label."""
-_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)")
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_MIN_SENTENCE_WORDS: Final = 4
+"""Minimum number of words in lower case of a sentence, so that `12 May 2024, 3 min. read.` is not a sentence."""
+_GOES_ON: Final = re.compile(r",?\s[^\W\d_A-ZÀ-Þ]{2}")
+"""Matches the rest of a sentence after a date, which begins with a lower-case letter."""
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)|(?<!\d)\d{4}(?!\d)|[〇零一二三四五六七八九]{4}(?=年)")
 """Matches a number that may be a day, a month or a year."""
 _MAX_LABEL_GAP: Final = 60
 """Maximum number of characters between a label and the end of its date."""
@@ -476,11 +481,31 @@ def _addressed(page: Document, _: Heading) -> Iterator[tuple[str, str]]:
 
 def _near(page: Document, heading: Heading) -> Iterator[tuple[str, str]]:
     """Yields the unlabelled dates near the heading, and a date such as `22.04.2020` in the URL."""
+    language = _language(page)
     for line in heading.near:
-        if not words.CLOCK.search(line):
+        if not words.CLOCK.search(line) and not _is_in_sentence(line, language):
             yield from _parts(line)
     if found := _DAY_FIRST_ADDRESS.search(urlsplit(page.url or "").path):
         yield "published", f"{found[4]}-{found[3]}-{found[1]}"
+
+
+def _is_in_sentence(line: str, language: str | None) -> bool:
+    """Whether a date is the date of something that a sentence is about, such as a deadline. False for a date
+    with a label, and for a place and a date at the beginning of an article."""
+    before, after = around(line, language) or ("", "")
+    if words.PUBLISHED.search(before) or words.MODIFIED.search(before):
+        return False
+    if words.OTHER_BEFORE.search(before) or words.OTHER_AFTER.match(after):
+        return True
+    if not line.endswith(SENTENCE_ENDS):
+        return False
+    first, rest = (
+        [word for word in _WORD.findall(part) if word.islower() and word not in words.ARTICLES]
+        for part in (before, after)
+    )
+    return len(first) + len(rest) >= _MIN_SENTENCE_WORDS and (
+        bool(first) or _GOES_ON.match(after) is not None
+    )
 
 
 def _scripted(page: Document, _: Heading) -> Iterator[tuple[str, str]]:

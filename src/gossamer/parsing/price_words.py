@@ -22,7 +22,7 @@ UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
 )
 OTHER = re.compile(
-    r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
+    r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<![\d.,-])\d\d-0[1-9](?![\d.,-])|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
     r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b"
     r"|(?<![\d.,:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![\d:])"  # a time
     # phone numbers

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from gossamer.parsing import price_words as words
-from gossamer.parsing.currencies import NATIONS, SHARED, spellings
+from gossamer.parsing.currencies import NATIONS, SHARED, endings, pointed, spellings
 
 MAX_CHARS = 500
 """Maximum number of characters of a text that are read. A text that consists of a price is shorter than
@@ -27,14 +27,23 @@ _SPLIT = re.compile(  # matches a space in a possible number that does not separ
 _PERCENT = re.compile(r"\s?[%％٪]")
 _PLAIN: dict[int, str | None] = {
     **dict(zip(map(ord, "，،⹁．´`\n\r\t\u2007\u3000"), ",,,.''   \u00a0 ", strict=True)),
+    **dict.fromkeys(map(ord, "\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f"), "\u2009"),
     **dict.fromkeys(
         map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
     ),
 }
 """Characters that are read as another character (full-width marks, unusual spaces) or dropped (direction
 marks, zero-width spaces)."""
+_APOSTROPHE = re.compile(r"(?<=\d)[ʼ‘‛ʹ′](?=\d)")
+"""Matches letters and marks that are written as an apostrophe between digits."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies with 1,000 subunits, each with the separators that may precede three decimals."""
+_WHOLE = frozenset(("JPY", "KRW", "VND", "CLP", "IDR", "ISK", "PYG", "HUF", "UGX", "XAF", "XOF"))
+"""Currencies whose prices have no decimals."""
+_WHOLE_AMOUNT = r"(?:\d+|\d{1,3}(?:[.,'’ \u00a0\u202f\u2009]\d{3})+)"
+_IS_WHOLE = re.compile(_WHOLE_AMOUNT)
+_TWO_PARTS = re.compile(rf"\s*{_WHOLE_AMOUNT}\s\d\d\s*")
+"""Matches an amount whose last two digits are apart: the cents in an element of their own."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 """Matches a dash that stands for a zero: `-.95` means 0.95."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
@@ -78,18 +87,43 @@ def price(
     """
     text = ("" if text is None else str(text))[:MAX_CHARS].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
-    text = text if text.isascii() else _POINT.sub(".", text)
+    text = text if text.isascii() else _APOSTROPHE.sub("'", _POINT.sub(".", text))
     text = _COLON.sub(".", text) if ":" in text else text
     numbers = _numbers(text)
     places = _written(text, numbers)
     named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
+    if not places and (ending := endings(text, iso)):
+        named, iso, scale = ending
+    else:
+        scale = 0
     own = [at for at in places if text[slice(*at)] == named]
     own = own or [at for at in places if text[slice(*at)] == "$"]  # the hint selects the kind of dollar
-    amount = _amount(text, numbers, own, decimal, _THREE.get(iso or "", ""))
+    three = _THREE.get(iso or "") or ("." if iso in pointed() else "")
+    amount = _amount(text, numbers, own, decimal, three)
     if amount is None and named is None:
         return None
+    if amount is not None and numbers and iso not in _WHOLE:
+        amount = amount.scaleb(-scale) if scale else _with_cents(text, numbers, own, named, amount)
     return Price(amount, named, iso)
+
+
+def _with_cents(
+    text: str, numbers: list[Span], places: list[Span], named: str | None, amount: Decimal
+) -> Decimal:
+    """Returns the amount with the cents that another element shows: `49 99 zł`, or `49 99` with a hint."""
+    if named is None or len(numbers) != 2 or len(places) > 1:
+        return amount
+    (start, end), (low, high) = numbers
+    whole = _BLANKS.sub("", _bare(text[start:end]))
+    if (
+        text[:start].strip()
+        or not whole.isdecimal()
+        or not _TWO_PARTS.fullmatch(text, start, high)
+        or (places and text[high : places[0][0]].strip())
+    ):
+        return amount
+    return Decimal(f"{whole}.{text[low:high]}")
 
 
 def _numbers(text: str) -> list[Span]:
@@ -289,7 +323,7 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
         return False
     (start, end), (low, high) = numbers[chosen], numbers[chosen + 1]
     return (
-        text[start:end].isdecimal()
+        _IS_WHOLE.fullmatch(text, start, end) is not None
         and high - low == 2
         and text[low:high].isdecimal()
         and low - end == 1

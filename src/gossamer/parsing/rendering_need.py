@@ -396,9 +396,11 @@ class RenderingNeed:
 
     def judge(self, host: str, document: Document, body: bytes, content_type: str | None = None) -> str:
         """Returns the reason why a page of a host needs a browser, or '' if it does not need one."""
+        sisters = self._hosts.get(host) or self._new(host)
+        if sisters.count == SISTERS and not document.tree.select("script"):
+            return ""  # each reason below needs scripts that may fill the page
         if has_empty_main(document):
             return EMPTY_MAIN
-        sisters = self._hosts.get(host) or self._new(host)
         if found := long_text(document, sisters.shared):
             if sisters.count < SISTERS:
                 self._bytes += sisters.add(KeptPage(document.url, body, content_type), found)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from re import Pattern
-from typing import Any, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.url import patterns
@@ -277,15 +277,43 @@ def _found(node: Any, query: str) -> list[Any]:
         return _select(node, query)
     parts = _parts(query)
     if len(parts) == 1:
-        ((plain, take),) = parts
-        return take(_select(node, plain), node)
-    chosen = [(set(_select(node, plain)), take) for plain, take in parts]
+        part = parts[0]
+        elements = _select(node, part.plain)
+        if part.takes is None:
+            return elements
+        return _texts(elements, node) if part.takes == "" else _attributes(elements, [part.takes])
+    return _united(node, parts)
+
+
+def _united(node: Any, parts: list[_Part]) -> list[Any]:
+    """Returns what several selectors find. As in parsel, each element, text and attribute is returned once, in
+    document order."""
+    import turbohtml
+
+    elements, texts, attributes = set[Any](), set[Any](), dict[Any, list[str]]()
+    for part in parts:
+        for element in _select(node, part.plain):
+            if part.takes is None:
+                elements.add(element)
+            elif part.takes == "":
+                texts.add(element)
+            else:
+                attributes.setdefault(element, []).append(part.takes)
     found: list[Any] = []
-    for element in _select(node, ", ".join(plain for plain, _ in parts)):
-        for elements, take in chosen:
-            if element in elements:
-                found += take([element], element)
+    for one in itertools.chain((node,), node.descendants):
+        if isinstance(one, turbohtml.Text):
+            if one.parent in texts and one is not node:
+                found.append(str(one.data))
+            continue
+        if one in elements:
+            found.append(one)
+        if one in attributes:
+            found += _attributes([one], [name for name in one.attrs if name in attributes[one]])
     return found
+
+
+def _attributes(elements: list[Any], names: Iterable[str]) -> list[str]:
+    return [_value(one.attrs[name]) for one in elements for name in names if name in one.attrs]
 
 
 def _select(node: Any, plain: str) -> list[Any]:
@@ -300,23 +328,29 @@ def _select(node: Any, plain: str) -> list[Any]:
         raise ValueError(f"CSS selector {plain!r}: {error}") from None
 
 
+class _Part(NamedTuple):
+    """A selector without a pseudo-element. `takes`: the name of the attribute that the pseudo-element returns,
+    '' for texts, or None for the elements themselves."""
+
+    plain: str
+    takes: str | None
+
+
 @lru_cache(maxsize=1000)
-def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
+def _parts(query: str) -> list[_Part]:
     """Splits a list of selectors, and parses each selector with `_taken`."""
     return [_taken(part) for part in split_selectors(query)]
 
 
-def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
-    """Splits a selector into two parts. The first part is the selector without `::text` or `::attr()`. The
-    second part is a function that extracts the texts or attribute values. The arguments of the function are
-    the found elements and the node that was searched.
+def _taken(query: str) -> _Part:
+    """Separates a selector from its `::text` or `::attr()`.
 
     As in parsel, `h1 ::text` and `h1 *::text` include the texts of the h1 itself. The same rule applies to
     `::attr()`. A pseudo-element without a selector applies to all elements.
     """
     pseudo = _PSEUDO.search(query)
     if pseudo is None:
-        return query, lambda elements, _: elements
+        return _Part(query, None)
     plain, name = query[: pseudo.start()].strip(), pseudo[3]
     every = bool(pseudo[1]) or not plain
     if plain.endswith(" *"):
@@ -325,9 +359,7 @@ def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
         plain, every = f"{plain} *", False
     if every:
         plain = f"{plain}, {plain} *" if plain else "*"
-    if name:
-        return plain, lambda elements, _: [_value(one.attrs[name]) for one in elements if name in one.attrs]
-    return plain, _texts
+    return _Part(plain, name or "")
 
 
 def _texts(elements: list[Any], node: Any) -> list[str]:

@@ -15,7 +15,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import turbohtml
 
 from gossamer.parsing import shop_words as words
+from gossamer.parsing.hidden_elements import MAX_HIDING, HiddenElements
+from gossamer.parsing.hidden_elements import ancestors as _ancestors
 from gossamer.parsing.html import Document, attribute_of, once
+from gossamer.parsing.product_cards import ProductCards
 
 MAX_SCRIPT_CHARS: Final = 4_000_000
 """Maximum number of characters of scripts read per page."""
@@ -51,8 +54,8 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
 
 
 def told_of(texts: list[str], name: str) -> dict[str, str]:
-    """Searches scripts for objects with the product's name. Returns the values of `sku`, `brand`, `price` and
-    `currency` in these objects."""
+    """Searches scripts for objects with the product's name. Returns the values of `sku` and `brand` in
+    these objects."""
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))
@@ -82,12 +85,6 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
                 found[field] = match[1]
     if "sku" not in found and (match := words.EMBEDDED["sku"].search(whole)):
         found["sku"] = match[1]
-    if (
-        "price" in found
-        and "currency" not in found
-        and (match := words.CURRENCY.search(text, max(0, at - MAX_OBJECT_DISTANCE), at + MAX_OBJECT_DISTANCE))
-    ):
-        found["currency"] = match[1]
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
@@ -169,26 +166,39 @@ the cart."""
 def shown_availability(shop: Shop) -> str | None:
     """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
     availability are tried first, then the buttons of the product, then short texts."""
+    badge: str | None = None
     for element in shop.tree.select(_STOCKED)[:MAX_ELEMENTS]:
-        text = (
-            element_text(element) if _STOCK.search(author_names(element)) and not is_hidden(element) else ""
-        )
-        if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
-            return word
-    buttons = shop.tree.select(
-        "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action], [role=button]"
-    )
-    word, other = _by_buttons(buttons[:3000], shop)
-    if word:
-        return word
+        names = author_names(element)
+        text = element_text(element) if _STOCK.search(names) else ""
+        if (
+            0 < len(text) < 400
+            and (word := availability_in(text))
+            and not shop.hidden(element)
+            and not shop.of_another(element)
+        ):
+            if word == "InStock" or not _BADGE.search(names):
+                return word
+            badge = badge or word
+    word, other = shop.by_buttons
+    if word or badge:
+        return word or badge
     for element, text in shop.small:
         if (
             len(text) <= 60
             and (word := availability_in(text, whole=True))
-            and not (is_hidden(element) or shop.elsewhere(element))
+            and not (shop.hidden(element) or shop.of_another(element))
         ):
             return word
     return "InStock" if other else None
+
+
+_BADGE: Final = re.compile(
+    r"visually-?hidden|sr-only|screen-?reader|badge|label|flag|(?<![a-z])tag(?![a-z])|sticker|ribbon|overlay",
+    re.IGNORECASE,
+)
+"""Matches classes and ids of badges and of texts for screen readers. Themes put the badge of a
+product that is sold out on every page and hide it by a style sheet, so a button that works contradicts it."""
+_BUTTONS: Final = "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action], [role=button]"
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
@@ -206,8 +216,8 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
         if _buys(element, shown):
             if _of_the_frame(element, shop):
                 continue
-            own = not more and not shop.elsewhere(element)
-            if own and element.tag != "form":
+            own = not more and not shop.of_another(element)
+            if own and element.tag != "form" and not shop.hidden(element):
                 return "InStock", True
             form, other = form or own, True
         elif element.tag != "form" and words.CLASSIFIED.match(words.lower(shown)):
@@ -215,9 +225,14 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
         elif element.tag not in ("a", "form"):
             text = f"{shown} {attribute_of(element, 'value')}".strip()[:60]
             word = availability_in(text, whole=True)
-            if word not in (None, "InStock") and not more and not shop.elsewhere(element):
+            if (
+                word not in (None, "InStock")
+                and not more
+                and not shop.of_another(element)
+                and not shop.hidden(element)
+            ):
                 return word, other
-            message = message or (words.MESSAGE.search(text) is not None and not is_hidden(element))
+            message = message or (words.MESSAGE.search(text) is not None and not shop.hidden(element))
     return "OutOfStock" if message else None, other or form
 
 
@@ -290,6 +305,8 @@ MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
 _CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
+_ORDERED: Final = "h1, h2, h3, h4, h5, h6, [class], [id], [itemprop], [data-testid], [data-test]"
+MAX_ORDERED: Final = 20_000
 MAX_CARD_LINKS: Final = 10
 """Maximum number of links that are checked per element, to find out whether the element presents another
 product."""
@@ -313,6 +330,8 @@ class Shop:
         mark a section about other products."""
         self._cards: dict[Element, bool] = {}
         """Maps an element to True if the element presents another product, otherwise to False."""
+        self._structure = ProductCards(page.url, self.above)
+        self._hidden = HiddenElements(page.tree)
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -322,6 +341,11 @@ class Shop:
         """Small elements with a text of 1 to 120 characters, each with its text."""
         found = [(element, element_text(element, 9)) for element in self._elements]
         return [(element, text) for element, text in found if 0 < len(text) <= 120]
+
+    @once
+    def by_buttons(self) -> tuple[str | None, bool]:
+        """The availability that the product's own buttons show, and whether the page has any button for buying."""
+        return _by_buttons(self.tree.select(_BUTTONS)[:3000], self)
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
@@ -396,9 +420,70 @@ class Shop:
 
     def _leads_away(self, href: str) -> bool:
         """Whether a link leads to another page."""
-        path = re.split(r"[?#]", href.strip(), maxsplit=1)[0]
-        own = re.split(r"[?#]", self.page.url, maxsplit=1)[0]
-        return bool(path) and not path.startswith("javascript:") and not own.endswith(path)
+        return self._structure.leads_away(href)
+
+    def of_another(self, element: Element) -> bool:
+        """Whether an element belongs to another product, or to no product: `elsewhere` or `in_card`."""
+        return self.elsewhere(element) or self.in_card(element)
+
+    def in_card(self, element: Element) -> bool:
+        """Whether an element stands in a card of another product, or below a heading for other products."""
+        return self._structure.holds(self._chain(element)) or self.below_more(element)
+
+    def follows_link(self, element: Element) -> bool:
+        """Whether a link to another page stands before an element, in a container without the product's heading."""
+        return self._structure.follows_link(self._chain(element))
+
+    def _chain(self, element: Element) -> list[Element]:
+        """Returns an element and its ancestors up to the first one that contains the product's heading."""
+        found = [element]
+        for node in _ancestors(element, MAX_ANCESTORS):
+            if node in self.above or node.tag in ("body", "main", "html"):
+                break
+            found.append(node)
+        return found
+
+    def hidden(self, element: Element) -> bool:
+        """Whether the page does not show an element."""
+        return self._hidden.hides(element)
+
+    @once
+    def order(self) -> dict[Element, int]:
+        """The positions in the document of headings and of elements that have a name."""
+        return {one: place for place, one in enumerate(self.tree.select(_ORDERED)[:MAX_ORDERED])}
+
+    def place(self, element: Element) -> int | None:
+        """Returns the position of an element or of its nearest ancestor that has one."""
+        return next(
+            (self.order[one] for one in (element, *_ancestors(element, MAX_ANCESTORS)) if one in self.order),
+            None,
+        )
+
+    @once
+    def _more(self) -> list[tuple[int, Element | None]]:
+        """The headings for other products after the page's own heading: the position of each, and the section that it
+        heads. The section is None if the heading stands directly beside the product."""
+        start = self.order.get(self.heading, 0) if self.heading else 0
+        found = []
+        for one in self.tree.select("h2, h3, h4, h5, h6")[:MAX_ELEMENTS]:
+            at = self.order.get(one, 0)
+            if at > start and begins_more(one):
+                section: Element | None = None
+                for node in _ancestors(one, MAX_HIDING):
+                    if node in self.above or node.tag in ("body", "main", "html"):
+                        break
+                    section = node
+                found.append((at, section))
+        return found
+
+    def below_more(self, element: Element) -> bool:
+        """Whether an element stands below a heading for other products, in the same section."""
+        if not self._more:
+            return False
+        at, chain = self.place(element), self._chain(element)
+        return at is not None and any(
+            start < at and (section is None or section in chain) for start, section in self._more
+        )
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
@@ -410,7 +495,12 @@ class Shop:
             if not found or (own and not mine):
                 continue
             rest = text[found.end() :].lstrip(words.MARKS)
-            if not rest:
+            if kind in ("sku", "mpn") and _JOINED.match(text, found.end()):
+                # the label may be a part of the number (`SKU-1-oak`), so structured data decide
+                if own:
+                    continue
+                rest = text
+            elif not rest:
                 rest = _pictured(element) or _beside(element)
             elif text[found.end()] not in words.MARKS or (
                 kind == "brand" and not words.SAYS.match(text, found.end())
@@ -420,10 +510,13 @@ class Shop:
                 yield rest[:80]
 
 
+_JOINED = re.compile(r"[-_]\w")
+
+
 def begins_more(element: Element) -> bool:
     """Whether an element is a heading for other products, such as "Related products"."""
     return (
-        element.tag in ("h2", "h3", "h4")
+        element.tag in ("h2", "h3", "h4", "h5", "h6")
         and words.MORE.match(words.lower(element_text(element, 20))) is not None
     )
 
@@ -439,15 +532,6 @@ def _heading(page: Document) -> Element | None:
         if best is None or count > best[0]:
             best = (count, one)
     return best[1] if best else None
-
-
-def _ancestors(element: Element, most: int) -> Iterator[Element]:
-    node: object = element.parent
-    for _ in range(most):
-        if not isinstance(node, Element):
-            return
-        yield node
-        node = node.parent
 
 
 def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = True) -> str:
@@ -577,15 +661,6 @@ def bare_number(text: str) -> str:
         text = text[label.end() :].strip(words.MARKS)
     first = text.partition(" ")[0]
     return first if len(first) > 3 and any(map(str.isdigit, first)) else text
-
-
-def is_hidden(element: Element) -> bool:
-    """Whether an element's own attributes hide it."""
-    return (
-        "hidden" in element.attrs
-        or "display:none" in attribute_of(element, "style").replace(" ", "")
-        or words.HIDDEN.search(attribute_of(element, "class")) is not None
-    )
 
 
 def number_in(url: str) -> str | None:

@@ -105,12 +105,21 @@ AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNOREC
 """Matches words that occur in the titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
 """Matches lower-case texts of buttons for contacting the seller of a classified ad."""
+ON_REQUEST: Final = re.compile(_words("on_request"))
+"""Matches lower-case texts that stand in place of a price that the shop tells only when asked."""
+NOT_FOUND: Final = re.compile(_words("not_found"))
+"""Matches lower-case headings of pages that say that there is no such page."""
+REMOVED: Final = re.compile(
+    rf"(?<!\w)(?:{_words('page_subject')})(?!\w).*(?:{_words('gone')}|{_words('removed')})|"
+    rf"(?:{_words('gone')}|{_words('removed')}).*(?<!\w)(?:{_words('page_subject')})(?!\w)"
+)
+"""Matches lower-case headings that say, in place of a name, that the product is gone."""
 BUY: Final = re.compile(_words("buy"))
 """Matches lower-case texts, classes and URLs of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
 """Matches texts of buttons that request a message when the product is available again."""
 BARE_PRICE: Final = re.compile(
-    r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}"
+    r"[^\d%]{0,12}\d[\d.,'’ʼ‘‛ʹ′ \u00a0\u202f\u2002-\u200a\u205f]{0,14}"
     rf"(?:[^\d%]{{0,14}}|[^\d%]{{0,8}}(?<!\w)(?:{_words('with_tax')})[^\d%]{{0,12}})",
     re.IGNORECASE,
 )
@@ -149,7 +158,6 @@ contains no product number that is more reliable."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
-HIDDEN: Final = re.compile(r"(?:^|\s)(?:hidden|d-none|hide|is-hidden|u-hidden)(?:\s|$)")
 IDS: Final = frozenset(
     (
         "sku",
@@ -190,9 +198,6 @@ OF_MAKER: Final = re.compile(
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
 )
 """Matches URLs of brand pages, in lower case."""
-CURRENCY: Final = re.compile(
-    r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
-)
 EMBEDDED: Final = {
     "currency": re.compile(
         r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""
@@ -230,12 +235,9 @@ STATE: Final = {
     "brand": (
         _keyed(r"brand|item_brand|brandName|brand_name|manufacturer|vendor", r"""[^"'\\{}<>,\n]{2,40}"""),
     ),
-    "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
-    "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }
 """Maps each field of a product to patterns for the field in a product object in a script. For each field, the
-patterns of the most reliable keys come first. The pattern for a price requires decimals, because a price
-without decimals may be in cents."""
+patterns of the most reliable keys come first."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(_words("store"), re.IGNORECASE)
 LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)

@@ -94,7 +94,7 @@ class _Maker:
         properties: dict[str, list[Any]] = {}
         for name, value in pairs.items():
             if name[:1] != "@" and depth < MAX_DEPTH:
-                many = value if isinstance(value, list) else [value]
+                many = _flat(value) if isinstance(value, list) else [value]
                 if many and isinstance(many[0], bool) and short_name(name) in _FLAGS:
                     many = [str(one).lower() for one in many]
                 made = [self._value(part, named, depth + 1) for part in many[:200]]
@@ -116,6 +116,15 @@ class _Maker:
                 return _text(value["@id"])
             return self.node(value if other is None else other, named, depth)
         return None if isinstance(value, list) else _text(value)
+
+
+def _flat(values: list[Any], depth: int = 3) -> list[Any]:
+    """Returns the values of a list, with those of the lists inside it."""
+    if depth == 0 or not any(isinstance(one, list) for one in values):
+        return values
+    return [
+        part for one in values[:200] for part in (_flat(one, depth - 1) if isinstance(one, list) else [one])
+    ]
 
 
 def short_name(name: Any) -> str:

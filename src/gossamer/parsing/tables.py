@@ -11,6 +11,7 @@ import turbohtml
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.microdata import read_text
+from gossamer.parsing.shown import shown
 
 MAX_TABLES: Final = 500
 """Maximum number of tables that are read per page."""
@@ -56,7 +57,7 @@ def of(tree: turbohtml.Document) -> list[Table]:
     """Does the same as `tables` for a parsed page."""
     found: list[Table] = []
     left = MAX_CELLS
-    for element in tree.select("table")[:MAX_TABLES]:
+    for element in shown(tree).select("table")[:MAX_TABLES] if tree.select_one("table") else ():
         table = None if _lays_out(element) or left <= 0 else _table(element)
         if table is not None:
             found.append(table)

@@ -51,8 +51,9 @@ def text_of(
 ) -> str:
     """Does the same as `main_text` for a parsed page."""
     from gossamer.parsing.article import blocks
+    from gossamer.parsing.shown import shown
 
-    ours = "\n\n".join(block.text for block in blocks(tree))
+    ours = "\n\n".join(block.text for block in blocks(shown(tree)))
     if quality == "fast":
         return ours
     try:

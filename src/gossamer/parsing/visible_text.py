@@ -6,6 +6,8 @@ from typing import Final
 
 import turbohtml
 
+from gossamer.parsing.shown import shown
+
 MAX_LAID_OUT_CHARS: Final = 4_000_000
 """Maximum number of characters to which the tables of a page may expand in layout."""
 _MAX_TABLE_DEPTH: Final = 9
@@ -21,6 +23,9 @@ def visible_text(document: turbohtml.Document) -> str:
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))
     'one two'
     """
+    if document.root is not None and document.root.tag != "html":  # XML has no layout
+        return " ".join(" ".join(document.root.strings).split())
+    document = shown(document)
     if not may_grow(document):
         return " ".join(document.to_text().split())
     hidden = {element.text for tag in ("script", "style", "template") for element in document.select(tag)}

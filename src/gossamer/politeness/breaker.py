@@ -50,7 +50,8 @@ class HostTrouble(msgspec.Struct, frozen=True):
     """The share of the host's visits that failed, as a moving average."""
     hard: bool = False
     given_up: str = ""
-    """The reason why the host is no longer requested, or ''."""
+    """The reason why the URL is no longer requested, or ''. If the wait for a retry was ended, the detail of
+    the URL's last failure follows after a tab."""
 
     @classmethod
     def of(cls, text: str) -> HostTrouble:

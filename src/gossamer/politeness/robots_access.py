@@ -19,10 +19,24 @@ MAX_BYTES = 500 * 1024
 OPEN = 1
 """The version number of an `Access` that allows all URLs and has no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
+_CAUSES = {
+    "connect": (-5, "the connection was refused or failed"),
+    "timeout": (-6, "the host did not answer in time"),
+    "reset": (-7, "the connection broke"),
+    "tls": (-8, "no TLS connection was possible"),
+    "http-5xx": (-9, "the host answered with an error or a request to slow down"),
+}
+"""Maps the reason why a robots.txt could not be read to its version number and to a text."""
+_CAUSE_OF = {version: f", because {text}" for version, text in _CAUSES.values()}
+UNREACHABLES = frozenset((UNREACHABLE, *_CAUSE_OF))
+"""The version numbers of a robots.txt that could not be read."""
 CLOSED = {
-    UNREACHABLE: Drop(
-        error="robots-unreachable", detail="its robots.txt could not be read, so nothing may be fetched"
-    ),
+    version: Drop(
+        error="robots-unreachable",
+        detail=f"its robots.txt could not be read{_CAUSE_OF.get(version, '')}, so nothing may be fetched",
+    )
+    for version in UNREACHABLES
+} | {
     NO_NAME: Drop(error="dns", detail="the host has no address"),
     PRIVATE: Drop(skip="private", detail="the host's address is private: allow it with --allow-private"),
     TOO_SLOW: Drop(skip="budget", detail="its robots.txt has a Crawl-delay of more than 300 s"),
@@ -64,7 +78,8 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
     if stale:
         return Access(stale, holds=3600.0)
     if wait is None:
-        return Access(UNREACHABLE)
+        reason = "http-5xx" if isinstance(result, Page) else result.reason
+        return Access(_CAUSES.get(reason, (UNREACHABLE, ""))[0])
     return Access(holds=0.0, wait=wait)
 
 

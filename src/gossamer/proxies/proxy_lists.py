@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -40,9 +40,11 @@ class NotAProxy(NamedTuple):
     reason: str
 
 
-def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
+def read(
+    lines: Iterable[str], check: Callable[[Proxy], None] = lambda _: None
+) -> tuple[list[Proxy], list[NotAProxy]]:
     """Returns the proxies of a list without duplicates, and the rejected lines. Blank lines and lines that
-    begin with `#` are ignored."""
+    begin with `#` are ignored. `check`: a function that raises ValueError for a proxy that cannot be used."""
     found: dict[str, Proxy] = {}
     bad: list[NotAProxy] = []
     for number, text in enumerate(lines, 1):
@@ -51,6 +53,7 @@ def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
             continue
         try:
             proxy = line(text)
+            check(proxy)
         except ValueError as error:
             bad.append(NotAProxy(number, str(error)))
         else:

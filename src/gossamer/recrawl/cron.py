@@ -1,8 +1,8 @@
 """Evaluates cron expressions. A cron expression consists of five fields and a time zone, and defines points
 in time.
 
-A cron line whose hour field is `*` follows elapsed time. If the clock repeats an hour in autumn, a cron line
-whose hour field is `*` is due in both hours. All other cron lines follow the local clock. If the clock skips
+A cron line whose hour field names every hour (`*`, `*/1`, `0-23`) follows elapsed time. If the clock repeats an
+hour in autumn, such a cron line is due in both hours. All other cron lines follow the local clock. If the clock skips
 a time in spring, that time is due at the first moment after the gap. If the clock shows a time twice in
 autumn, that time is due only at its first occurrence. If several times map to the same moment, this moment is
 due once.
@@ -42,6 +42,8 @@ _COMMON = "alone or as a list (1,2), a range (1-5), * or a step (*/2)"
 _ANY = ("*", "*", "*", "*", "*")
 _MAX_CHARS = 200
 _MAX_STEPS = (59, 23, 30, 11, 6)
+_SUNDAY_LAST = re.compile(r"(?<!SUN)-SUN\b")
+"""The end of a range that ends with Sunday, such as MON-SUN. Sunday is 0 and also 7."""
 _START = datetime(2000, 1, 1)
 
 
@@ -57,7 +59,11 @@ class Cron:
     def __init__(self, line: str, zone: str = "UTC") -> None:
         self.text = _checked(line)
         self.zone = _zone(zone)
-        self._steady = self.text.split()[1] == "*"
+        self._line = _SUNDAY_LAST.sub("-7", self.text)
+        minute, hour, *days = self._line.split()
+        self._steady = CronSim(f"* {hour} * * *", _START).hours == {*range(24)}
+        if self._steady:
+            self._line = " ".join([minute, "*", *days])  # the library looks for the star
         try:
             found = self.after(_START.replace(tzinfo=UTC).timestamp())
         except CronSimError:
@@ -74,7 +80,7 @@ class Cron:
         """Yields all due times after `moment`, in order, in seconds since the epoch."""
         local = datetime.fromtimestamp(moment, self.zone)
         last = moment
-        for found in CronSim(self.text, local if self._steady else local.replace(tzinfo=None)):
+        for found in CronSim(self._line, local if self._steady else local.replace(tzinfo=None)):
             at = found.timestamp() if self._steady else _moment(found, self.zone)
             if at > last:  # all times within a gap map to the same moment
                 yield at
@@ -132,6 +138,7 @@ def _wrong(number: int, field: str) -> str | None:
         return f"contains {unknown!r}{hint}; allowed: {_ALLOWED[number]}; {_COMMON}"
     ends = re.findall(r"(\d+|[a-z]{3})-(\d+|[a-z]{3})", field.lower())
     place = {word: at for at, word in enumerate(words.split(), number == 3)}
+    ends = [(first, "7" if last == "sun" != first else last) for first, last in ends]
     if (
         back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)
     ) is not None:
@@ -140,7 +147,7 @@ def _wrong(number: int, field: str) -> str | None:
             "ranges, joined by a comma"
         )
     others = list(_ANY)
-    others[number] = field.upper()
+    others[number] = _SUNDAY_LAST.sub("-7", field.upper())
     try:
         CronSim(" ".join(others), _START)
     except CronSimError:

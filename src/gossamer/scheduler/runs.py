@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from gossamer.app.job import Job
+from gossamer.app.run_comparison import is_unlike
 from gossamer.app.runner import crawl as crawl_here
 from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, InUse, StoreError
@@ -230,6 +231,8 @@ class RunSupervisor:
                 outcome = await self.crawler.crawl(job, confirm, anew=anew)
                 if outcome is None or outcome.summary is None or outcome.state not in ("finished", "limited"):
                     return outcome
+                if is_unlike(outcome.reason):
+                    return outcome._replace(state="gate")
                 if bad := self._judge(job.gates, outcome.summary):
                     return outcome._replace(state="gate", reason=f"the gate is not met: {'; '.join(bad)}")
                 return outcome

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -71,6 +72,8 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     begun: bool = False
 
 
+_told: dict[Path, float] = {}
+"""The monotonic time at which a lost commit was last told, by crawl folder."""
 _encode = msgspec.json.Encoder().encode_lines
 _decode = msgspec.json.Decoder(LogEntry).decode
 
@@ -308,6 +311,19 @@ def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
     """Returns the path of the log in a crawl's folder. `segment`: identifies the process of a fleet that
     writes the log. '' if the crawl runs without a fleet."""
     return Path(folder) / (f"appends-{segment}.jsonl" if segment else "appends.jsonl")
+
+
+def tell_store_went_back(log: AppendLog, path: str, committed: int, seconds: float) -> None:
+    """Tells that the store lost its last commits, in one line for all outputs of the crawl. `seconds`: see
+    `proven_seconds`."""
+    folder, now = log.path.parent, time.monotonic()
+    if now - _told.get(folder, -MAX_LOST_S) >= MAX_LOST_S:
+        _told[folder] = now
+        print(
+            f"gossamer: the store went back by {max(seconds, 0.1):.1f} s: {path} is cut back to "
+            f"{committed} bytes, and the pages that the store forgot are fetched again",
+            file=sys.stderr,
+        )
 
 
 def unknown_to_store(path: str, owner: str) -> SinkError:

@@ -61,7 +61,7 @@ _TYPES = {
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
 """Converters that fit values to Cassandra's types. The number of digits of a decimal is limited because
 Cassandra's own tools cannot show a longer decimal."""
-_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+_STATES = ("_hash", "_url", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
 """The maximum size of a row in bytes. Cassandra refuses a write that is larger than half of a commit log
 segment, and 15 MiB is a little less than half of a segment of the default size."""
@@ -140,8 +140,9 @@ class Cassandra:
         _, _, select, _ = self._table(kind)
         found = {}
         for key, rows in zip(keys, self._all(select, [(storable_text(key),) for key in keys]), strict=True):
-            for content, *times in rows:
-                found[kind, key] = state_of(content, *(_text(at) for at in times))
+            for content, url, *times in rows:
+                first, seen, changed, deleted = map(_text, times)
+                found[kind, key] = state_of(content, first, seen, changed, deleted, url)
         self._there = {*found}
         return found
 

@@ -21,6 +21,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer.errors import SinkError
+from gossamer.model.content_type import essence
 from gossamer.model.request import split
 from gossamer.model.visit import RequestContext
 from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder
@@ -219,7 +220,7 @@ def read_records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
             if fields.get("warc-type") not in ("response", "revisit"):
                 continue
             http, url = block.partition(b"\r\n\r\n")[0], fields["warc-target-uri"]
-            mime = _fields(http).get("content-type", "").partition(";")[0].strip() or "-"
+            mime = essence(_fields(http).get("content-type")) or "-"
             asked = _asked(fields.get("gossamer-request", "{}"))
             yield index_line(
                 surt(url),

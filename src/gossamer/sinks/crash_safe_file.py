@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from gossamer.errors import DiskFull, GossamerError, SinkAway, SinkError, UsageError, own_limit
-from gossamer.sinks.append_log import MAX_LOST_S, REPAIR, AppendLog, unknown_to_store
+from gossamer.sinks.append_log import MAX_LOST_S, REPAIR, AppendLog, tell_store_went_back, unknown_to_store
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "user.gossamer"
@@ -95,6 +95,12 @@ def read_mark(fd: int) -> Mark | None:
         return None
 
 
+def has_owner(fd: int) -> bool:
+    """Returns whether a crawl has marked the file as its output."""
+    mark = read_mark(fd)
+    return mark is not None and bool(mark.owner)
+
+
 def write_mark(fd: int, mark: Mark) -> None:
     """Stores the mark as an extended attribute of the file, if the file system supports that."""
     try:
@@ -140,12 +146,15 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
         write_mark(fd, Mark(owner, mark.base))
 
 
-def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
+def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> float:
     """Checks in the log that this crawl wrote the bytes beyond `committed`. Other bytes must not be cut. If
     another program wrote these bytes, raises SinkError and changes nothing.
 
     If the machine has rebooted, the log may be incomplete. After a reboot, no error is raised, and the bytes
     are copied to the crawl's folder.
+
+    Returns the seconds between the first and the last append that wrote these bytes. The result is 0 unless
+    the store lost a commit, because a new append is made only after the one before was committed or cut.
     """
     seconds = log.proven_seconds(fd, path, committed, size)
     if seconds is None and log.has_rebooted(path):
@@ -166,6 +175,7 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
             "from a copy, or is damaged. "
             f"Put the newest store back, or run {REPAIR}"
         )
+    return seconds or 0.0
 
 
 def changed_error(path: str, committed: int) -> SinkError:
@@ -387,8 +397,8 @@ class ExactFile:
         if log.knows(self.path):
             if not self._looked and committed and log.ends(fd, self.path, committed) is False:
                 raise changed_error(self.path, committed)
-            if size > committed:
-                check_appends(self.path, fd, log, committed, size)
+            if size > committed and (seconds := check_appends(self.path, fd, log, committed, size)):
+                tell_store_went_back(log, self.path, committed, seconds)
         if not self._looked:
             log.resume(self.path)
         self._looked = True

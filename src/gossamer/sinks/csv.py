@@ -2,7 +2,8 @@
 
 If a spreadsheet would run the text of a field as a formula, a `'` is written before the text. Numbers and
 telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`) stay unchanged, because they cannot call a function.
-`FILE.csv?guard=no` writes all text unchanged.
+`FILE.csv?guard=no` writes all text unchanged. `FILE.csv?bom=yes` begins with a byte order mark, without which
+Excel reads UTF-8 as another encoding.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import csv
 import io
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from decimal import Decimal
 from operator import attrgetter
@@ -92,6 +94,7 @@ class Csv:
         overwrite: bool = False,
         owner: str = "",
         guard: bool = True,
+        bom: bool = False,
         extra: bool = True,
         chosen: Sequence[str] | None = None,
         log: AppendLog | None = None,
@@ -109,6 +112,7 @@ class Csv:
         self._own_fields = extra
         self._loose = columns is None
         self._field = guarded_field if guard else unguarded_field
+        self._start = BOM_UTF8 if bom else b""
         self._order: tuple[str, ...] = ()
         self._has_warned = False
         self.target = self._file.target
@@ -130,7 +134,8 @@ class Csv:
         elif self._loose or not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
-        return self._file.append(committed, records([*head, *self._fields(rows)]))
+        start = self._start if head else b""
+        return self._file.append(committed, start + records([*head, *self._fields(rows)]))
 
     def _loose_order(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """Returns the columns for rows of untyped dicts."""

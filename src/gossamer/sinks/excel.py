@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import xxhash
 
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, UsageError
+from gossamer.model.lazy_pattern import lazy_pattern
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import OURS, Columns, cell_value
@@ -24,7 +26,14 @@ from gossamer.sinks.jsonl import decode, encode
 
 MAX_ROWS, MAX_CHARS, MAX_DIGITS = 1_048_576, 32_767, 15
 """Excel's limits: the rows of a sheet, the characters in a cell, the digits of a number."""
+DATE_FORMATS = {"time": "yyyy-mm-dd hh:mm:ss", "date": "yyyy-mm-dd"}
+"""The formats of the cells of times (UTC) and days."""
 _LAST = tuple(column.name for column in OURS)
+_LOOSE = {column.name: column.type for column in OURS}
+_TIME = lazy_pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+"""Matches a time as JSON lines contain it."""
+_FIRST_YEAR = 1900
+"""Excel has no dates before this year."""
 
 
 class Excel:
@@ -87,6 +96,11 @@ class Excel:
             known = names.setdefault(kind, [])
             known += [name for name in data if name not in known]
         bold, sheets, cut = book.add_format({"bold": True}), dict[str, tuple[Any, int]](), 0
+        formats = {name: book.add_format({"num_format": form}) for name, form in DATE_FORMATS.items()}
+        types = {
+            kind: {column.name: column.type for column in (*OURS, *some)}
+            for kind, some in self._columns.items()
+        }
         for kind, found in names.items():
             found.sort(key=lambda name: _LAST.index(name) if name in _LAST else -1)
             sheets[kind] = _new_sheet(book, kind, 1, found, bold), 1
@@ -96,8 +110,10 @@ class Excel:
             if at == MAX_ROWS:
                 parts[kind] += 1
                 sheet, at = _new_sheet(book, kind, parts[kind], names[kind], bold), 1
+            known_types = types.get(kind, _LOOSE)
             for column, name in enumerate(names[kind]):
-                cut += _put(sheet, at, column, data.get(name))
+                value = as_date(data.get(name), known_types.get(name, "any"))
+                cut += _put(sheet, at, column, value, formats)
             sheets[kind] = sheet, at + 1
         if not names:
             book.add_worksheet("item")
@@ -136,13 +152,40 @@ def _new_sheet(book: Any, kind: str, part: int, names: Sequence[str], bold: Any)
     return sheet
 
 
-def _put(sheet: Any, row: int, column: int, value: Any) -> int:
-    """Writes one cell. Returns 1 if the cell's text had to be cut, otherwise 0. A number that Excel cannot
-    represent is written as text."""
+def as_date(value: Any, kind: str) -> Any:
+    """Returns the value of a column of times or days as a `datetime` (UTC) or `date`, if Excel can represent
+    it. A column of the type `any` is one of untyped dicts: its complete times with a time zone count as times.
+    Other values are returned as they are.
+
+    >>> as_date("2026-05-01T10:00:00+02:00", "time"), as_date("2026-05-01", "any")
+    (datetime.datetime(2026, 5, 1, 8, 0), '2026-05-01')
+    """
+    if kind not in ("time", "date", "any") or not isinstance(value, str):
+        return value
+    try:
+        if kind == "date":
+            day = date.fromisoformat(value)
+            return day if day.year > _FIRST_YEAR else value
+        if kind == "any" and not _TIME.fullmatch(value):
+            return value
+        found = datetime.fromisoformat(value)
+        found = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
+    except (ValueError, OverflowError):
+        return value
+    return found if found.year > _FIRST_YEAR else value
+
+
+def _put(sheet: Any, row: int, column: int, value: Any, formats: Mapping[str, Any]) -> int:
+    """Writes one cell. Returns 1 if the cell's text had to be cut, otherwise 0. An integer with too many digits
+    for Excel is written as text."""
+    if isinstance(value, date):
+        kind = "time" if isinstance(value, datetime) else "date"
+        sheet.write_datetime(row, column, value, formats[kind])
+        return 0
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
         return 0
-    if isinstance(value, int | float) and len(repr(value).strip("-0.").replace(".", "")) <= MAX_DIGITS:
+    if isinstance(value, float) or (isinstance(value, int) and len(str(value).strip("-0")) <= MAX_DIGITS):
         sheet.write_number(row, column, value)
         return 0
     cell = cell_value(value)

@@ -21,7 +21,8 @@ history. A new record replaces the old record.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from gossamer.model.visit import Row
@@ -75,6 +76,8 @@ class ItemState(NamedTuple):
     seen_at: str
     changed_at: str
     deleted_at: str | None = None
+    url: str = ""
+    """The page of the item's current content, if the state was read from a store."""
 
 
 class PastState(NamedTuple):
@@ -88,12 +91,30 @@ class PastState(NamedTuple):
     row: Row | None
 
 
+class Arrival(NamedTuple):
+    """One row that a store received. `was`: the state of its item before the row, or None if the item was
+    new. `is_written`: whether the row changed the item's state."""
+
+    row: Row
+    was: ItemState | None
+    is_written: bool
+
+
+class RowFate(StrEnum):
+    """What a store did with the row of an item. The values are part of the names of a crawl's counts."""
+
+    NEW = "n"
+    CHANGED = "c"
+    UNCHANGED = "u"
+
+
 class PendingWrites(NamedTuple):
     """The rows to write, each with the new state of its item, and the past states to add to the history. The
-    past states must be written before the rows."""
+    past states must be written before the rows. `arrivals`: all rows, in their order."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[PastState]
+    arrivals: list[Arrival]
 
 
 def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
@@ -124,11 +145,13 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
     `known` contains the states of the items that the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[PastState] = []
+    arrivals: list[Arrival] = []
     for row in rows:
         name = row.kind, row.key
         held, was = write.get(name) or (None, known.get(name))
         at: str = row.data["_seen_at"]  # type: ignore[index] # an item's row is a dict
         state = state_after_seen(was, row.data["_hash"], at)  # type: ignore[index]
+        arrivals.append(Arrival(row, was, state is not was))
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
@@ -136,7 +159,33 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
         if was is not None and until > was.seen_at:
             past.append(PastState(name, was, until, held))
         write[name] = row, state
-    return PendingWrites(write, past)
+    return PendingWrites(write, past, arrivals)
+
+
+def row_fates(arrivals: Sequence[Arrival], since: str | None) -> list[tuple[Row, RowFate]]:
+    """Returns the fate of each row of one upsert.
+
+    A row is written before its visit is settled. If the process is killed in between, the page is visited
+    again, and finds the row that the first visit wrote. The row then gets the fate that the killed visit did
+    not count. `since`: the start of the crawl (RFC 3339), or None if the crawl visits its pages again and
+    again, so that an earlier visit may have counted the row.
+    """
+    found, met = [], set[tuple[str, str, str]]()
+    for row, was, is_written in arrivals:
+        url: str = row.data["_url"]  # type: ignore[index] # an item's row is a dict
+        fate = RowFate.CHANGED if is_written else RowFate.UNCHANGED
+        if was is None:
+            fate = RowFate.NEW
+        elif (
+            since is not None
+            and was.seen_at >= since
+            and was.url == url
+            and (row.kind, row.key, url) not in met
+        ):
+            fate = RowFate.NEW if was.first_seen_at >= since else RowFate.CHANGED
+        met.add((row.kind, row.key, url))
+        found.append((row, fate))
+    return found
 
 
 def stored_columns(row: Row, state: ItemState) -> dict[str, str | None]:

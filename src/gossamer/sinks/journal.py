@@ -53,6 +53,8 @@ class Journal:
     def __init__(self, folder: str, shipper: Shipper) -> None:
         self._folder, self._shipper = os.path.abspath(folder), shipper
         self._open = False
+        self.refused: list[Row] = getattr(shipper, "refused", [])
+        """The rows that the store refused. The code that reads the rows also removes them."""
 
     def target(self) -> str:
         """Returns the journal's folder."""
@@ -171,7 +173,7 @@ class Journal:
     def _begin(self, at: int) -> int:
         """Begins a new journal file at the position `at`. Removes the earlier files, because all rows of
         these files were sent. Returns the position."""
-        os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
+        os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY))
         self._note(at)
         for name in os.listdir(self._folder):
             if (found := _FILE.fullmatch(name)) and int(found[1]) < at:
@@ -197,7 +199,7 @@ class Journal:
     def _note(self, sent: int, end: int = 0) -> None:
         with self._mapped():
             new = f"{self._folder}/sent.new"
-            fd = open_file(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+            fd = open_file(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
             try:
                 os.write(fd, json.dumps([sent, end]).encode())
                 sync(fd)

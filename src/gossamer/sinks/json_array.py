@@ -26,14 +26,19 @@ class JsonArray:
     def __init__(
         self, path: str, *, overwrite: bool = False, owner: str = "", log: AppendLog | None = None
     ) -> None:
-        self._overwrite = overwrite
+        self._overwrite, self._is_open = overwrite, False
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, ends=b"", log=log)
         self.target, self.drop, self.adopt = self._file.target, self._file.drop, self._file.adopt
 
     def prepare(self) -> int:
         """See `interfaces.FileSink`. Appends to an existing array. Raises UsageError if the file contains
         anything else."""
-        if not self._overwrite and not self._reopen() and os.path.getsize(self._file.path):
+        if (
+            not self._overwrite
+            and not self._reopen()
+            and not self._is_open
+            and os.path.getsize(self._file.path)
+        ):
             raise UsageError(
                 f"{self._file.path} is not an array that gossamer wrote: give another file with -o, or overwrite "
                 "it with -O"
@@ -42,7 +47,7 @@ class JsonArray:
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
         """See `interfaces.Movable`."""
-        self._reopen()
+        self._is_open = self._reopen()
         return self._file.find(lengths)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import select
+import sys
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -14,11 +15,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from gossamer.errors import UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.crash_safe_file import ExactFile, sink_error
+from gossamer.sinks.crash_safe_file import ExactFile, has_owner, sink_error
 
 _MAX_DEPTH = 100
+HEAD_BYTES = 1 << 20
+"""Maximum number of bytes of the first line of a file that are checked before rows are appended."""
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
@@ -118,10 +122,42 @@ class JsonLines:
     ) -> None:
         self._most = most
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
+        self._overwrite = overwrite
         self.target = self._file.target
-        self.prepare = self._file.prepare
         self.close, self.drop = self._file.close, self._file.drop
         self.find, self.adopt = self._file.find, self._file.adopt
+
+    def prepare(self) -> int:
+        """See `interfaces.FileSink`. Refuses a file that does not contain JSON lines, and reports rows that gossamer
+        did not write."""
+        if not self._overwrite and os.path.isfile(self._file.path) and os.path.getsize(self._file.path):
+            self._check_foreign()
+        return self._file.prepare()
+
+    def _check_foreign(self) -> None:
+        where = self._file.path
+        try:
+            with open(where, "rb") as file:
+                line = file.readline(HEAD_BYTES)
+                marked = has_owner(file.fileno())
+        except OSError as error:
+            raise sink_error(where, error) from error
+        if marked or len(line) == HEAD_BYTES:
+            return
+        try:
+            row = msgspec.json.decode(line)
+        except (msgspec.DecodeError, ValueError):
+            row = None
+        if not isinstance(row, dict):
+            raise UsageError(
+                f"{where} does not contain JSON lines: give another file with -o, or overwrite it with -O"
+            )
+        if not row.keys() & {"_key", "_kind", "_url", "requested_url"}:
+            print(
+                f"gossamer: {where} has rows that gossamer did not write (with {', '.join([*row][:3]) or 'no field'}); "
+                "this crawl appends its rows to them. -O overwrites the file",
+                file=sys.stderr,
+            )
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `interfaces.FileSink`."""
@@ -142,8 +178,8 @@ class Stdout:
     """Writes rows to the standard output as JSON lines, each row at least once. If the process is killed
     between writing and settling, the rows are written again.
 
-    If the reader has closed the pipe, BrokenPipeError is raised. The command line then ends the crawl
-    gracefully, and the claims of the rows are not settled. Processes that share one standard output must call
+    If the reader has closed the pipe, BrokenPipeError is raised. The crawl then stops with one line and exit
+    code 11, and the claims of the rows are not settled. Processes that share one standard output must call
     `upsert` under the crawl's output lock. Otherwise, long lines of two processes could be mixed.
     """
 

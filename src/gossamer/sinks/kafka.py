@@ -49,6 +49,7 @@ class KafkaTopic:
         except ImportError:
             raise ConfigError(f"-o {place.where} needs a client: {install_command('kafka')}") from None
         self.where, self._name, self._refuse = place.where, f"gossamer-{name}", refuse
+        self.refused: list[Row] = []
         self._topic = urlsplit(place.url).path.strip("/")
         self._options = _options(place)
         self._key = place.given.get("key", "host")
@@ -64,7 +65,7 @@ class KafkaTopic:
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`. A row that is too large for the topic is passed to `refuse`."""
-        fit = []
+        fit, refused = [], []
         for line in lines:
             size = (
                 len(bytes(line.row))
@@ -75,10 +76,12 @@ class KafkaTopic:
             )
             if size > self._most:
                 why = f"a message may have at most {self._most} bytes (max.message.bytes of the topic)"
-                self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), why)
+                refused.append(Row(line.kind, line.key, msgspec.json.decode(line.row)))
+                self._refuse(self.where, refused[-1], why)
             else:
                 fit.append(line)
         self._run(self._send(end, fit))
+        self.refused += refused
         return end
 
     def _keyed(self, line: JournalRow) -> bytes:

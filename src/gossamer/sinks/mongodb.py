@@ -240,7 +240,7 @@ def without_decimals(value: Decimal) -> Any:
     return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
-_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
+_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at", "_url")
 _HOPELESS = (13, 18, 8000)
 """MongoDB's error codes for Unauthorized and AuthenticationFailed, and Atlas's code for both."""
 _NAMES = 73
@@ -421,19 +421,14 @@ class Mongo:
                 stored, left = stored + there, left + len(unmet)
         return left, stored
 
-    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    def deleted(self, sites: Sequence[str], since: str) -> int:
         """See `upsert_sink.HistoryDriver`."""
-        of, total = {"_site": {"$in": list(sites)}}, [0, 0, 0]
-        for kind in self._items():
-            at = self._time(kind, since)
-            asked = (
-                {"_first_seen_at": {"$gte": at}},
-                {"_seen_at": {"$gte": at}, "_first_seen_at": {"$lt": at}},
-                {"_deleted_at": {"$gte": at}},
+        return sum(
+            self._collection(kind).count_documents(
+                {"_site": {"$in": list(sites)}, "_deleted_at": {"$gte": self._time(kind, since)}}
             )
-            for number, one in enumerate(asked):
-                total[number] += self._collection(kind).count_documents(of | one)
-        return total[0], total[1], total[2]
+            for kind in self._items()
+        )
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `upsert_sink.HistoryDriver`."""
@@ -524,7 +519,15 @@ class Mongo:
         )
 
     def _items(self) -> set[str]:
-        return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {*RECORDS, ""}
+        """Returns the kinds of items that have a collection, also kinds that only other processes have
+        written."""
+        told = {*self._base[SIGHTINGS].distinct("_id._kind")}
+        for one in self._base[COLUMNS].find({"_id": {"$regex": f" {STORED[0].name}$"}}):
+            called = one["_id"].rpartition(" ")[0]
+            kind = (self._base[called].find_one({}, {"_kind": 1}) or {}).get("_kind")
+            if isinstance(kind, str) and self._name(kind) == called:
+                told.add(kind)
+        return {*self._columns, *self._made, *told} - {*RECORDS, ""}
 
     def _collection(self, kind: str) -> Any:
         rows = self._base[self._name(kind)]

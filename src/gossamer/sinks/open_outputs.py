@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
 from gossamer.model.interfaces import FileOutput, FileSink, HistorySink, TableSink
@@ -16,6 +16,7 @@ from gossamer.sinks import graph as graphs
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
+from gossamer.sinks.history import Arrival
 from gossamer.sinks.jsonl import JsonLines
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
 from gossamer.sinks.output_spec import OpenedOutput as Files
@@ -194,9 +195,13 @@ class FilteredTable:
         self._table, self._wanted, self.fills = table, wanted, fills
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
-        self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
-        """`offered` counts, for each kind, the rows that were passed to the table, and `refused` counts the
-        rows that the table refused. The code that reads these two counters also resets them."""
+        """The number of rows of each kind that were passed to the table. The code that reads the number also
+        resets it."""
+        self.refused: list[Row] = getattr(table, "refused", [])
+        """The rows that the table refused. The code that reads the rows also removes them."""
+        self.arrivals: list[Arrival] | None = getattr(table, "arrivals", None)
+        """The items that the table received, or None if the table does not compare items with stored items.
+        The code that reads the arrivals also removes them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""
@@ -210,9 +215,9 @@ class FilteredHistory(FilteredTable):
 
     def __init__(self, table: Any, wanted: Wanted, fills: bool | None = None) -> None:
         super().__init__(table, wanted, fills)
-        self.gone, self.unseen, self.missing, self.fates = (
+        self.gone, self.unseen, self.missing, self.deleted = (
             table.gone,
             table.unseen,
             table.missing,
-            table.fates,
+            table.deleted,
         )

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +17,16 @@ from gossamer.items.assets import FILES, REFERENCES
 from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.columns import Columns, with_ids
-from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check_kind, parse_sink_url
+from gossamer.sinks.columns import OURS, Columns, with_ids
+from gossamer.sinks.sink_url import (
+    AWAY,
+    FORMS,
+    SCHEMES,
+    SinkUrl,
+    check_kind,
+    parameters_of,
+    parse_sink_url,
+)
 
 if TYPE_CHECKING:
     from gossamer.sinks.column_choice import ColumnChoice
@@ -26,7 +35,7 @@ FORMATS = ("jsonl", "json", "csv", "parquet", "sqlite", "xlsx", "warc")
 WHOLE = ("warc", "objects")
 """Formats that contain only whole responses."""
 _NAMES = ".jsonl .json .csv .parquet .sqlite .xlsx .warc.gz"
-_CHOOSING = ("jsonl", "json", "csv", "xlsx", "stdout")
+_CHOOSING = ("jsonl", "json", "csv", "parquet", "xlsx", "stdout")
 """Formats whose columns can be chosen (`columns=`)."""
 _OBJECTS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER"
 _PACKED = ("gz", "bz2", "xz", "zst", "zip")
@@ -81,7 +90,10 @@ def parse(spec: str) -> OutputSpec:
     if mark and scheme.lower() in ("file", "sqlite"):
         raise UsageError(f"-o {_shown(spec)}: a file is named by its path alone: write {_shown(rest)}")
     if "://" in spec:
-        return OutputSpec(spec, check_kind(spec))
+        kind = check_kind(spec)
+        if kind != "own" and "columns" in parameters_of(spec):
+            raise UsageError(f"-o {mask(spec)}: {no_choice()}")
+        return OutputSpec(spec, kind)
     path, colon, forced = spec.rpartition(":")
     if path == "-":
         raise UsageError(f"-o {spec}: the standard output takes JSON lines and CSV: write - or -:csv")
@@ -113,6 +125,15 @@ def is_formula_guarded(spec: str) -> bool:
     return file_and_parameters(spec)[1].get("guard") != "no"
 
 
+def has_byte_order_mark(spec: str) -> bool:
+    """Returns whether a CSV output begins with a byte order mark.
+
+    >>> has_byte_order_mark("a.csv"), has_byte_order_mark("a.csv?bom=yes")
+    (False, True)
+    """
+    return file_and_parameters(spec)[1].get("bom") == "yes"
+
+
 def column_choice(spec: str) -> ColumnChoice | None:
     """Returns the chosen columns of a file output, or None for all columns.
 
@@ -134,21 +155,25 @@ def file_and_parameters(spec: str) -> tuple[str, dict[str, str]]:
     form = "stdout" if path in ("-", "-:jsonl", "-:csv") else path.lower().rpartition(":")[2]
     form = form if form in (*FORMATS, "stdout") else "jsonl" if path.endswith("/") else ending
     names = [pair.partition("=")[0] for pair in query.split("&")]
-    if not mark or "://" in spec or (form != "csv" and not {"columns", "guard"} & {*names}):
+    if not mark or "://" in spec or (form != "csv" and not {"columns", "guard", "bom"} & {*names}):
         return spec, {}
     given = dict(zip(names, (pair.partition("=")[2] for pair in query.split("&")), strict=True))
     csv = form == "csv" or path == "-:csv"
     if "columns" in given and form not in _CHOOSING:
-        raise UsageError(
-            f"-o {_shown(spec)}: columns can be chosen for {', '.join(f'.{one}' for one in _CHOOSING[:-1])} "
-            "and the standard output"
-        )
-    known = ("columns", "guard") if csv else ("columns",)
-    if any(name not in known for name in given) or given.get("guard", "no") not in ("yes", "no"):
-        raise UsageError(
-            f"-o {_shown(spec)}: parameters are columns=NAME,NAME{' and guard=no' if csv else ''}"
-        )
+        raise UsageError(f"-o {_shown(spec)}: {no_choice()}")
+    known = ("columns", *(("guard", "bom") if csv else ()))
+    if any(name not in known or (name != "columns" and given[name] not in ("yes", "no")) for name in given):
+        more = ", guard=no and bom=yes" if csv else ""
+        raise UsageError(f"-o {_shown(spec)}: parameters are columns=NAME,NAME{more}")
     return path, given
+
+
+def no_choice() -> str:
+    """Returns the message for `columns=` on an output whose columns cannot be chosen."""
+    return (
+        f"columns can be chosen for {', '.join(f'.{one}' for one in _CHOOSING[:-1])} and the standard output; a "
+        "store keeps all fields, because it compares them: choose them in a query, or with gossamer export"
+    )
 
 
 def object_store_url(url: str) -> str:
@@ -187,6 +212,7 @@ class OpenedOutput:
         self._linked: str | None = None
         """If `path` is a symbolic link to the file of a kind, this attribute is the kind, otherwise ''.
         `_linked` is None until the first rows are written."""
+        self._told_foreign = False
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         for kind in ("",) if kinds is None else kinds:
@@ -218,7 +244,20 @@ class OpenedOutput:
         if rows and self._linked != (single := self._single_kind()):
             self._linked = single
             link_only_kind(self.path, single)
+            if not {"page", LINKS, ""} & {*self._sinks} and not is_kind_link(self.path):
+                self._tell_foreign()
         return found
+
+    def _tell_foreign(self) -> None:
+        """Reports a file at the name of the output that contains none of the rows."""
+        if os.path.lexists(self.path) and not self._told_foreign:
+            self._told_foreign = True
+            names = ", ".join(os.path.basename(kind_path(self.path, kind)) for kind in self._sinks)
+            print(
+                f"gossamer: {self.path} is not of this crawl and stays as it is; the rows are in {names}. Move it, "
+                "or give another file with -o",
+                file=sys.stderr,
+            )
 
     def _single_kind(self) -> str:
         """Returns the kind of the items if all items have the same kind, otherwise ''."""
@@ -348,6 +387,7 @@ def _file_of_rows(
 
         given: dict[str, Any] = {
             "guard": is_formula_guarded(spec),
+            "bom": has_byte_order_mark(spec),
             "extra": choice is None or choice.has_own,
             "chosen": None if choice is None else choice.named,
         }
@@ -358,10 +398,12 @@ def _file_of_rows(
     from gossamer.sinks.refused_rows import RefusedRowsFile
 
     refuse = RefusedRowsFile(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
+    untyped = None if choice is None else tuple(one for one in OURS if one.name in choice.names)
     return OpenedOutput(
         path,
-        lambda where, kind: Parquet(where, columns.get(kind), refuse=refuse, **shared),
+        lambda where, kind: Parquet(where, columns.get(kind, untyped), refuse=refuse, **shared),
         tuple(columns),
+        choice,
     )
 
 

@@ -84,13 +84,15 @@ class Parquet:
         if importlib.util.find_spec("pyarrow") is None:
             raise ConfigError(f"{path}: Parquet needs pyarrow: {install_command('parquet')}")
         self.path = os.path.abspath(path)
-        self._columns = (*(columns or OURS), Column(EXTRA))
+        self._columns = (*(OURS if columns is None else columns), Column(EXTRA))
         self._overwrite = overwrite
         self._owner = owner.replace(" ", "_")
         self._log = log
         self._part_bytes = part_bytes
         self._keep = keep
         self._at, self._refuse = at, refuse
+        self.refused: list[Row] = []
+        """The rows that lost a value. The code that reads the rows also removes them."""
         self._fit = False
         self._before = 0
         """The journal bytes before this position may come from an earlier run. In the earlier run, the
@@ -217,6 +219,7 @@ class Parquet:
         if self._refuse is not None:
             for row, why in misfits:
                 self._refuse(self.path, row, why)
+        self.refused += [row for row, _ in misfits]
         return committed + len(data)
 
     def close(self, committed: int) -> None:

@@ -23,6 +23,7 @@ from gossamer.sinks.history import (
     HISTORY_COLUMNS,
     SIGHTINGS,
     SIGHTINGS_COLUMNS,
+    STORED,
     ItemState,
     Name,
     PastState,
@@ -272,7 +273,7 @@ class Postgres:
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
         states = ", ".join(f"to_char({column} AT TIME ZONE 'UTC', '{_TIME}')" for column in _STATES)
         found = self._base.execute(
-            f"SELECT _key, _hash, {states} FROM {table} WHERE _key = ANY(%s)", [[*names]]
+            f"SELECT _key, _hash, {states}, _url FROM {table} WHERE _key = ANY(%s)", [[*names]]
         )
         return {(kind, names[key]): state_of(*state) for key, *state in found}
 
@@ -312,9 +313,9 @@ class Postgres:
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `upsert_sink.HistoryDriver`."""
         urls, times = [storable_text(url) for url, _ in pages], [at for _, at in pages]
-        for kind in self._items():
+        for table in self._items().values():
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], "
+                f"UPDATE {table} SET _deleted_at = p.at FROM unnest(%s::text[], "
                 "%s::timestamptz[]) AS p (url, at) "
                 "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at",
                 [urls, times],
@@ -323,52 +324,68 @@ class Postgres:
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """See `upsert_sink.HistoryDriver`."""
         left = stored = 0
-        for kind in self._items():
+        for kind, table in self._items().items():
             unmet, there = self._base.execute(
                 "SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM "
                 f"{self._beside(SIGHTINGS)} s WHERE s._kind = %s "
-                f"AND s._key = t._key AND s._run = %s)), count(*) FROM {self._table(kind)[1]} t "
+                f"AND s._key = t._key AND s._run = %s)), count(*) FROM {table} t "
                 "WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s",
                 [kind, run, site, at],
             ).fetchone()
             left, stored = left + unmet, stored + there
         return left, stored
 
-    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    def deleted(self, sites: Sequence[str], since: str) -> int:
         """See `upsert_sink.HistoryDriver`."""
-        total = [0, 0, 0]
-        for kind in self._items():
-            found = self._base.execute(
-                "SELECT count(*) FILTER (WHERE _first_seen_at >= %(at)s), "
-                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) "
-                "FILTER (WHERE _deleted_at >= %(at)s) "
-                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) "
-                "AND _site = ANY(%(sites)s)",
-                {"at": since, "sites": list(sites)},
+        total = 0
+        for table in self._items().values():
+            (found,) = self._base.execute(
+                f"SELECT count(*) FROM {table} WHERE _deleted_at >= %s AND _site = ANY(%s)",
+                [since, list(sites)],
             ).fetchone()
-            total = [one + more for one, more in zip(total, found, strict=True)]
-        return total[0], total[1], total[2]
+            total += found
+        return total
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `upsert_sink.HistoryDriver`."""
         return sum(
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND "
+                f"UPDATE {table} t SET _deleted_at = %s WHERE _site = %s AND "
                 "_deleted_at IS NULL AND _seen_at <= %s "
                 f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
                 "AND s._key = t._key AND s._run = %s)",
                 [at, site, at, kind, run],
             ).rowcount
-            for kind in self._items()
+            for kind, table in self._items().items()
         )
 
-    def _items(self) -> set[str]:
-        """Returns the kinds of items that have a table, as far as this process knows."""
+    def _items(self) -> dict[str, str]:
+        """Returns the table of each kind of items, also of kinds that only other processes have written."""
+        found = {kind: self._table(kind)[1] for kind in {*self._columns, *self._tables} - {*RECORDS}}
         make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
         }
-        return {*self._columns, *self._tables, *told} - {*RECORDS}
+        for kind in (told | self._written_kinds()) - {*found, *RECORDS}:
+            if self._base.execute("SELECT to_regclass(%s)", [self._name(kind)]).fetchone()[0] is not None:
+                found[kind] = self._name(kind)
+        return found
+
+    def _written_kinds(self) -> set[str]:
+        """Returns the kinds of the rows in the tables of items that gossamer created."""
+        import psycopg
+
+        kinds = set()
+        with contextlib.suppress(psycopg.errors.InsufficientPrivilege), self._base.transaction():
+            if self._base.execute("SELECT to_regclass(%s)", [self._beside(COLUMNS)]).fetchone()[0] is None:
+                return set()
+            for (table,) in self._base.execute(
+                f"SELECT _table FROM {self._beside(COLUMNS)} t WHERE _column = %s "
+                "AND to_regclass(_table) IS NOT NULL",
+                [STORED[0].name],
+            ).fetchall():
+                kinds |= {kind for (kind,) in self._base.execute(f"SELECT _kind FROM {table} LIMIT 1")}
+        return kinds - {None}
 
     def drop(self) -> None:
         """See `upsert_sink.Driver`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,14 +19,14 @@ Refuse = Callable[[str, Row, str], None]
 output cannot store, and the reason."""
 
 
-def count_refused(refuse: Refuse, refused: Counter[str]) -> Refuse:
-    """Wraps `refuse` so that it also counts the rows by kind."""
+def note_refused(refuse: Refuse, refused: list[Row]) -> Refuse:
+    """Wraps `refuse` so that it also adds the rows to a list."""
 
-    def counted(output: str, row: Row, reason: str) -> None:
+    def noted(output: str, row: Row, reason: str) -> None:
         refuse(output, row, reason)
-        refused[row.kind] += 1
+        refused.append(row)
 
-    return counted
+    return noted
 
 
 class RefusedRowsFile:

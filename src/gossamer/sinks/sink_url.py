@@ -17,7 +17,7 @@ from gossamer.sinks.history import TAKEN
 FORMS = {
     "postgresql": ("postgresql://USER@HOST/DATABASE", ("table", "as")),
     "mongodb": ("mongodb://USER@HOST/DATABASE", ("collection",)),
-    "valkey": ("valkey://HOST:6379/0?hash=NAME, or ?list=NAME", ("hash", "list", "journal")),
+    "valkey": ("valkey://HOST:6379/0?hash=NAME, or ?list=NAME", ("hash", "list", "value", "journal")),
     "kafka": ("kafka://HOST:9092/TOPIC", ("key", "journal", "tls", "sasl", "ca_file")),
     "webhook": ("https+webhook://HOST/PATH?secret=${env:NAME}", ("secret", "batch", "journal", "ca_file")),
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
@@ -106,9 +106,16 @@ def check_kind(spec: str) -> str:
         raise UsageError(f"-o {mask(spec)}: write {form}")
     if kind == "valkey" and ("hash" in names) == ("list" in names):
         raise UsageError(f"-o {mask(spec)}: write {form}")
+    if kind == "valkey" and "value" in names and "list" not in names:
+        raise UsageError(f"-o {mask(spec)}: value= belongs to list=")
     if kind == "webhook" and "secret" not in names:
         raise UsageError(f"-o {mask(spec)}: a webhook needs a secret, because rows are signed: write {form}")
     return kind
+
+
+def parameters_of(spec: str) -> set[str]:
+    """Returns the names of the parameters in the URL of an output."""
+    return {name for name, _ in parse_qsl(urlsplit(_REFERENCE.sub("x", spec)).query, keep_blank_values=True)}
 
 
 def parse_sink_url(spec: str) -> SinkUrl:

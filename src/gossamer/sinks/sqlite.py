@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
@@ -39,13 +38,15 @@ from gossamer.sinks.history import (
     SIGHTINGS,
     STORED,
     TAKEN,
+    Arrival,
     ItemState,
     PastState,
+    PendingWrites,
     fold_writes,
     stored_columns,
 )
 from gossamer.sinks.jsonl import decode, encodable, exact_number, text
-from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, count_refused
+from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, note_refused
 from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
@@ -193,9 +194,9 @@ def note_columns(
     return known | new
 
 
-def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
+def keep_history(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> PendingWrites:
     """Copies stored rows to the history before new rows of the same kind replace them. Returns the new rows
-    that must be written. The returned rows also contain the columns STORED."""
+    that must be written."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -208,10 +209,7 @@ def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> l
             f"INSERT OR IGNORE INTO {HISTORY} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             [_ended(base, table, past) for past in folded.past],
         )
-    return [
-        Row(row.kind, row.key, {**_data(row), **stored_columns(row, state)})
-        for row, state in folded.rows.values()
-    ]
+    return folded
 
 
 def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
@@ -238,18 +236,16 @@ def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int
     return left, stored
 
 
-def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-    """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
-    total = [0, 0, 0]
+def deleted(base: sqlite3.Connection, sites: Sequence[str], since: str) -> int:
+    """Returns how many items of these sites were marked as deleted since a time (RFC 3339)."""
+    places, total = ", ".join("?" * len(sites)), 0
     for (table,) in base.execute(_ITEMS).fetchall():
-        found = base.execute(
-            "SELECT coalesce(sum(_first_seen_at >= ?1), 0), coalesce(sum(_seen_at >= ?1 AND _first_seen_at < ?1), 0), "  # noqa: S608
-            f"coalesce(sum(_deleted_at >= ?1), 0) FROM {quoted(table)} WHERE (_seen_at >= ?1 OR _deleted_at >= ?1) "
-            f"AND _site IN ({', '.join('?' * len(sites))})",
+        where = f"_deleted_at >= ? AND _site IN ({places})"
+        total += base.execute(
+            f"SELECT count(*) FROM {quoted(table)} WHERE {where}",  # noqa: S608
             [since, *sites],
-        ).fetchone()
-        total = [one + more for one, more in zip(total, found, strict=True)]
-    return total[0], total[1], total[2]
+        ).fetchone()[0]
+    return total
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
@@ -283,13 +279,13 @@ def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tu
     known = {}
     for first in range(0, len(keys), CHUNK_ROWS):
         names = dict(keys[first : first + CHUNK_ROWS])
-        for key, content, began, seen, since, deleted in base.execute(
-            f"SELECT _key, _hash, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM {table} "  # noqa: S608
+        for key, content, began, seen, since, deleted, url in base.execute(
+            f"SELECT _key, _hash, _first_seen_at, _seen_at, _changed_at, _deleted_at, _url FROM {table} "  # noqa: S608
             f"WHERE _key IN ({', '.join('?' * len(names))})",
             list(names),
         ):
             known[kind, names[key]] = ItemState(
-                content or "", began or seen or "", seen or "", since or seen or "", deleted
+                content or "", began or seen or "", seen or "", since or seen or "", deleted, url or ""
             )
     return known
 
@@ -319,7 +315,7 @@ def _data(row: Row) -> dict[str, Any]:
 _TYPES = {
     "int": "INTEGER",
     "float": "REAL",
-    "bool": "INTEGER",
+    "bool": "BOOLEAN",
     "decimal": "NUMERIC",
     "bytes": "BLOB",
     "any": "",
@@ -345,10 +341,11 @@ class Sqlite:
         self.path = os.path.abspath(path)
         self._columns = columns
         self._overwrite = overwrite
-        self.refused: Counter[str] = Counter()
-        """The number of refused rows of each kind. The code that reads the number of refused rows also resets
-        the number."""
-        self._refuse: Refuse = count_refused(
+        self.arrivals: list[Arrival] = []
+        """The rows of items that the last `upsert` wrote or found unchanged."""
+        self.refused: list[Row] = []
+        """The rows that the last `upsert` could not write completely."""
+        self._refuse: Refuse = note_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
         self._wait = wait
@@ -405,10 +402,10 @@ class Sqlite:
         with self._mapped(), self._transaction() as base:
             return missing(base, site, run, at)
 
-    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    def deleted(self, sites: Sequence[str], since: str) -> int:
         """See `interfaces.HistorySink`."""
         with self._mapped(), self._transaction() as base:
-            return fates(base, sites, since)
+            return deleted(base, sites, since)
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `interfaces.HistorySink`."""
@@ -436,6 +433,8 @@ class Sqlite:
         constraints to the table. Savepoints are not the default, because they cost 2 us per row.
         """
         self._misfits.clear()
+        self.arrivals.clear()
+        self.refused.clear()
         with self._transaction() as base:
             for kind, group in kinds.items():
                 typed = kind in self._columns
@@ -443,7 +442,7 @@ class Sqlite:
                 for rows in ([row] for row in group) if singly else [group]:
                     try:
                         with _savepoint(base) if singly else contextlib.nullcontext():
-                            _put(
+                            arrivals = _put(
                                 base,
                                 kind,
                                 into,
@@ -456,6 +455,8 @@ class Sqlite:
                         if not singly:
                             raise
                         self._refuse(self.path, rows[0], str(error))
+                    else:
+                        self.arrivals += arrivals
         for row, why in self._misfits:
             self._refuse(self.path, row, why)
 
@@ -573,13 +574,19 @@ def _put(
     cell: Callable[[Any], Any],
     types: Mapping[str, str],
     misfits: list[Misfit],
-) -> None:
+) -> list[Arrival]:
     """Writes rows of a kind. `types`: the columns whose values must be checked, with their declared types.
-    Rows with values that do not fit are added to `misfits`."""
+    Rows with values that do not fit are added to `misfits`. Returns the arrivals of the items among the
+    rows."""
+    names, arrivals, complete = into[0], list[Arrival](), rows
     if kind not in RECORDS:
-        rows = changed_rows(base, _name(kind), rows)
-    names = into[0]
-    cells = row_values(names, rows, cell)
+        folded = keep_history(base, _name(kind), rows)
+        arrivals, rows = folded.arrivals, [row for row, _ in folded.rows.values()]
+        complete = [
+            Row(kind, row.key, {**_data(row), **stored_columns(row, state)})
+            for row, state in folded.rows.values()
+        ]
+    cells = row_values(names, complete, cell)
     if types:
         decimals = [n for n, name in enumerate(names) if types.get(name) == "NUMERIC"]
         binaries = [n for n, name in enumerate(names) if types.get(name) == "BLOB"]
@@ -598,6 +605,7 @@ def _put(
                 misfits.append((row, f"an integer of more than 64 bits; the row has it in {EXTRA}"))
             cells[at] = careful_cells
         insert(base, into[1], cells)
+    return arrivals
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:

@@ -106,7 +106,7 @@ class Uploader:
 
     def _run(self) -> None:
         """The function that the thread runs: uploads parts until none is ready."""
-        lock = open_file(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        lock = open_file(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT)
         try:
             while names := self._waiting():
                 try:

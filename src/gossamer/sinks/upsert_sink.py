@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Protocol, cast
@@ -21,9 +20,9 @@ from gossamer.errors import SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, given_fields
-from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold_writes, stored_columns
+from gossamer.sinks.history import STORED, Arrival, ItemState, Name, PastState, fold_writes, stored_columns
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.refused_rows import Refuse, count_refused
+from gossamer.sinks.refused_rows import Refuse, note_refused
 from gossamer.sinks.row_fitting import Fit, Misfit, fit_row
 
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -88,8 +87,8 @@ class HistoryDriver(Driver, Protocol):
         """Marks items of a site as deleted if the run did not see these items. Returns the number of marked
         items."""
 
-    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
+    def deleted(self, sites: Sequence[str], since: str) -> int:
+        """Returns how many items of these sites were marked as deleted since a time (RFC 3339)."""
 
 
 class Upserts:
@@ -97,10 +96,11 @@ class Upserts:
 
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
-        self.refused: Counter[str] = Counter()
-        """The number of refused rows of each kind. The code that reads the number of refused rows also resets
-        the number."""
-        self._refuse = count_refused(refuse, self.refused)
+        self.arrivals: list[Arrival] = []
+        """The rows of items that the last `upsert` wrote or found unchanged."""
+        self.refused: list[Row] = []
+        """The rows that the last `upsert` could not write completely."""
+        self._refuse = note_refused(refuse, self.refused)
 
     def target(self) -> str:
         """Returns the store's URL without secrets."""
@@ -117,6 +117,8 @@ class Upserts:
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `interfaces.TableSink`."""
+        self.arrivals.clear()
+        self.refused.clear()
         with self._whole():
             self._some(rows)
 
@@ -149,17 +151,19 @@ class Upserts:
         for row in rows:
             kinds.setdefault(row.kind, []).append(row)
         self._driver.misfits.clear()
+        arrivals: list[Arrival] = []
         with self._driver.begin():
             for kind, group in sorted(kinds.items()):
                 if kind in RECORDS:
                     written: list[Written] = [(row, None) for row in {row.key: row for row in group}.values()]
                     self._driver.put(kind, written, careful)
                 else:
-                    self._items(kind, group, careful)
+                    arrivals += self._items(kind, group, careful)
+        self.arrivals += arrivals
         for row, why in self._driver.misfits:
             self._refuse(self._driver.where, row, why)
 
-    def _items(self, kind: str, rows: list[Row], careful: bool) -> None:
+    def _items(self, kind: str, rows: list[Row], careful: bool) -> list[Arrival]:
         if runs := {row.key: row.run for row in rows if row.run}:
             self._sighted(kind, [*runs.items()])
         found = fold_writes(rows, self._driver.known(kind, sorted({row.key for row in rows})))
@@ -167,6 +171,7 @@ class Upserts:
             self._driver.past(kind, found.past)
         if found.rows:
             self._driver.put(kind, [*found.rows.values()], careful)
+        return found.arrivals
 
     def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
         """Does nothing, because this store does not record which run saw an item."""
@@ -194,10 +199,10 @@ class HistoryUpserts(Upserts):
         with self._whole(), self._driver.begin():
             return self._historian.unseen(site, run, at)
 
-    def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    def deleted(self, sites: Sequence[str], since: str) -> int:
         """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
-            return self._historian.fates(sites, since)
+            return self._historian.deleted(sites, since)
 
     def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
         self._historian.sighted(kind, runs)
@@ -278,11 +283,18 @@ class TableColumns:
 
 
 def state_of(
-    content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
+    content: str | None,
+    first: str | None,
+    seen: str | None,
+    changed: str | None,
+    deleted: str | None,
+    url: str | None,
 ) -> ItemState:
     """Builds an item's state from the columns of its stored row. Some columns may be None if another program
     wrote the row."""
-    return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
+    return ItemState(
+        content or "", first or seen or "", seen or "", changed or seen or "", deleted, url or ""
+    )
 
 
 def storable_text(value: str) -> str:

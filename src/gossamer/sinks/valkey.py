@@ -1,10 +1,11 @@
 """Valkey or Redis. Hashes are upserted by key. Rows for a list are first written to the journal, and then
-appended to the list. This module uses the client library redis-py.
+appended to the list.
 
 `?hash=books` writes one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` writes
 one hash per item, with one hash field per item field. `?list=NAME` appends JSON to a list (RPUSH). `{kind}`
 in a name stands for the kind. In the name of a list, `{host}` stands for the page's host and `{FIELD}` for
-the value of a field, so `?list=shop:{category}` makes one list per category.
+the value of a field, so `?list=shop:{category}` makes one list per category. `&value=FIELD` appends the plain
+text of one field instead of JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import redis
 
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
@@ -28,22 +28,23 @@ from gossamer.sinks.row_fitting import Misfit
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
 from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, state_of, storable_text
-
-_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
-_AWAY = (
-    "LOADING",
-    "READONLY",
-    "OOM",
-    "MISCONF",
-    "CLUSTERDOWN",
-    "MASTERDOWN",
-    "NOREPLICAS",
-    "TRYAGAIN",
-    "BUSY",
-    "EXECABORT",
-    "Transaction discarded",
-    "maxmemory",
+from gossamer.store import address
+from gossamer.store.blocking_client import BlockingClient, BlockingPipe
+from gossamer.store.server_errors import (
+    AuthenticationError,
+    ClusterDownError,
+    Lost,
+    LostInTime,
+    NoPermissionError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
 )
+
+_STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at", "_url")
+_AWAY = ("MISCONF", "NOREPLICAS", "BUSY", "Transaction discarded", "maxmemory")
+"""Texts in the errors of a server that is temporarily unable to accept rows."""
 _PUSH = """
 if tonumber(redis.call('GET', KEYS[1]) or ARGV[1]) ~= tonumber(ARGV[1]) then return redis.call('GET', KEYS[1]) end
 for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1]) end
@@ -60,37 +61,24 @@ POSITION_TTL_S = 90 * 86_400
 
 class ValkeyConnection:
     """One connection, which is opened when it is first needed. Errors of the client are converted to errors
-    of sinks."""
+    of sinks. Raises ConfigError if the URL has an unknown parameter."""
 
     def __init__(self, place: SinkUrl) -> None:
-        scheme, _, rest = place.url.partition("://")
-        self._url, self.where = f"{scheme.replace('valkey', 'redis')}://{rest}", place.where
-        self._client: redis.Redis | None = None
+        self.where = place.where
+        self._client = BlockingClient(address.parse(place.url, "-o"), timeout=30, connect_timeout=10)
+        self.drop = self._client.close
 
     @contextlib.contextmanager
-    def use(self) -> Iterator[Any]:
+    def use(self) -> Iterator[BlockingClient]:
         """Yields the client, and converts its errors to SinkAway, SinkError or BatchRefused."""
         try:
-            if self._client is None:
-                self._client = redis.Redis.from_url(
-                    self._url,
-                    decode_responses=False,
-                    socket_timeout=30,
-                    socket_connect_timeout=10,
-                    retry=None,
-                )
-                self._client.ping()
             yield self._client
-        except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
+        except (AuthenticationError, NoPermissionError) as error:
+            self.drop()
             raise SinkError(f"{self.where}: {error}") from error
-        except (
-            redis.ConnectionError,
-            redis.TimeoutError,
-            redis.BusyLoadingError,
-            redis.ReadOnlyError,
-        ) as error:
+        except (Lost, LostInTime, ReadOnlyError, ClusterDownError, TryAgainError) as error:
             raise SinkAway(f"{self.where} does not accept rows: {error}") from error
-        except redis.ResponseError as error:
+        except ResponseError as error:
             if any(word in str(error) for word in _AWAY):
                 raise SinkAway(f"{self.where} does not accept rows: {error}") from error
             if "WRONGTYPE" in str(error):
@@ -98,14 +86,8 @@ class ValkeyConnection:
                     f"{self.where}: a key with this name has another type: choose another name"
                 ) from error
             raise BatchRefused(str(error)) from error
-        except (redis.RedisError, ValueError) as error:
+        except (RedisError, ValueError) as error:
             raise SinkError(f"{self.where}: {error}") from error
-
-    def drop(self) -> None:
-        """Closes the connection."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
 
 def hash_sink(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
@@ -131,12 +113,12 @@ class Hashes:
         self.where, self._pattern = place.where, place.given["hash"]
         self.drop = self._client.drop
         self.misfits: list[Misfit] = []
-        self._pipe: Any = None
+        self._pipe: BlockingPipe
 
     def prepare(self, kinds: Sequence[str]) -> None:
         """Checks the connection. Hashes need no preparation."""
-        with self._client.use():
-            pass
+        with self._client.use() as client:
+            client.ping()
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
@@ -158,8 +140,8 @@ class Hashes:
             for key, one in zip(keys, pipe.execute(), strict=True):
                 if not self._each:
                     row = _object(one)
-                    one = [row.get(name) for name in _STATES] if one else [None]
-                if any(one):
+                    one = [row.get(name) for name in _STATES] if one else [None, None]
+                if any(one[:-1]):
                     found[kind, key] = state_of(
                         *(part.decode() if isinstance(part, bytes) else part for part in one)
                     )
@@ -214,7 +196,7 @@ class Hashes:
                 pipe.hkeys(called)
             left = [{*there} - fields.keys() for there, (_, fields) in zip(pipe.execute(), new, strict=True)]
             names = sorted(set().union(*left))
-            noted = client.smismember(COLUMNS, [self._note(kind, field) for field in names]) if names else []
+            noted = client.smismember(COLUMNS, *(self._note(kind, field) for field in names)) if names else []
         ours = {field for field, one in zip(names, noted, strict=True) if one}
         return [sorted(some & ours) for some in left]
 
@@ -238,6 +220,7 @@ class ValkeyLists:
     def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
         self._client = ValkeyConnection(place)
         self.where, self._list, self._name = place.where, place.given["list"], name
+        self._field = place.given.get("value")
         self.drop = self._client.drop
 
     def open(self) -> int:
@@ -251,8 +234,16 @@ class ValkeyLists:
             keys: dict[bytes, int] = {_raw(self._at()): 1}
             rows: list[Any] = []
             for line in lines:
-                rows += keys.setdefault(_raw(self._list_of(line)), len(keys) + 1), bytes(line.row)
+                rows += keys.setdefault(_raw(self._list_of(line)), len(keys) + 1), self._entry(line)
             return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, *rows))
+
+    def _entry(self, line: JournalRow) -> bytes:
+        """Returns the text that the list receives: the row as JSON, or the plain value of one field."""
+        if self._field is None:
+            return bytes(line.row)
+        row = decode(bytes(line.row))
+        cell = row.get(self._field) if isinstance(row, dict) else None
+        return b"" if cell is None else _value(cell)
 
     def _list_of(self, line: JournalRow) -> str:
         """Returns the name of the list for a row. If the name contains a field that the row lacks, that field
@@ -272,7 +263,7 @@ class ValkeyLists:
         return _PLACEHOLDER.sub(value, self._list)
 
     @contextlib.contextmanager
-    def _use(self) -> Iterator[Any]:
+    def _use(self) -> Iterator[BlockingClient]:
         try:
             with self._client.use() as client:
                 yield client

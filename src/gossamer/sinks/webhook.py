@@ -47,6 +47,7 @@ class Webhook:
 
     def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
         self.where, self._name, self._refuse = place.where, name, refuse
+        self.refused: list[Row] = []
         self._url = place.url.replace("+webhook://", "://", 1)
         secret = place.given["secret"]
         try:
@@ -68,17 +69,19 @@ class Webhook:
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`."""
+        refused = []
         for first in range(0, len(lines), self._most):
             some = lines[first : first + self._most]
             called = f"{self._name}-{start}-{first}"
             if (code := self._post(called, some)) not in _ROWS:
                 continue
             if len(some) == 1:
-                self._aside(some[0], code)
+                refused.append(self._aside(some[0], code))
                 continue
             for n, line in enumerate(some):
                 if (code := self._post(f"{called}-{n}", [line])) in _ROWS:
-                    self._aside(line, code)
+                    refused.append(self._aside(line, code))
+        self.refused += refused
         return end
 
     def drop(self) -> None:
@@ -87,8 +90,10 @@ class Webhook:
         if curl is not None:
             curl.close()
 
-    def _aside(self, line: JournalRow, code: int) -> None:
-        self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), f"status {code}")
+    def _aside(self, line: JournalRow, code: int) -> Row:
+        row = Row(line.kind, line.key, msgspec.json.decode(line.row))
+        self._refuse(self.where, row, f"status {code}")
+        return row
 
     def _post(self, called: str, lines: Sequence[JournalRow]) -> int:
         """Sends one batch. Returns the HTTP status if the status is 2xx, 400, 413 or 422 (`_ROWS`). Raises

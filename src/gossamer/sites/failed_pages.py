@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ import xxhash
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.model.page import Page
 from gossamer.model.request import Request
+from gossamer.sites.site_logs import PROBLEMS
 
 MAX_PAGES = 1000
 """Maximum number of failed pages that are stored per crawl."""
@@ -22,6 +25,28 @@ failure and does not store the page."""
 
 MAX_REPORTED_ERRORS = 5
 """Maximum number of distinct errors of failed pages that are reported individually."""
+
+
+MAX_LOGGED_REASONS = 1000
+"""Maximum number of different reasons that a crawl logs above the level DEBUG."""
+
+
+class FailureLog:
+    """Stores the pages that a site could not read, and logs the reasons. The first page with each reason is
+    logged as an error or a warning, with the traceback of the exception, and the others at the level DEBUG.
+    `keep`: stores a page for replay."""
+
+    def __init__(self, keep: Callable[[Page, Request, str], None]) -> None:
+        self._keep, self._seen = keep, set[str]()
+
+    def __call__(self, page: Page, request: Request, why: str, raised: BaseException | None = None) -> None:
+        """Stores and logs a page. `raised`: the exception of the page function."""
+        self._keep(page, request, why)
+        is_new = why not in self._seen and len(self._seen) < MAX_LOGGED_REASONS
+        if is_new:
+            self._seen.add(why)
+        level = logging.DEBUG if not is_new else logging.WARNING if raised is None else logging.ERROR
+        logging.getLogger(PROBLEMS).log(level, "%s: %s", page.url, why, exc_info=raised if is_new else None)
 
 
 def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:

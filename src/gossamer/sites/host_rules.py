@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gossamer import url as urls
 from gossamer.model.proxy import Wanted
 from gossamer.model.rendering import USUAL, Render
-from gossamer.model.site import Pace
+from gossamer.model.site import Pace, seed_host
 from gossamer.sites.loaded_site import LoadedSite
 
 
@@ -100,4 +99,4 @@ def hosts_of_site(site: LoadedSite) -> list[str]:
     """Returns the hosts that a site names: its declared hosts, except wildcards (`*.`), and the hosts of its
     seeds."""
     named = [host for host in site.site.hosts if not host.startswith("*.")]
-    return list(dict.fromkeys([*named, *(urls.host(seed) for seed in site.site.seeds)]))
+    return list(dict.fromkeys([*named, *map(seed_host, site.site.seeds)]))

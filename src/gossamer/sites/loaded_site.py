@@ -26,4 +26,4 @@ class LoadedSite:
 
     def requests(self) -> list[Request]:
         """Returns requests for the seeds."""
-        return [Request(seed) for seed in self.site.seeds]
+        return [Request(seed) if isinstance(seed, str) else seed for seed in self.site.seeds]

@@ -40,6 +40,8 @@ class PageResult(msgspec.Struct):
     """The reason why the page function stops the crawl (`Stop`), or '' if the crawl continues."""
     missing: str = ""
     """The first selector in the site's `must_have` that matches nothing on the page."""
+    raised: BaseException | None = None
+    """The exception of the page function."""
 
 
 def run(loaded: LoadedSite, view: PageView) -> PageResult:
@@ -57,7 +59,7 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
         return PageResult(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
         detail = f"the page has no {missing!r}, which site {site.name} must have"
-        return PageResult(error="parse", detail=detail, missing=missing)
+        return PageResult(error="missing", detail=detail, missing=missing)
     if function is None:
         if use is not None and view.status < 400:
             known = ", ".join(one.name for one in site.functions)
@@ -90,7 +92,8 @@ def call_function(
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        return PageResult(error="parse", detail=_detail(loaded.path, error, call, yielded), function=name)
+        detail = _detail(loaded.path, error, call, yielded)
+        return PageResult(error="parse", detail=detail, function=name, raised=error)
     return parsed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
@@ -9,6 +10,13 @@ from typing import Final
 
 SITE_MODULES: Final = "gossamer_site_"
 """The prefix of the module names of site files."""
+PROBLEMS: Final = "gossamer.sites"
+"""The name of the logger for pages that a site could not read, and for rejected items."""
+
+FORWARDED: Final = "\x1eproblem "
+"""The beginning of a line of `ForwardedProblems`."""
+MAX_FORWARDED_CHARS: Final = 10_000
+"""Maximum length of a forwarded record. The parent reads lines of at most 64 KiB, and JSON may escape characters."""
 
 
 class LoggedPage:
@@ -33,9 +41,13 @@ class SiteLogs(logging.Handler):
     written only if they are warnings or errors. The text of these records is the plain message, as in Python
     if no handler is configured."""
 
-    def __init__(self, level: str) -> None:
+    def __init__(self, level: str, *, problems: bool = False) -> None:
+        """`problems`: whether the records of the logger PROBLEMS are written. The command line reports the
+        problems itself at the end of the crawl."""
         super().__init__()
         self.word, self.first = level, logging.getLevelNamesMapping()[level.upper()]
+        if not problems:
+            self.addFilter(lambda record: record.name != PROBLEMS)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one record."""
@@ -54,13 +66,46 @@ class SiteLogs(logging.Handler):
             self.handleError(record)
 
 
-def print_site_logs(level: str) -> None:
+class ForwardedProblems(logging.Handler):
+    """Writes the records of the logger PROBLEMS to stderr as one line each, which `log_forwarded` of the parent process
+    logs there. So a program's handlers get the problems of all processes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record."""
+        try:
+            line = json.dumps([record.levelno, self.format(record)[:MAX_FORWARDED_CHARS]])
+            sys.stderr.write(f"{FORWARDED}{line}\n")
+        except Exception:  # noqa: BLE001 - as handlers of `logging` do
+            self.handleError(record)
+
+
+def forward_problems() -> None:
+    """Sends the records of the logger PROBLEMS to the parent process instead of the handlers of this process."""
+    logger = logging.getLogger(PROBLEMS)
+    logger.addHandler(ForwardedProblems())
+    logger.propagate = False
+
+
+def log_forwarded(line: str) -> bool:
+    """Logs a line of `ForwardedProblems`. Returns False if the line is another one."""
+    if not line.startswith(FORWARDED):
+        return False
+    try:
+        level, text = json.loads(line.removeprefix(FORWARDED))
+    except ValueError:
+        return False
+    logging.getLogger(PROBLEMS).log(level, "%s", text)
+    return True
+
+
+def print_site_logs(level: str, *, problems: bool = False) -> None:
     """Starts to print the log records of site files. Records with a lower level than `level` are left out.
-    Does nothing if the program has its own handlers."""
+    `problems`: whether pages that a site could not read are printed, too. Does nothing if the program has its
+    own handlers."""
     root = logging.getLogger()
     if root.handlers:
         return
-    handler = SiteLogs(level)
+    handler = SiteLogs(level, problems=problems)
     root.addHandler(handler)
     root.setLevel(min(handler.first, logging.WARNING))
 

@@ -22,7 +22,7 @@ local bytes = redis.call('HINCRBY', KEYS[2], 'bytes', #ARGV[1])
 while bytes > tonumber(ARGV[3]) and redis.call('LLEN', KEYS[1]) > 1 do
   local old = redis.call('LPOP', KEYS[1])
   bytes = redis.call('HINCRBY', KEYS[2], 'bytes', -#old)
-  redis.call('HINCRBY', KEYS[2], 'dropped', struct.unpack('>I4', old))
+  redis.call('HINCRBY', KEYS[2], 'dropped', (struct.unpack('>I4', old)))
 end
 return bytes
 """

@@ -15,11 +15,50 @@ from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 
-_TURN = """
+MAX_UNCOUNTED_S = 5.0
+"""A leader counts the working time of all running crawls every few seconds. At most this many seconds of a
+crawl's work are counted without the leader. The limit matters if no worker was alive for some time."""
+_CLOCK = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1e6
+local function count(most)
+  local from = redis.call('HGET', KEYS[1], 'timed_at')
+  if from then
+    redis.call('HINCRBYFLOAT', KEYS[1], 'spent', string.format('%.6f', math.max(0, math.min(most, now - from))))
+  end
+end
+"""
+"""The beginning of a Lua script. `count(most)` adds the seconds of work since `timed_at` to the working time
+of the crawl, but not more than `most`."""
+_BEGIN_CLOCK = (
+    _CLOCK
+    + """
+if redis.call('HGET', KEYS[1], 'state') ~= 'running' then return 0 end
+return redis.call('HSETNX', KEYS[1], 'timed_at', string.format('%.6f', now))
+"""
+)
+_COUNT_TIME = (
+    _CLOCK
+    + """
+if redis.call('HGET', KEYS[1], 'state') ~= 'running' or redis.call('HEXISTS', KEYS[1], 'timed_at') == 0 then
+  return 0
+end
+count(tonumber(ARGV[1]))
+return redis.call('HSET', KEYS[1], 'timed_at', string.format('%.6f', now))
+"""
+)
+_TURN = (
+    _CLOCK
+    + f"""
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] then return 0 end
+if ARGV[1] == 'running' then
+  count({MAX_UNCOUNTED_S})
+  redis.call('HDEL', KEYS[1], 'timed_at')
+end
 for i = 2, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 return 1
 """
+)
 
 
 _SUBMIT = """
@@ -229,9 +268,14 @@ class FleetCrawls:
         does not use."""
         await self._do(self._store.client.hset(keys.record(name), "precedence", str(precedence)))
 
-    async def add_time(self, name: str, seconds: float) -> None:
-        """Adds `seconds` to the working time of a crawl (`spent`)."""
-        await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
+    async def begin_time(self, name: str) -> None:
+        """Begins to count the working time of a running crawl, if nobody counts it yet."""
+        await self._do(self._store.client.eval(_BEGIN_CLOCK, 1, keys.record(name)))
+
+    async def count_time(self, name: str, most: float) -> None:
+        """Adds the time since the last call, or since `begin_time`, to the working time of a running crawl
+        (`spent`), but not more than `most` seconds. The rest is counted when the crawl's state changes."""
+        await self._do(self._store.client.eval(_COUNT_TIME, 1, keys.record(name), most))
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Any, call))

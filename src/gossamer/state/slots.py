@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from gossamer.errors import StoreError, StoreFull
+from gossamer.store import keys
 from gossamer.store.store import Store
 
 LEASE_MS = 6_000
@@ -38,6 +40,16 @@ _KEEP = (
     "ARGV[2]) end return 0"
 )
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+class TaskLead:
+    """The lead of a task. True while this process has the lead."""
+
+    def __init__(self, held: bool) -> None:
+        self.held = held
+
+    def __bool__(self) -> bool:
+        return self.held
 
 
 class Slots:
@@ -78,26 +90,37 @@ class Slots:
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), token))
 
     @asynccontextmanager
-    async def lead(self, what: str) -> AsyncIterator[bool]:
-        """A context manager that tries to take the lead of the task `what`. Yields True if this process has
-        taken the lead, and False if another process has it. Renews the lead during the `with` block."""
-        key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
-        if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)):
-            yield False
+    async def lead(self, what: str) -> AsyncIterator[TaskLead]:
+        """A context manager that tries to take the lead of the task `what`. Yields a `TaskLead`, which is true as
+        long as this process has the lead. Renews the lead during the `with` block."""
+        key, token = f"{keys.LEAD}{what}", secrets.token_hex(8)
+        lead = TaskLead(await self._take_lead(key, token))
+        if not lead:
+            yield lead
             return
 
         async def beat() -> None:
-            while True:
+            while lead:
                 await asyncio.sleep(RENEW_INTERVAL_S)
-                await self._do(self._store.client.eval(_KEEP, 1, key, token, str(LEAD_MS)))
+                try:
+                    # after an outage, the lead may have expired
+                    kept = await self._do(self._store.client.eval(_KEEP, 1, key, token, str(LEAD_MS)))
+                    lead.held = bool(kept) or await self._take_lead(key, token)
+                except StoreFull:
+                    lead.held = False
+                except StoreError:
+                    continue
 
         beating = asyncio.create_task(beat())
         try:
-            yield True
+            yield lead
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
             await self._do(self._store.client.eval(_LEAVE, 1, key, token))
+
+    async def _take_lead(self, key: str, token: str) -> bool:
+        return bool(await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)))
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))

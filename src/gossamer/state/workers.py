@@ -4,12 +4,14 @@ the crawls for which a worker refuses to work."""
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Awaitable
 from typing import Any, cast
 
 import msgspec
 
 from gossamer.errors import ConfigError, UsageError
+from gossamer.model.wall_clock import MAX_CLOCK_OFF_S
 from gossamer.store.store import Store
 
 WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refused"
@@ -45,7 +47,21 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     """Memory of all processes of the worker, in bytes."""
     malformed: int = 0
     """Number of malformed messages that the worker has removed from the queues of the message broker."""
+    clock_off: float = 0.0
+    """The number of seconds by which the clock of the worker's machine is ahead of the store's clock. Negative
+    if the clock is behind."""
     format: int = FORMAT
+
+    @property
+    def clock_fault(self) -> str:
+        """Returns a line about a wrong clock of the worker's machine, or '' if the clock is right."""
+        if abs(self.clock_off) <= MAX_CLOCK_OFF_S:
+            return ""
+        side = "ahead of" if self.clock_off > 0 else "behind"
+        return (
+            f"the clock of {self.host or self.name} is {abs(self.clock_off):.0f} s {side} the store's, so the times "
+            f"in the log of {self.name} are wrong: synchronize it with a time server"
+        )
 
     @classmethod
     def of(cls, name: bytes, raw: bytes) -> WorkerRecord:
@@ -93,6 +109,7 @@ class WorkerRecords:
         """Writes a worker's record. Returns the pending order for the worker: `drain`, `stop`, or "" if there
         is none."""
         worker.beat = await self.now()
+        worker.clock_off = round(time.time() - worker.beat, 1)
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(WORKERS, worker.name, msgspec.json.encode(worker))
         pipe.hget(ORDERS, worker.name)

@@ -80,6 +80,11 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle
 
     @property
+    def run_id(self) -> bytes:
+        """The run ID of the server process, or b"" if it is unknown."""
+        return self._run_id
+
+    @property
     def is_open(self) -> bool:
         """Whether the connection is open, as far as this process knows."""
         return self._transport is not None and not self._transport.is_closing()
@@ -121,17 +126,8 @@ class Connection(asyncio.Protocol):
     async def call(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
         """Returns one reply per command. If a command failed, its reply is the error. If the server did not
         accept one of the commands of a transaction, every command gets the error as its reply."""
-        words = [args for args, _ in commands]
-        if not transaction:
-            replies = await self._exchange(words)
-        else:
-            *queued, replies = await self._exchange([("MULTI",), *words, ("EXEC",)])
-            if not isinstance(replies, list):
-                error = next((one for one in queued if isinstance(one, Exception)), replies)
-                return [error] * len(commands)
-        return [
-            convert(args[0], options, reply) for (args, options), reply in zip(commands, replies, strict=True)
-        ]
+        words = transaction_words(commands) if transaction else [args for args, _ in commands]
+        return converted_replies(commands, await self._exchange(words), transaction)
 
     async def _exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if not commands:
@@ -228,6 +224,11 @@ class Pool:
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self._room = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._run_id: bytes | None = None
+        self._lost = False
+        self.restarts = 0
+        """Number of times that a new connection led to another server process than the connection before. If
+        the database user may not call INFO, each replacement of a lost connection counts."""
 
     async def send(self, commands: Sequence[Command], transaction: bool = False) -> list[Any]:
         """Sends commands together. Returns one reply per command. If the server answers a command with an
@@ -245,16 +246,25 @@ class Pool:
         try:
             if not connection.is_open:
                 await connection.open()
+                self._opened(connection.run_id)
             return await connection.call(commands, transaction)
         finally:
             self._used.discard(connection)
             if connection.is_open:
                 self._idle.append(connection)
+            else:
+                self._lost = True
             self._room.release()
+
+    def _opened(self, run_id: bytes) -> None:
+        if self._run_id is not None and (run_id != self._run_id or (not run_id and self._lost)):
+            self.restarts += 1
+        self._run_id, self._lost = run_id, False
 
     async def close_idle(self) -> None:
         """Closes the connections that no call is using."""
         idle, self._idle = self._idle, []
+        self._lost = self._lost or bool(idle)
         for connection in idle:
             await connection.closed()
 
@@ -282,6 +292,25 @@ class ServerClient(Commands):
         """Returns a pipeline. If `transaction` is true, the server runs no other command between the commands
         of the pipeline."""
         return Pipe(self.pool.send, transaction)
+
+
+def transaction_words(commands: Sequence[Command]) -> list[tuple[Any, ...]]:
+    """Returns the commands to send so that the server runs these commands as one transaction."""
+    return [("MULTI",), *(args for args, _ in commands), ("EXEC",)]
+
+
+def converted_replies(commands: Sequence[Command], replies: list[Any], transaction: bool) -> list[Any]:
+    """Returns one reply per command, converted to Python values. `replies`: the replies to the sent commands,
+    in a transaction with those to MULTI and EXEC."""
+    if transaction:
+        *queued, executed = replies
+        if not isinstance(executed, list):
+            error = next((one for one in queued if isinstance(one, Exception)), executed)
+            return [error] * len(commands)
+        replies = executed
+    return [
+        convert(args[0], options, reply) for (args, options), reply in zip(commands, replies, strict=True)
+    ]
 
 
 def tls_context(address: Address) -> SSLContext:

@@ -11,6 +11,10 @@ the running server) and three lock files:
   take an exclusive lock on `doors.lock`, no other process uses the folder.
 - `start.lock` is held while a process looks for, starts or stops the server.
 
+A small guard process waits for the end of the process that started the server. If that process ends without
+leaving the folder, for example because it was killed, the guard stops the server as soon as no other process uses
+the folder (`store.server_guard`).
+
 The socket is in a private folder with a short path, because the length of a socket path is limited.
 """
 
@@ -35,11 +39,12 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from gossamer.config.data_files import make_folder, open_file, refuse_links_in
+from gossamer.config.data_files import make_private, open_file, refuse_links_in
 from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.store.append_only import check_files, mend_tail, set_aside
 from gossamer.store.blocking_call import call_socket
 from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, RedisError, ResponseError
+from gossamer.store.server_guard import ServerGuard
 
 MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
@@ -95,13 +100,16 @@ class Embedded:
         self._dir = self._doors = -1
         self._lock_id: tuple[int, int] | None = None
         self._adopted: list[float] = []
+        self._guard = ServerGuard(data)
 
     def start(self) -> str:
         """Connects to the running server, or starts a server. Returns the server's URL, which names a Unix
         socket."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
-            make_folder(self.folder)
+            make_private(self.folder)
+            if (self.folder / "appendonlydir").exists():
+                make_private(self.folder / "appendonlydir")
             self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 with self._starting():
@@ -176,20 +184,18 @@ class Embedded:
         its folder is gone."""
         if self._doors < 0:
             return
+        is_last = False
         try:
             with self._starting():
-                try:
-                    fcntl.flock(self._doors, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    pass
-                else:
+                if is_last := _take(self._doors):
                     self._end()
         except OSError:
-            if self.lost() is not None:
+            if is_last := self.lost() is not None:
                 self._end_servers(UNANSWERED_S)
         except InUse as error:
             _tell(str(error))
         finally:
+            self._guard.end() if is_last else self._guard.release()
             self._let_go()
             _reap()
 
@@ -356,6 +362,7 @@ class Embedded:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
+                    umask=0o077,
                     pass_fds=[lock],
                     env={"GLIBC_TUNABLES": MALLOC, **os.environ},
                 )
@@ -370,6 +377,7 @@ class Embedded:
                 process.wait()
             shutil.rmtree(Path(socket).parent, ignore_errors=True)
             raise
+        self._guard.start(process.pid, socket)
         _children.add(process.pid)
         process.returncode = 0  # so that Popen does not warn if the server outlives this process
         return f"unix://{socket}"
@@ -678,6 +686,29 @@ def _reap() -> None:
 
 def _tell(line: str) -> None:
     print(f"gossamer: {line}", file=sys.stderr)
+
+
+def end_unused(data: Path) -> bool:
+    """Stops the server of a data folder if no process uses the folder. Returns False if a process uses the
+    folder. Raises OSError and GossamerError."""
+    store = Embedded(data)
+    try:
+        with store._starting():
+            about = os.stat("server.lock", dir_fd=store._dir)
+            store._lock_id = about.st_dev, about.st_ino
+            store._doors = store._open("doors.lock", os.O_RDWR | os.O_CREAT)
+            if is_unused := _take(store._doors):
+                store._end()
+            return is_unused
+    finally:
+        store._let_go()
+
+
+def kill_server(pid: int, socket: str) -> None:
+    """Kills a server whose data folder was removed. `socket`: the socket with which it was started."""
+    if _was_started_with(pid, socket):
+        os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(Path(socket).parent, ignore_errors=True)
 
 
 def is_alive(pid: int) -> bool:

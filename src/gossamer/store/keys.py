@@ -11,7 +11,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | --- | --- | --- | --- | --- |
 | `gossamer` | hash | `version`, `buckets`, `seed`, `psl`: every client must have the same values. `id`: the store's identity (`store`) | store | forever |
 | `gossamer:crawls` | set | the names of all crawls | crawls | until the crawl is removed |
-| `gossamer:crawl:NAME` | hash | the record of a crawl. `spec` (JSON): the configuration that must be the same when the crawl is resumed; `state`; `reason`; `started_at`; `ended_at`; `spent`: the number of seconds during which processes have worked on the crawl; `idle`: the number of seconds since the crawl's start during which no process has worked on the crawl; `door` (JSON): pid, host, folder and files of the process that runs the crawl; `outputs`; `sites` (JSON): maps each site's name to the version of its file; `seeded`; `refreshing`: 1 during a pass of `--refresh`. The record of a fleet's crawl has more fields. `job`: the submitted job; `revision`: how many times the crawl was submitted; `run_from`: the value of `spent` at the last submission; `weight`; `precedence`; `ends_as`; `reach:SITE` (JSON, `sites.remote_sites`): data for workers that lack the site's file; `apart`: groups of sites (`SITE+SITE`). The hosts of a group wait for workers that have the files of all these sites | crawls | until the crawl is removed |
+| `gossamer:crawl:NAME` | hash | the record of a crawl. `spec` (JSON): the configuration that must be the same when the crawl is resumed; `state`; `reason`; `started_at`; `ended_at`; `spent`: the number of seconds during which processes have worked on the crawl; `idle`: the number of seconds since the crawl's start during which no process has worked on the crawl; `door` (JSON): pid, host, folder and files of the process that runs the crawl; `outputs`; `sites` (JSON): maps each site's name to the version of its file; `seeded`; `refreshing`: 1 during a pass of `--refresh`; `finishing`: 1 if the crawl retries nothing any more; `finish_at`: when it will begin to do so; `tells`: what the crawl counts as new, changed and unchanged (`crawls.Record.tells`). The record of a fleet's crawl has more fields. `job`: the submitted job; `revision`: how many times the crawl was submitted; `run_from`: the value of `spent` at the last submission; `timed_at`: the store's time up to which `spent` is counted, while the crawl runs; `weight`; `precedence`; `ends_as`; `reach:SITE` (JSON, `sites.remote_sites`): data for workers that lack the site's file; `apart`: groups of sites (`SITE+SITE`). The hosts of a group wait for workers that have the files of all these sites | crawls | until the crawl is removed |
 | `gossamer:states` | hash | maps each crawl to the state and the reason that a fleet's log last reported: `STATE TAB REASON` | store_events | until the crawl is removed |
 | `gossamer:workers` | hash | maps each worker's name to its record (JSON, `state.workers`) | the worker | a day after its last heartbeat |
 | `gossamer:orders` | hash | maps a worker's name to the command for it: `drain` or `stop` | workers | until the worker is gone |
@@ -20,10 +20,12 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `gossamer:malformed:count` | string | the total number of malformed messages | malformed_messages | 30 days after the last malformed message |
 | `gossamer:name:WORKER` | string | the token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | the token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
+| `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `alerts`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
+| `gossamer:broker` | string | the error with which the broker refused the last message. Missing while the broker takes messages (`state.broker_state`) | keeper | 60 s |
 | `gossamer:anchors:NAME` | set | redirects of seeds, as `FROM TAB TO`. The scope treats the URL TO as an additional seed. FROM is '' if TO was added with `gossamer add --as-seeds` | crawls | until removed |
 | `gossamer:setup:NAME` | string | the setup of a crawl that runs without a fleet. The setup contains no outputs and no secrets (`app.job_payload`). The command `gossamer add` reads the setup | stored_setup | until removed |
 | `gossamer:quality:SITE` | list | the last good runs of a site, at most 10, newest first (JSON, `model.quality.GoodRun`) | quality | 400 days after the last good run |
+| `gossamer:runs:LIKENESS` | list | the last good runs that are comparable, at most 30, newest first (JSON, `model.quality.RunRecord`). LIKENESS: a hash of the targets, site versions, limits and mode (`app.run_comparison`) | run_records | 400 days after the last good run |
 | `gossamer:lately:CRAWL` | stream | counts of the recent pages of a crawl, in at most 100 entries. The key exists only if the quality gates of the crawl are checked while the crawl runs. Fields of an entry: `w`: the process that saw the pages; `p`: the number of pages; `n`: the counts of these pages (JSON) | quality | a day after the last entry |
 | `gossamer:told:CRAWL` | set | the gates that have already caused a warning | quality | an hour after the last warning |
 | `gossamer:rates` | hash | the rate caps. `fleet` or a lane -> maximum requests per second; `tat:fleet` or `tat:LANE` -> the time of the next permit in ms | rates | until removed |
@@ -66,6 +68,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:N}CRAWL:vl` | hash | the inlinks, stored only with the option `--importance inlinks`: number -> packed pairs of a URL's fingerprint and the number of pages that link to the URL (`recrawl.stored_table`) | table_commit | the crawl |
 | `{b:000}CRAWL:po` | hash | the positions of producers: name of the producer -> its position (JSON) | producers | the crawl |
 | `{b:N}CRAWL:t:HOST` | zset | the retries of a host: `LEVEL TAB entry` -> ms when the retry is due | settle claim | while not empty |
+| `{b:N}CRAWL:w:HOST` | hash | the last failures of a host's URLs that are retried: SHA-1 of the URL's entry without its numbers of failures and crashes -> `reason TAB detail` | settle | until the URL's visit ends |
 | `{b:N}CRAWL:p:HOST` | list | the entries that are parked because the host is over its page budget | add | the crawl |
 | `{b:N}CRAWL:e:HOST` | list | the entries that are parked because the host is over its byte or time limit: `LEVEL TAB entry` | claim return_parked | while not empty |
 | `{b:N}CRAWL:v:HOST` | set | the registered domains that vouch for a discovered host (32-bit hashes, at most 10) | add | the crawl |
@@ -80,6 +83,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
 | `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and others, `skip:REASON`, `err:REASON`, `own:NAME` (`page.count`), `q|SITE|...` (`gossamer.model.quality`), `seeds` (the number of seeds without a response so far), `strangers` (the number of pages charged to hosts without a voucher), `singles` (the number of pages charged to hosts with one voucher), `token` (the number of the last claim), `letter` (the number of the last dead letter) | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | the committed lengths. file: the length of the output file in bytes; fill\|file: the number of bytes of the kept rows (`sinks.rows_in_data_folder`) that have been copied to a new output file | settle | the crawl |
+| `{b:000}CRAWL:gs` | hash | a count's name -> the URL of a sample page (`model.quality.SiteCounts`). `@likeness`: the LIKENESS of a run that is unlike the good runs | run_records | the crawl |
 | `{b:000}CRAWL:hd` | list | item rows that lack usual values, held back until the gates have judged the run (`frontier.quality_records.HeldRows`) | quality | the run |
 | `{b:N}CRAWL:y` | hash | the near-duplicate index. `e`, `b` and `s`: the number of keys in the maps `e` (equal pages), `b` (bands) and `s` (sketches); `ep`, `bp` and `sp`: the number of parts of each map | near_duplicates | the crawl |
 | `{b:N}CRAWL:y:MAP:I` | string | a part of a map: concatenated keys and values of fixed width | near_duplicates | the crawl |
@@ -98,6 +102,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:000}@alerts` | hash | `RULE{label=value,...}` -> an alert (JSON, `observability.alert_states`) | alerts | a day after the alert is resolved |
 | `{b:000}@mutes` | hash | a pattern of alerts -> the time until which these alerts are muted, in seconds since the epoch | alerts | until set again |
 | `{b:000}@cleaned` | string | the time of the last cleanup in ms | cleanup | forever |
+| `{b:000}@swept` | string | exists if a worker has compared slots and leases lately | lost_slots | 27 s |
 """
 
 from __future__ import annotations
@@ -112,10 +117,11 @@ VERSION = 1
 META = "gossamer"
 CRAWLS = "gossamer:crawls"
 LOGGED_STATES = "gossamer:states"
+BROKER, LEAD = "gossamer:broker", "gossamer:lead:"
 MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
-ALERTS, MUTES = "{b:000}@alerts", "{b:000}@mutes"
+ALERTS, MUTES, SWEPT = "{b:000}@alerts", "{b:000}@mutes", "{b:000}@swept"
 
 
 def record(crawl: str) -> str:
@@ -203,6 +209,11 @@ def quality(site: str) -> str:
     return f"gossamer:quality:{site}"
 
 
+def runs(likeness: str) -> str:
+    """Returns the key of the last good runs that are comparable."""
+    return f"gossamer:runs:{likeness}"
+
+
 def lately(crawl: str) -> str:
     """Returns the key of the counts of a crawl's recent pages."""
     return f"gossamer:lately:{crawl}"
@@ -238,10 +249,10 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. The pattern excludes the names `h` and `o`, because the store keys of a
 crawl named `h` or `o` would look like the store keys of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
-_CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
+_CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = lazy_pattern(
-    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
+    rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+|runs:[0-9a-f]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )
 
 

@@ -137,6 +137,12 @@ class Servers:
                     await before.client.pool.close_idle()
             self._looked = time.monotonic()
 
+    @property
+    def changes(self) -> int:
+        """A number that changes whenever the store may have lost writes: after a server restarted, or after
+        another server took over."""
+        return self.turn + sum(one.client.pool.restarts for one in self._by_place.values())
+
     async def drop_idle(self) -> None:
         """Closes idle connections, because connections from before an outage no longer work."""
         for server in self._by_place.values():

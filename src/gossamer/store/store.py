@@ -65,6 +65,7 @@ _SHARED = {
     "requeue_expired": ("prelude", "queue"),
     "dead_letters": ("prelude", "queue", "cold_spill"),
     "change_priority": ("prelude", "queue", "cold_spill"),
+    "waiting_urls": ("prelude", "queue", "ready_heaps"),
     "cold_refill": ("prelude", "queue", "cold_spill"),
     "return_parked": ("prelude", "queue", "cold_spill"),
 }

@@ -1,7 +1,7 @@
 """Checks whether a server can hold a frontier. The server must answer, be recent enough, not evict keys, run
 scripts, and write to its disk.
 
-All checks use INFO, so the database user needs no other permission.
+The checks use INFO, and a script that tries the user's rights (`store.rights`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import time
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
-from gossamer.errors import Away, StoreError
-from gossamer.store import keys
+from gossamer.errors import Away, RightsMissing, StoreError
 from gossamer.store.client import Client
 from gossamer.store.server_errors import NoPermissionError, ResponseError
 from gossamer.store.store_errors import to_gossamer_error
@@ -120,10 +119,13 @@ async def wait_until_ready(store: CheckedStore, seconds: float) -> None:
 
 
 async def check_store(store: CheckedStore) -> None:
-    """Raises StoreError if a shared store is too old, evicts keys, or does not run scripts."""
+    """Raises StoreError if a shared store is too old, evicts keys, does not run scripts, or if its user lacks
+    rights."""
     servers = store.client.servers
     if servers.embedded:
         return
+    from gossamer.store.rights import missing_rights  # an embedded store has no users
+
     await store.guard(servers.fresh())
     for server in await servers.all():
         for remark in server_findings(server.info, servers.address.kind):
@@ -132,7 +134,15 @@ async def check_store(store: CheckedStore) -> None:
                 raise StoreError(
                     f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}"
                 )
-    await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
+    missing: dict[str, None] = {}
+    for server in await servers.all():
+        missing |= dict.fromkeys(await store.guard(missing_rights(server)))
+    if missing:
+        raise RightsMissing(
+            f"the store at {servers.address.shown}: its user lacks rights: "
+            f"ACL SETUSER {servers.address.user or 'default'} {' '.join(missing)} "
+            "(docs/stores.md lists all rights)"
+        )
 
 
 async def write_durably(store: CheckedStore, *command: Any) -> None:

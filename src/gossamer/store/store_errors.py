@@ -12,6 +12,8 @@ from gossamer.errors import (
     DiskFull,
     GossamerError,
     ResourceError,
+    RightsMissing,
+    StoreChanged,
     StoreError,
     StoreFull,
     own_limit,
@@ -53,6 +55,7 @@ _REFUSED = (
     "AUTH ",
     "invalid password",
 )
+_FORBIDDEN = re.compile("ACL failure in script|The user executing the script can't")
 _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
@@ -88,8 +91,8 @@ def to_gossamer_error(error: BaseException, address: Address) -> GossamerError:
         )
     if is_login_refused(error):
         return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")
-    if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):
-        return StoreError(
+    if isinstance(error, NoPermissionError) or text.startswith("NOPERM") or _FORBIDDEN.search(text):
+        return RightsMissing(
             f"{at}: its user may not do that: see docs/stores.md for the rights it needs ({text})"
         )
     if "CERTIFICATE_VERIFY_FAILED" in text:
@@ -109,6 +112,16 @@ def to_gossamer_error(error: BaseException, address: Address) -> GossamerError:
     if isinstance(error, ResponseError):
         return StoreError(f"{at} refused a call: {text}")
     return StoreError(f"{at} failed: {text}")
+
+
+def store_trouble(error: GossamerError) -> str:
+    """Returns the kind of trouble that an error of a store reports: `unreachable`, `full`, `changed` or
+    `refuses`."""
+    if isinstance(error, Away | ResourceError):
+        return "unreachable"
+    if isinstance(error, StoreFull | DiskFull):
+        return "full"
+    return "changed" if isinstance(error, StoreChanged) else "refuses"
 
 
 def _whose(address: Address) -> str:

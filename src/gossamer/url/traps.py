@@ -18,16 +18,18 @@ from gossamer.model.lazy_pattern import lazy_pattern
 MAX_SEGMENTS = 24
 """Maximum number of path segments of a URL. The deepest URLs of real pages have about 18 path segments, and
 are URLs of web pages that display source code."""
-MAX_PARAMETERS = 32
-"""Maximum number of query parameters of a URL."""
+MAX_EMPTY, MAX_EMPTY_OF_LIST = 5, 32
+"""Maximum numbers of query parameters of a URL that have the same name and no value. The second number is that
+of names such as `price[]`."""
 
 RULES = {
     "repeated-path": (
-        "one or two path segments three times in a row (numbers: six times), or longer runs twice"
+        "one or two path segments three times in a row (numbers: six times), or longer runs twice; encoded "
+        "slashes count as slashes, also four in a row in the query"
     ),
     "growing-path": "five or more path segments that are repetitions of others in the path",
     "deep-path": f"more than {MAX_SEGMENTS} path segments",
-    "many-parameters": f"more than {MAX_PARAMETERS} query parameters, or one with the same value three times",
+    "many-parameters": f"a query parameter with the same value three times, or {MAX_EMPTY + 1} times without value",
     "session-ids": "more than one session id in the URL",
     "calendar": (
         "a calendar's view of a day, month or year that is not near today, or a date more "
@@ -40,6 +42,9 @@ rule refuses a URL, `Scope.explain` returns the rule's description."""
 _SESSION = lazy_pattern(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
 )
+_ENCODED_RUN = lazy_pattern(r"(?:%2f){4}|%(?:25){4}", re.IGNORECASE)
+"""Matches slashes that were appended again and again, and a percent sign that was encoded again and again."""
+_ENCODED_SLASH = lazy_pattern("%2f", re.IGNORECASE)
 _YEAR = lazy_pattern("[/=][12][0-9]{3}")
 _NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
@@ -71,6 +76,10 @@ def trap(url: str, today: date | None = None) -> str | None:
     >>> trap("https://example.com/blog/2019/05/12/a-post")
     """
     head, mark, query = url.partition("?")
+    if "%2" in url:
+        if _ENCODED_RUN.search(url):
+            return "repeated-path"
+        head = _ENCODED_SLASH.sub("/", head)
     if head.count("/") > 5 and (found := _path(head)):
         return found
     if mark and "&" in query and _parameters(query):
@@ -146,11 +155,17 @@ def _cycles(segments: list[str], period: int) -> bool:
 
 def _parameters(query: str) -> bool:
     pairs = query.split("&")
-    if len(pairs) > MAX_PARAMETERS:
-        return True
     if len(pairs) < 3 or len(set(pairs)) > len(pairs) - 2:
         return False
-    return any(n > 2 and pair[-1:] not in ("", "=") for pair, n in Counter(pairs).items())
+    return any(n > _most(pair) for pair, n in Counter(pairs).items())
+
+
+def _most(pair: str) -> int:
+    """Returns how often a query may contain a parameter. The empty fields of a form may be many if their name is
+    that of a list."""
+    if pair[-1:] not in ("", "="):
+        return 2
+    return MAX_EMPTY_OF_LIST if pair.endswith(("[]=", "%5B%5D=", "[]", "%5B%5D")) else MAX_EMPTY
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:

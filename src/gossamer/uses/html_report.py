@@ -5,38 +5,95 @@ escaped. All other parameters contain HTML.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from html import escape
 
-STYLE = """
-body{margin:0;background:#f6f7f9;color:#1c2430;font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:28px 20px 48px}
-h1{font-size:27px;margin:0}h2{font-size:19px;margin:34px 0 10px}h3{font-size:15px;margin:0 0 2px}
-.note{color:#566172;margin:2px 0 14px}.facts{margin:18px 0 0;padding:0}
-.facts div{display:inline-block;background:#fff;border:1px solid #dde2e9;border-radius:8px;padding:10px 18px;margin:0 8px 8px 0}
-.facts dt{color:#566172;font-size:13px}.facts dd{margin:0;font-size:22px;font-weight:600}
-.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;background:#fff;border:1px solid #dde2e9}
-th,td{padding:7px 11px;text-align:left;border-bottom:1px solid #e8ebf0;vertical-align:top}
-th{background:#eef1f5;font-size:13px;white-space:nowrap}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-.best{background:#e3f4ea;font-weight:600}
-.chart{display:inline-block;vertical-align:top;max-width:100%;background:#fff;
-border:1px solid #dde2e9;border-radius:8px;padding:12px 0 6px;margin:0 8px 10px 0}
-.chart h3,.chart p{padding:0 14px}.chart svg{display:block;max-width:100%;height:auto}a{color:#0b57a4}
+_LIGHT = (
+    "--page:#f6f7f9;--box:#fff;--text:#1c2430;--quiet:#566172;--line:#dde2e9;--row:#e8ebf0;--head:#eef1f5;"
+    "--link:#0b57a4;--good:#0b6b3a;--bad:#a32020;--best:#e3f4ea;--own:#eaf2fb;--mark:#fff0b3;--warn:#fff6e0;"
+    "--error:#fbe3e3;--error-text:#8f1a1a;--warning:#fff0cf;--warning-text:#7a5200;--notice:#e3edf9;"
+    "--notice-text:#0b4a8f;--info:#ececec;--info-text:#333;--band:#e6eaf0;--dash:#77839a;--in:#2a9d5c;"
+    "--out:#c23b3b;--unknown:#b5bdc9;--c0:#0b57a4;--c1:#b45f06;--c2:#6a329f;--c3:#38761d;--c4:#a61c5d;"
+    "--b0:#0b6b3a;--b1:#3f9a63;--b2:#9bc96f;--b3:#e3c04b;--b4:#e39a4b;--b5:#c9ced6;--b6:#e6e9ee"
+)
+_DARK = (
+    "--page:#12161c;--box:#1b212a;--text:#e3e8ef;--quiet:#9da9b9;--line:#38424f;--row:#2a323d;--head:#252d38;"
+    "--link:#82b8f5;--good:#6fd39b;--bad:#ff9a94;--best:#173a28;--own:#1c3047;--mark:#5c4b0a;--warn:#3a3115;"
+    "--error:#4d2020;--error-text:#ffc2be;--warning:#45350f;--warning-text:#f5d389;--notice:#1d3553;"
+    "--notice-text:#b5d5fb;--info:#333b46;--info-text:#d5dbe3;--band:#2c3542;--dash:#8492a8;--in:#43b877;"
+    "--out:#ef7670;--unknown:#66717f;--c0:#82b8f5;--c1:#f0a860;--c2:#c7a0f0;--c3:#8fd37a;--c4:#f093bd;"
+    "--b0:#2f9e63;--b1:#4fb57c;--b2:#9bc96f;--b3:#d8b945;--b4:#d88f43;--b5:#7b8593;--b6:#4a5462"
+)
+STYLE = f"""
+:root{{color-scheme:light dark;{_LIGHT}}}
+@media screen and (prefers-color-scheme:dark){{:root{{{_DARK}}}}}
+*{{box-sizing:border-box}}
+body{{margin:0;background:var(--page);color:var(--text);font:15px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif}}
+main{{max-width:1240px;margin:0 auto;padding:28px 20px 48px}}
+h1{{font-size:27px;line-height:1.25;margin:0}}h2{{font-size:19px;margin:34px 0 10px}}h3{{font-size:15px;margin:0 0 2px}}
+h1,h2,h3,p,dd,summary{{overflow-wrap:break-word}}a{{color:var(--link)}}mark{{background:var(--mark);color:inherit}}
+.note{{color:var(--quiet);margin:2px 0 14px}}.facts{{display:flex;flex-wrap:wrap;gap:8px;margin:18px 0;padding:0}}
+.facts div{{background:var(--box);border:1px solid var(--line);border-radius:8px;padding:10px 18px}}
+.facts dt{{color:var(--quiet);font-size:13px}}.facts dd{{margin:0;font-size:22px;font-weight:600}}
+.warn{{background:var(--warn);border:1px solid var(--line);border-radius:8px;padding:10px 16px;margin:16px 0 0}}
+.wide{{overflow-x:auto}}table{{border-collapse:collapse;width:100%;background:var(--box);border:1px solid var(--line)}}
+th,td{{padding:7px 11px;text-align:left;border-bottom:1px solid var(--row);vertical-align:top}}
+th{{background:var(--head);font-size:13px;white-space:nowrap}}
+td.n,th.n{{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}
+td.d{{white-space:nowrap}}.b{{display:inline-block;max-width:100%}}td.u{{min-width:13em;max-width:34em;overflow-wrap:anywhere}}
+.best{{background:var(--best);font-weight:600}}.own{{background:var(--own);font-weight:600}}
+.off{{color:var(--quiet)}}.good{{color:var(--good)}}.bad{{color:var(--bad)}}.small{{font-size:13px;font-weight:400}}
+.s{{display:inline-block;min-width:66px;text-align:center;border-radius:5px;padding:1px 7px;font-size:13px;font-weight:600}}
+.error{{background:var(--error);color:var(--error-text)}}.warning{{background:var(--warning);color:var(--warning-text)}}
+.notice{{background:var(--notice);color:var(--notice-text)}}.info{{background:var(--info);color:var(--info-text)}}
+details.box{{background:var(--box);border:1px solid var(--line);border-radius:8px;margin:0 0 8px}}
+.box>summary{{padding:9px 14px}}.box>summary b{{margin:0 6px}}.box>div{{padding:0 14px 14px}}summary{{cursor:pointer}}
+.key{{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 10px}}.key:first-child{{margin-left:0}}
+.bar{{display:inline-block;height:9px;background:var(--c0);border-radius:2px}}
+.charts{{display:flex;flex-wrap:wrap;gap:10px}}
+.chart{{background:var(--box);border:1px solid var(--line);border-radius:8px;padding:12px 14px 8px;max-width:100%}}
+.chart svg{{display:block;max-width:100%;height:auto;overflow:visible}}
+.beside{{display:flex;gap:12px;align-items:stretch;flex-wrap:wrap}}.beside>div{{flex:1 1 440px;min-width:0}}
+iframe{{width:100%;height:760px;border:1px solid var(--line);background:#fff}}
+@media (max-width:640px){{
+main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts div{{padding:8px 12px}}.facts dd{{font-size:19px}}
+.wide:not(.stack) :is(td,th):first-child{{position:sticky;left:0;z-index:1;min-width:7.5em;max-width:44vw;overflow-wrap:break-word}}
+.wide:not(.stack) :is(td):first-child:not(.own,.best){{background:var(--box)}}
+.stack thead{{display:none}}.stack :is(table,tbody,tr,td){{display:block}}.stack td{{border:0;padding:2px 8px;max-width:none}}
+.stack tr{{border-bottom:1px solid var(--row);padding:6px 0}}.stack td:empty{{display:none}}
+.chart{{width:100%}}.large svg{{font-size:19px}}.beside>div{{flex-basis:100%}}iframe{{height:420px}}
+}}
+@media print{{
+@page{{margin:14mm}}body{{background:#fff;font-size:10pt}}main{{max-width:none;padding:0}}
+*{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+h1{{font-size:18pt}}h2{{font-size:13pt}}h2,h3,summary{{break-after:avoid}}tr,.chart,.facts div{{break-inside:avoid}}
+th,td{{padding:3px 6px;font-size:8.5pt}}th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
+details.box::details-content{{content-visibility:visible;display:block;height:auto}}a{{color:inherit}}iframe{{height:400px}}
+}}
 """
+"""The style of all reports. A report has no style of its own."""
+_BREAKS = re.compile(r"([/.?=_])(?=\w)")
+_LARGE_PX = 400
+"""On a narrow screen, the texts of wider charts are enlarged."""
 Cell = tuple[str, str]
 """A table cell as a tuple of its CSS class and its HTML."""
 
 
-def head(title: str, period: str, note: str, style: str = "") -> str:
-    """Returns the beginning of a document, including its heading. All parameters except `style` are texts.
-    `style`: CSS that the report needs in addition to STYLE."""
+def head(title: str, period: str, note: str) -> str:
+    """Returns the beginning of a document, including its heading. All parameters are texts."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}, {escape(period)}</title><style>{STYLE}{style}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p class="note">{escape(note)}</p>'
+        f"<title>{escape(title)}, {escape(period)}</title><style>{STYLE}</style></head><body><main>"
+        f'<h1>{" ".join(map(_title_word, title.split(" ")))}</h1><p class="note">{escape(note)}</p>'
     )
+
+
+def _title_word(word: str) -> str:
+    """Returns a word of a title as HTML. A URL stays on one line if it fits on one."""
+    return f'<span class="b">{breakable(word)}</span>' if "://" in word else escape(word)
 
 
 END = "</main></body></html>\n"
@@ -60,14 +117,17 @@ def section(
     return f"<h2>{title}</h2>{about}{table(heads, rows)}"
 
 
-def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: the column headings, as for `section`."""
+def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]], *, stacked: bool = False) -> str:
+    """Returns a table that scrolls if it is too wide. `heads`: the column headings, as for `section`. `stacked`:
+    whether a narrow screen shows the cells of a row below one another instead."""
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
         for name in heads
     )
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
+    kind = "wide stack" if stacked else "wide"
+    top = f"<thead><tr>{names}</tr></thead>" if any(heads) else ""
+    return f'<div class="{kind}"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
 def _cell(cell: Cell) -> str:
@@ -78,10 +138,25 @@ def _cell(cell: Cell) -> str:
 def link(url: str, shown: str = "") -> str:
     """Returns a link to a page, or only its text if the URL is not http(s). `shown`: the text to show instead
     of the URL."""
-    text = escape(shown or url)
+    text = breakable(shown or url)
     if not url.startswith(("http://", "https://")):
         return text
     return f'<a href="{escape(url)}" rel="nofollow noreferrer">{text}</a>'
+
+
+def breakable(text: str) -> str:
+    """Returns a text as HTML. A browser may break the URLs in it after the signs between their words.
+
+    >>> breakable("see https://example.com/a-b")
+    'see https://<wbr>example.<wbr>com/<wbr>a-b'
+    """
+    return _BREAKS.sub(r"\1<wbr>", escape(text)) if "/" in text else escape(text)
+
+
+def chart(title: str, note: str, drawn: str, width: int) -> str:
+    """Returns the box of a chart. `width`: the width of the drawing in pixels."""
+    kind = "chart large" if width > _LARGE_PX else "chart"
+    return f'<div class="{kind}" style="width:{width + 30}px"><h3>{title}</h3><p class="note">{note}</p>{drawn}</div>'
 
 
 def svg(label: str, width: int, height: int, drawn: str, font_size: int = 12) -> str:
@@ -89,7 +164,7 @@ def svg(label: str, width: int, height: int, drawn: str, font_size: int = 12) ->
     pixels."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width}" '
-        f'height="{height}" viewBox="0 0 {width} {height}" font-size="{font_size}" fill="#566172" '
+        f'height="{height}" viewBox="0 0 {width} {height}" font-size="{font_size}" fill="var(--quiet)" '
         f'font-family="system-ui,sans-serif">{drawn}</svg>'
     )
 

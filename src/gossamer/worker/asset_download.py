@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -35,6 +34,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Row, Visit
+from gossamer.model.wall_clock import CLOCK
 from gossamer.parsing.thumbnails import MAX_BYTES as MAX_IMAGE_BYTES
 from gossamer.parsing.thumbnails import MEDIA_TYPES as THUMBNAIL_TYPES
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
@@ -254,7 +254,7 @@ class AssetDownloads:
 
     def refused(self, request: Request, result: Page | Failure | None, verdict: Drop) -> Row:
         """Returns the row of a file that could not be downloaded."""
-        status, at = (result.status, result.fetched_at) if result is not None else (None, time.time())
+        status, at = (result.status, result.fetched_at) if result is not None else (None, CLOCK.now())
         why = verdict.error or verdict.skip
         return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
 

@@ -9,15 +9,15 @@ a killed run. The caller must hold the lock of the outputs.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-import xxhash
-
 from gossamer.model.interfaces import FileOutput, FileSink, FrontierVerbs, HistorySink, TableSink
 from gossamer.model.visit import Row
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
+from gossamer.worker.row_counts import take_counts, tells_fates
 
 PASS = ""
 """The name of an entry in the store. The entry contains an offset in the file of kept rows. The current pass
@@ -46,11 +46,22 @@ class OutputBackfill:
         self._frontier, self._kept, self._through, self._only_pass = frontier, kept, through, only_pass
         self.added: list[str] = []
         """The paths of the outputs into which this run wrote rows of earlier runs."""
+        self.whole: list[str] = []
+        """The paths of `added` into which this run wrote all rows of earlier runs."""
         self.unfilled: list[str] = []
         """The paths of outputs that lack rows of earlier runs. The outputs cannot be filled, because the
         crawl did not keep the missing rows."""
         self.changes: list[str] = []
-        """The paths of new outputs that contain only rows of the current pass."""
+        """The paths of outputs that lack the rows before the current pass, because they are new, were deleted
+        or are overwritten."""
+        self.since: str | None = None
+        """See `sinks.history.row_fates`."""
+        self._counts_fates = True
+
+    def count_from(self, since: str | None, *, counted: bool) -> None:
+        """Sets the start of the crawl, from which fates of rows are counted (`sinks.history.row_fates`).
+        `counted`: whether an earlier run has counted the fates of the kept rows."""
+        self.since, self._counts_fates = since, not counted
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
@@ -62,22 +73,53 @@ class OutputBackfill:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
+    async def forget_deleted(self, fills: Mapping[str, bool]) -> None:
+        """Makes an output whose file was deleted a new output, so that the kept rows are written again. Does
+        nothing if the crawl did not keep all of its rows."""
+        absent = (
+            [] if self._kept is None else [path for path, kept in fills.items() if kept and is_absent(path)]
+        )
+        if not absent:
+            return
+        known = (await self._frontier.all_lengths()).keys() | (await self._frontier.filling()).keys()
+        for path in known & set(absent):
+            await self._frontier.no_length(path)
+            await self._frontier.filled([path])
+
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
         """Maps the path of each output to an offset in the file of kept rows. A new output must be filled
         with the kept rows from its offset on. Outputs for which the store already contains an offset are left
         out."""
-        if self._kept is None or not any(await self._frontier.lengths([TARGET])):
+        if self._kept is None:
             return {}
         marked = await self._frontier.filling()
+        if PASS not in marked and not any(await self._frontier.lengths([TARGET])):
+            return {}
         start = marked.get(PASS, 0) if self._only_pass else 0
         return {path: start for path, kept in fills.items() if kept and path not in marked}
 
-    def note(self, new: Sequence[str], fills: Mapping[str, bool], starts: Mapping[str, int]) -> None:
-        """Records which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`. `starts`:
-        the result of the method `starts`."""
-        self.changes += [path for path in new if starts.get(path)]
+    async def note(
+        self,
+        new: Sequence[str],
+        lengths: Mapping[str, int],
+        fills: Mapping[str, bool],
+        starts: Mapping[str, int],
+        tables: Sequence[TableSink],
+    ) -> None:
+        """Records which new outputs lack rows of earlier runs. `lengths`: the lengths of all outputs.
+        `fills`: the result of `may_fill`. `starts`: the result of the method `starts`."""
+        # in a pass, each output is new to the store, and an output that is still empty has no earlier rows
+        before = (await self._frontier.filling()).get(PASS, 0) if self._only_pass else 0
+        files = lengths.keys() - {table.target() for table in tables}
+        emptied = {path for path in new if path in files and not lengths[path]}
+        self.changes += [
+            path for path in new if fills.get(path) and (starts.get(path) or (before and path in emptied))
+        ]
         self.unfilled += [
-            path for path in new if fills.get(path) is False or (fills.get(path) and not self._kept)
+            path
+            for path in new
+            if (fills.get(path) is False or (fills.get(path) and not self._kept))
+            and (not self._only_pass or path in emptied)
         ]
 
     async def fill(
@@ -98,12 +140,14 @@ class OutputBackfill:
         lost = {path for path, at in ours.items() if at == LOST or self._kept is None}
         self.unfilled += sorted(lost)
         self.added += sorted(path for path, at in ours.items() if path not in lost and at < reached)
+        self.whole += [path for path in self.added if not ours[path]]
         for output in files:
             if names := {sink.target() for sink in output.sinks()} & {*self.added}:
                 await self._fill_files(output, {name: ours[name] for name in names}, lengths, add)
-        for table in tables:
-            if table.target() in self.added:
-                await self._fill_table(table, ours[table.target()], reached)
+        added = [table for table in tables if table.target() in self.added]
+        for at, table in enumerate(added):
+            counts_fates = self._counts_fates and not tells_fates(added[:at])
+            await self._fill_table(table, ours[table.target()], reached, counts_fates=counts_fates)
         await self._frontier.filled(list(ours))
 
     async def _fill_files(
@@ -127,29 +171,23 @@ class OutputBackfill:
                     await self._frontier.fill(path, after, lengths[path])
             at = after
 
-    async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
+    async def _fill_table(self, table: TableSink, at: int, reached: int, *, counts_fates: bool) -> None:
         """Upserts the kept rows into a table. If the table keeps an item history, rows that lack usual values
-        are left out, because these rows may have been rejected at the end of their run."""
+        are left out, because these rows may have been rejected at the end of their run. `counts_fates`:
+        whether the crawl counts which of these rows are new, changed and unchanged."""
         assert self._kept is not None
         groups = self._kept.read(at, reached)
         while (group := await self._through(next, groups, None)) is not None:
             rows, after = group
             good: list[Row] = [row for row in rows if not (row.lacks and isinstance(table, HistorySink))]
             await self._through(table.upsert, good)
-            await self._frontier.count(written_counts(table))
+            told = set() if counts_fates else {id(row) for row in good}
+            written, names = take_counts(table, self.since, told)
+            await self._frontier.count({**written, **Counter(name for _, name in names)})
             await self._frontier.fill(table.target(), after)
 
 
-def written_counts(table: TableSink) -> dict[str, int]:
-    """Returns how many rows of each kind a table has accepted and refused since the last call, and resets
-    these counts. Returns {} if the table does not count its rows."""
-    offered: Counter[str] | None = getattr(table, "offered", None)
-    refused: Counter[str] | None = getattr(table, "refused", None)
-    if offered is None or refused is None:
-        return {}
-    name = f"out|{xxhash.xxh32_hexdigest(table.target().encode())}|"
-    counts = {f"{name}{kind}|w": n - refused[kind] for kind, n in offered.items() if n > refused[kind]}
-    counts |= {f"{name}{kind}|r": min(n, offered[kind]) for kind, n in refused.items() if n}
-    offered.clear()
-    refused.clear()
-    return counts
+def is_absent(path: str) -> bool:
+    """Returns whether an output is a local file or folder that does not exist. A workbook is only written at
+    the end of a run, from a journal."""
+    return os.path.isabs(path) and not os.path.exists(path) and not path.lower().endswith(".xlsx")

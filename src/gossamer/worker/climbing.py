@@ -18,6 +18,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 from gossamer.model.verdict import Done, Retry, Verdict
 from gossamer.model.visit import Claim
+from gossamer.model.wall_clock import CLOCK
 from gossamer.politeness import ladder
 from gossamer.politeness.ladder import RUNGS, Ladder, Learned
 from gossamer.worker.routing import BROWSER, LaneRouter
@@ -95,7 +96,7 @@ class Rung(NamedTuple):
             return await self.proxies.through(request, go, apart)
         if request.proxy:
             detail = f"it needs a {request.proxy} proxy, but the crawl has no proxies: give --proxies FILE"
-            return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
+            return Failure("proxy", detail, CLOCK.now(), 0.0, final=True, sent=False)
         return await go()
 
     def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
@@ -108,7 +109,7 @@ class Rung(NamedTuple):
             for one in value.split(";")
         ]
         if set_cookie:
-            page = Page(request.url, 200, set_cookie, b"", time.time(), 0.0, 0)
+            page = Page(request.url, 200, set_cookie, b"", CLOCK.now(), 0.0, 0)
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
@@ -139,11 +140,11 @@ Allowed = Callable[[Request], tuple[str, ...]]
 
 
 class NoIdentity:
-    """An identity without headers and cookies, used for robots.txt."""
+    """An identity without headers and cookies of its own, used for robots.txt."""
 
     def lend(self, request: Request) -> Lent:
-        """Returns an empty identity."""
-        return Lent({})
+        """Returns the headers of the request."""
+        return Lent(dict(request.headers or {}))
 
     def took(self, page: Page, guise: Guise | None) -> None:
         """Does nothing."""

@@ -33,6 +33,9 @@ MAX_COMMIT_BYTES = 32 << 20
 GATHER_WAIT_S = 0.02
 """The number of seconds for which a single visit waits for other visits to join its commit."""
 MAX_GATHERED_VISITS = 32
+MAX_COMMIT_S = 5.0
+"""The number of seconds after which a commit counts as stuck, for example in a database that does not answer.
+Until the commit ends, no further visits begin."""
 
 
 class GatherLimits(NamedTuple):
@@ -90,6 +93,8 @@ class Committer:
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self._on_put, self._totals, self._on_lost = on_put, totals, on_lost
         self.company, self._size = company, 0
+        self._began = 0.0
+        """The monotonic time at which the commit in flight began, or 0 if no commit is in flight."""
         self._wake = asyncio.Event()
         self._closing = False
 
@@ -104,8 +109,15 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether so many visits wait for their commit that no further visits should begin."""
-        return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
+        """Whether no further visits should begin, because too many visits wait for their commit, an output is
+        unavailable, or the commit is stuck. A visit that waits in vain would have to be repeated by a later
+        run."""
+        return (
+            len(self.waiting) >= self.company.most
+            or self._size >= MAX_COMMIT_BYTES
+            or self._outputs.waiting.is_away
+            or (self._began > 0 and time.monotonic() - self._began > MAX_COMMIT_S)
+        )
 
     @property
     def idle(self) -> bool:
@@ -136,7 +148,9 @@ class Committer:
             batch, self.waiting = self.waiting[:most], self.waiting[most:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
+            self._began = time.monotonic()
             await self._commit(batch)
+            self._began = 0.0
             self.under_way = []
             on_settled(batch)
             await self._outputs.ship()

@@ -32,7 +32,7 @@ class CrashMarker:
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
             return
-        note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(note, bytes(_CLAIM.size))  # a later write could fail if the file were sparse
             self._map = mmap.mmap(note, _CLAIM.size)

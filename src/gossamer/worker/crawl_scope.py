@@ -101,6 +101,15 @@ class CrawlScope:
             self._seeds.add(urls.host(seed))
         self.intake.widen(self.rules)
 
+    async def repeat(self) -> None:
+        """Records all redirects of seeds again, and clears the caches of links, because the store may have
+        lost its last writes."""
+        self.intake.forget()
+        self.intake.holds = True
+        for source, target in list(self._known):
+            await self._redirects.anchor(self._crawl, source, target)
+            await self._admit(target)
+
     async def release(self) -> None:
         """Stops keeping refused links once all seeds have a response, because no seed can be redirected any
         more."""
@@ -111,9 +120,12 @@ class CrawlScope:
         """Adds a redirect target's host to the scope, and queues the refused links to this host."""
         if (source, target) not in self._known:
             self._known.add((source, target))
-            host = urls.host(target)
-            if self._admits:
-                await self._parked.admit(self._bucket(host), host)
+            await self._admit(target)
             self.rules = self.rules.re_anchored(source, target)
-            self._seeds.add(host)
+            self._seeds.add(urls.host(target))
             self.intake.widen(self.rules)
+
+    async def _admit(self, target: str) -> None:
+        if self._admits:
+            host = urls.host(target)
+            await self._parked.admit(self._bucket(host), host)

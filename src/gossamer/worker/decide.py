@@ -4,17 +4,14 @@ values and are not raised as exceptions."""
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 
 from gossamer.blocks import Block
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
-from gossamer.url.routes import with_route
+from gossamer.model.wall_clock import CLOCK
 
 MAX_REDIRECTS = 10
-REDIRECTS = (301, 302, 303, 307, 308)
 TEMPORARY_REDIRECTS = (302, 303, 307)
 """Status codes of redirects after which later requests should still use the original URL (RFC 9110 section
 15.4)."""
@@ -40,7 +37,7 @@ def decide(
         return Retry("timeout", result.late)
     if 200 <= status < 300 or status == 304:
         return Done()
-    if status in REDIRECTS and result.header("location") is not None:
+    if result.location is not None:
         return _redirected(request, target, same)
     if status == 429:
         return Retry("rate-limited", f"HTTP {status}", retry_after(result.header("retry-after")))
@@ -73,6 +70,10 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
     return Redirected(target)
 
 
+MAX_RETRY_DELAY = 1.1
+"""A retry is due after its wait, or up to this many times later, at random."""
+
+
 def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """Returns the delay in seconds before the next try after `attempt` earlier failures, or None if no retry
     is left. A random part of up to a tenth of the delay is added.
@@ -82,7 +83,7 @@ def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """
     if attempt >= len(retries):
         return None
-    return retries[attempt] * random.uniform(1.0, 1.1)
+    return retries[attempt] * random.uniform(1.0, MAX_RETRY_DELAY)
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:
@@ -100,7 +101,7 @@ def retry_after(value: str | None, now: float | None = None) -> float:
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now))
+        return max(0.0, parsedate_to_datetime(value).timestamp() - (CLOCK.now() if now is None else now))
     except (ValueError, TypeError, OverflowError):
         return 0.0
 
@@ -109,19 +110,3 @@ def seed_count_change(request: Request) -> dict[str, int]:
     """Returns the change of the count `seeds`, which is the number of seeds without a response. The result is
     -1 for a response to a seed, and 0 for a response to any other request."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
-
-
-def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Returns the redirect target in fetch form, or None if the target is not an http(s) URL. `location` is
-    the UTF-8 text of the Location header, decoded as latin-1 (WHATWG Fetch). If `url` has no fragment, the
-    returned target has no fragment. If `url` has a fragment (a route), the returned target has the fragment
-    of `location`, or the fragment of `url` if `location` has no fragment (RFC 9110 section 10.2.2)."""
-    try:
-        location = location.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        pass
-    found = parse(location, url)
-    if found is None or not found.startswith(("http://", "https://")):
-        return None
-    document, mark, _ = found.partition("#")
-    return with_route(document, found if mark else url) if "#" in url else document

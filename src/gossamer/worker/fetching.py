@@ -17,9 +17,11 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import AGAIN, CLIMBED, Done, Drop, Later, Redirected, Verdict
 from gossamer.model.visit import Attempt, Claim
+from gossamer.model.wall_clock import CLOCK
+from gossamer.url.redirects import redirect_target
 from gossamer.worker import conditional_get
 from gossamer.worker.climbing import Climb, Climbing, Rungs
-from gossamer.worker.decide import REDIRECTS, decide, redirect_target
+from gossamer.worker.decide import decide
 from gossamer.worker.robots_gate import HostTreatment
 from gossamer.worker.routing import LaneRouter
 
@@ -140,7 +142,7 @@ class Fetching:
         if self._lanes is None or not self._rungs(request).elsewhere:
             return None
         await self._lanes.away(claim)
-        return Failure("filter", "workers with a browser get it", time.time(), 0.0, sent=False, later=0.0)
+        return Failure("filter", "workers with a browser get it", CLOCK.now(), 0.0, sent=False, later=0.0)
 
     async def _climb(self, claim: Claim) -> Climb | None:
         if self._climbing is None:
@@ -171,7 +173,7 @@ class Fetching:
             block = seen_by(own, result.status, result.headers, result.body, result.url, shows)
             if block is not None:
                 rung.blocked(result, block, claim.host)
-            if result.status in REDIRECTS and (location := result.header("location")) is not None:
+            if (location := result.location) is not None:
                 target = redirect_target(location, result.url, self._parse)
                 same = target is not None and self._same(target, request.url)
         verdict = decide(request, result, target, same, block)

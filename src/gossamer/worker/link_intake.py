@@ -3,8 +3,9 @@ This code is the hot path of the crawler.
 
 The links of a page are processed together. No object, log record or round trip is needed for a single link.
 Most links of a page are already known and cost one lookup in a cache of raw hrefs. A link that the cache
-marks as taken is in the frontier or in a pending commit. If the pending commit fails, the worker exits, so
-the cache always agrees with the frontier.
+marks as taken is in the frontier or in a pending commit. If the pending commit fails, the worker exits. If
+the store may have lost its last writes, the worker clears the cache (`store_watch`). So the cache always
+agrees with the frontier.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ class ReadResult(msgspec.Struct):
     """Whether the URL is a sitemap or a feed, which does not count as a page."""
     later: Callable[[Visit], None] | None = None
     """The value for `Visit.later`."""
+    why: str = ""
+    """The message of the errors `too-slow` and `missing`."""
     stop: str = ""
     """The reason why a page function or a step stops the crawl, or '' if none does."""
     names: Sequence[tuple[Sequence[Named], int]] = ()

@@ -19,18 +19,21 @@ from gossamer.blocks.site_rules import MAX_SEARCHED_BYTES, seen_by
 from gossamer.config.stdout_redirect import stdout_to_stderr
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
+from gossamer.model.content_type import HTML, XHTML, page_type
 from gossamer.model.item import exception_message, is_ctrl_c
 from gossamer.model.login import FORM, Account, Login, Sign, is_below, redact
-from gossamer.model.page import Failure, Page
+from gossamer.model.page import REDIRECTS, Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
+from gossamer.model.wall_clock import CLOCK
 from gossamer.parsing.page_cost import TooComplex
 from gossamer.parsing.page_view import PageView
 from gossamer.url import patterns
+from gossamer.url.redirects import redirect_target
 from gossamer.worker import records
 from gossamer.worker.climbing import LendsIdentity, Rung
-from gossamer.worker.decide import MAX_REDIRECTS, REDIRECTS, redirect_target
+from gossamer.worker.decide import MAX_REDIRECTS
 from gossamer.worker.robots_gate import RobotsGate
 
 Parse = Callable[..., str | None]
@@ -117,14 +120,11 @@ def _has(view: PageView, query: str) -> bool:
 
 
 def _target(page: Page, parse: Parse) -> str | None:
-    location = page.header("location") if page.status in REDIRECTS else None
-    found = parse(location, page.url) if location is not None else None
-    return found if found is not None and found.startswith(("http://", "https://")) else None
+    return None if page.location is None else redirect_target(page.location, page.url, parse)
 
 
 def _is_html(page: Page) -> bool:
-    kind = (page.content_type or "text/html").partition(";")[0].strip().lower()
-    return kind in ("text/html", "application/xhtml+xml")
+    return page_type(page.content_type, page.body) in (HTML, XHTML)
 
 
 def _shown(signs: tuple[Sign, ...]) -> str:
@@ -337,7 +337,7 @@ class LoginRunner:
                 )
             if refusal is not None:
                 return Failure(
-                    refusal.error or "", f"log-in: {refusal.detail}", time.time(), 0.0, sent=False
+                    refusal.error or "", f"log-in: {refusal.detail}", CLOCK.now(), 0.0, sent=False
                 ), request
             result = msgspec.structs.replace(await walk.collect(who.rung, request), session=who.account.name)
             if isinstance(result, Page) or result.sent or result.proxy:
@@ -347,8 +347,7 @@ class LoginRunner:
                 return msgspec.structs.replace(result, detail=detail, noted=True), request
             if (passing := self._passing(result)) is not None:
                 return passing, request
-            location = result.header("location") if result.status in REDIRECTS else None
-            target = None if location is None else redirect_target(location, result.url, self._parse)
+            target = _target(result, self._parse)
             if target is None:
                 return result, request
             page, request = result, self._next(request, result, target, who)

@@ -19,15 +19,26 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
-from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
+from gossamer.errors import (
+    OWN_LIMITS,
+    Away,
+    ConfigError,
+    GossamerError,
+    RightsMissing,
+    Stale,
+    StoreChanged,
+    own_limit,
+    short_of,
+)
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.verdict import ClaimEnd
-from gossamer.model.visit import Claim, Settle, Visit
+from gossamer.model.visit import Claim, Commit, Settle, Visit
 from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
 from gossamer.worker.concurrency_level import current_level
 from gossamer.worker.lease_keeper import LeaseKeeper
+from gossamer.worker.store_watch import StoreWatch
 from gossamer.worker.uncommitted_visits import UncommittedVisits
 from gossamer.worker.worker_score import ScoreKeeper
 
@@ -42,12 +53,16 @@ about this time."""
 CLAIMS_IN_FLIGHT_S = 1.0
 """Maximum number of seconds for which a stop waits for the answers to claim calls. Without this wait, URLs
 that a call has just claimed could not be claimed again until their leases expire."""
+RETURN_TIMEOUT_S = 3.0
+"""Maximum number of seconds for which a worker that fails tries to requeue its claims."""
 SHORT_MS = 1000
 """If a visit to a host fails because this process ran short of a resource, URLs of the host may be claimed
 again after this number of milliseconds."""
 MAX_MEMORY_FAILURES = 3
 """Maximum number of retries of a URL whose visit ran out of memory. If the visit of the URL runs out of
 memory again, the page is probably too large, and the worker stops."""
+MAX_ENDED_WAITS = 200
+"""Maximum number of URLs of a bucket whose wait for a retry is ended at once."""
 ALONE_AFTER_DEATHS = 3
 """If at least this number of workers have died during visits of a URL, the URL is visited only while no other
 visit is running."""
@@ -87,6 +102,7 @@ class Worker:
       process. `caps`: the rate caps of the fleet.
     - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
       holds. - `limiter`: limits the number of running visits according to the resources of the process.
+    - `store_watch`: notices that the store may have lost writes.
     - `paused`: an event that is set while the crawl is paused. If a quality gate fails, this event is set
       immediately.
     """
@@ -109,6 +125,7 @@ class Worker:
         ledger: ClaimLedger | None = None,
         limiter: Limiter | None = None,
         paused: asyncio.Event | None = None,
+        store_watch: StoreWatch | None = None,
     ) -> None:
         self.limiter = limiter or Limiter(concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
@@ -122,6 +139,7 @@ class Worker:
         self.outcome = ""
         """The reason for the end of the run: `finished`, `pages`, `bytes`, `time`, `stopped` or
         `cancelled`."""
+        self._finishing = False
         self._paused = paused or asyncio.Event()
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()
@@ -137,7 +155,7 @@ class Worker:
         self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
         self.level = partial(current_level, self.limiter, self._asking)
         """A function that returns how many visits may run at once now, and the limit that applies."""
-        self._ledger = ledger
+        self._ledger, self._store_watch = ledger, store_watch
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
 
     async def run(self) -> str:
@@ -167,7 +185,10 @@ class Worker:
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
-            raise failed.exceptions[0] from None
+            error = failed.exceptions[0]
+            if isinstance(error, GossamerError) and not isinstance(error, Away | StoreChanged):
+                await self._return_held()
+            raise error from None
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -193,6 +214,9 @@ class Worker:
                 )
             else:
                 limit = await self._claim()
+            if self._finishing and not self.paused and not self._ready and not self.frontier.patience.away:
+                for one in await self.frontier.everywhere.end_waits(MAX_ENDED_WAITS):
+                    self._take(one.claims, one.sure)
             self._begin()
             if self._stop.is_set():
                 self.outcome = "stopped"
@@ -230,6 +254,8 @@ class Worker:
                     self.room.rests(busy)
                 return ""
             got = await self._asking.claims(want)
+            if self._store_watch is not None and self._store_watch.is_changed:
+                await self._store_watch.follow()
             claims = sum(len(one.claims) for one in got)
             self.room.took(claims)
             if self.merit is not None:
@@ -300,18 +326,14 @@ class Worker:
         except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
-                    put(
-                        Visit(
-                            claim,
-                            Settle(claim.token, ClaimEnd.REQUEUED, since=0, delay=round(claim.delay * 1000)),
-                        )
-                    )
+                    put(Visit(claim, _returned(claim.token, claim)))
         except Exception as error:  # noqa: BLE001 - a bug in one visit is logged; the others go on
             if self._short(error, batch, done, put):
                 return
-            for claim in batch:
-                if claim.token not in done:
-                    self.held.pop((claim.bucket, claim.token), None)
+            if not isinstance(error, RightsMissing):  # a right is missing, whatever the page
+                for claim in batch:
+                    if claim.token not in done:
+                        self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
             # the worker stops, because these errors are not caused by a page
             if isinstance(error, GossamerError | OSError | MemoryError):
@@ -361,11 +383,13 @@ class Worker:
             self.held.pop((visit.claim.bucket, visit.claim.token), None)
             self._landed.settled(visit)
             self._asking.touch(visit.claim.bucket)
+        if self._store_watch is not None:
+            self._store_watch.settled[visits[-1].claim.bucket] = visits[-1].claim.token
         self._news.set()
 
     async def _rest(self) -> None:
         """Sleeps until a visit ends, a commit ends, or a bucket becomes due."""
-        away = self.paused or self._out or self.frontier.patience.away
+        away = self.paused or self._out or self.frontier.patience.away or self.committer.full
         pause = TICK_S if away else self._asking.next_at - time.monotonic()
         longest = TICK_S if self.busy or self._ready else MAX_IDLE_SLEEP_S
         with contextlib.suppress(TimeoutError):
@@ -399,6 +423,7 @@ class Worker:
                 self._paused.set()
             else:
                 self._paused.clear()
+            self._finishing = state == "finishing"
             self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
             if memory_short():
@@ -419,6 +444,29 @@ class Worker:
                 self._give_back(claim)
         self._ready = deque(kept if not self.outcome else ())
 
+    async def _return_held(self) -> None:
+        """Requeues all claims of a worker that fails, except robots.txt claims. If their leases expired
+        instead, each URL would count as having killed a worker. Ignores the errors of the store."""
+        held = {name: claim for name, claim in self.held.items() if claim.kind != "robots"}
+        with contextlib.suppress(GossamerError, TimeoutError):
+            async with asyncio.timeout(RETURN_TIMEOUT_S):
+                while held:
+                    ends: dict[int, list[Settle]] = {}
+                    for (bucket, token), claim in held.items():
+                        ends.setdefault(bucket, []).append(_returned(token, claim))
+                    commits = [Commit(bucket, some, {}, {}) for bucket, some in ends.items()]
+                    outcomes = await self.frontier.settle_all(commits)
+                    lost = [
+                        (commit.bucket, token)
+                        for commit, outcome in zip(commits, outcomes, strict=True)
+                        if isinstance(outcome, Stale)
+                        for token in outcome.tokens
+                    ]
+                    if not lost:
+                        break
+                    for name in lost:
+                        held.pop(name, None)
+
     async def _drain(self) -> None:
         """Requeues claims whose visits have not begun, waits for running visits, and cancels the visits that
         are still running after STOP_TIMEOUT_S seconds."""
@@ -428,6 +476,12 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _returned(token: int, claim: Claim) -> Settle:
+    """Returns the record that requeues a claim as if its visit had not begun, except that a request is
+    counted."""
+    return Settle(token, ClaimEnd.REQUEUED, since=0, delay=round(claim.delay * 1000))
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:

@@ -3,8 +3,7 @@ and the log of known pages. Plain files are written while this process holds the
 
 All access to files runs in one thread. The store records each file's committed length, and bytes beyond this
 length are removed. If a sink is unavailable, the process reports the outage once, and retries until the crawl
-is stopped. During the outage, visits wait in the committer. When the committer is full, the worker claims no
-more URLs.
+is stopped. During the outage, visits wait in the committer, and the worker claims no more URLs.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import fcntl
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -37,7 +37,8 @@ from gossamer.model.interfaces import (
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.rows_in_data_folder import KeptRows
 from gossamer.state.attempts_table import AttemptsTable, pack_lines
-from gossamer.worker.backfill_outputs import OutputBackfill, written_counts
+from gossamer.worker.backfill_outputs import OutputBackfill
+from gossamer.worker.row_counts import refused_by_files, take_counts
 
 if TYPE_CHECKING:
     from gossamer.recrawl.stored_table import VisitOutcomes
@@ -90,6 +91,11 @@ class SinkRetry:
             else:
                 await self.back()
                 return result
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the last call failed because a sink is unavailable."""
+        return self._since > 0
 
     @property
     def is_early(self) -> bool:
@@ -173,15 +179,16 @@ class Outputs:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
-        self._waiting = SinkRetry(say, stop, deadline)
+        self.waiting = SinkRetry(say, stop, deadline)
+        """Retries the calls of commits while a sink is unavailable."""
         # kept separate, so that the success of another sink does not end an outage of an append-only store
         self._shipping = SinkRetry(say, stop, deadline)
         self._lengths: dict[str, int] = {}
         self._attempts, self._outcomes = attempts, outcomes
-        self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        self._lock = open_file(lock, os.O_RDWR | os.O_CREAT)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
-        self._patiently = _patient(self._waiting, self._thread)
+        self._patiently = _patient(self.waiting, self._thread)
         self._ship_patiently = _patient(self._shipping, self._thread)
         self.filler = OutputBackfill(frontier, kept, self._patiently, only_pass=only_pass)
 
@@ -196,15 +203,17 @@ class Outputs:
         reported an outage, `reason` contains the report."""
         if reason.endswith(WAITING):
             ships = any(isinstance(sink, Ships) for sink in self._all())
-            (self._shipping if ships else self._waiting).take_over(reason)
+            (self._shipping if ships else self.waiting).take_over(reason)
 
     async def open(self) -> None:
         """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
         have left further bytes."""
         async with self._held():
             fills = self.filler.may_fill(self._files, self._tables)
+            await self.filler.forget_deleted(fills)
             starts = await self.filler.starts(fills)
-            self.filler.note(await self.read_lengths(starts), fills, starts)
+            new = await self.read_lengths(starts)
+            await self.filler.note(new, self._lengths, fills, starts, self._tables)
             await self.filler.fill(self._files, self._tables, self._lengths, self._add)
             for output in self._files:
                 for sink in output.sinks():
@@ -234,19 +243,30 @@ class Outputs:
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
         """Upserts rows into the tables. Rows that lack usual values are not written to tables that keep an
-        item history, because these rows are held back until the end of the run. The counts of written and
-        refused rows are added to the first visit of the batch, so that these counts are settled with the
-        visit."""
+        item history, because these rows are held back until the end of the run. What the tables did with a
+        row is added to the counts of the row's visit, so that it is settled with the visit. If several tables
+        compare items, the first one tells the fate of a row."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
         good = [row for row in rows if not row.lacks] if held else rows
         counts = batch[0].counts
+        names: list[tuple[Row, str]] = []
         for table in self._tables:
             some = good if isinstance(table, HistorySink) else rows
             await self._patiently(table.upsert, some)
-            counts = {**counts, **written_counts(table)}
+            told = {id(row) for row, name in names if name.startswith("fate|")}
+            found = take_counts(table, self.filler.since, told)
+            counts = {**counts, **found.written}
+            names += found.rows
         batch[0].counts = counts
+        if names:
+            visits = {id(row): visit for visit in batch for row in visit.rows}
+            more: dict[int, Counter[str]] = {}
+            for row, name in names:
+                more.setdefault(id(visits[id(row)]), Counter())[name] += 1
+            for visit in batch:
+                visit.counts = {**visit.counts, **more.get(id(visit), {})}
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
@@ -271,22 +291,22 @@ class Outputs:
 
     async def ship(self) -> None:
         """Sends committed rows to append-only stores. If an append-only store is unavailable, waits for the
-        store only if too many rows are queued."""
+        store only if too many rows are queued. Also counts the rows that files and these stores refused."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
-        if not shipped or (
-            self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
-        ):
-            return
-        async with self._held():
-            for sink in shipped:
-                if sink.full(self._length(sink)):
-                    await self._ship_patiently(sink.ship, self._length(sink))
-                    continue
-                try:
-                    await self._in_thread(sink.ship, self._length(sink))
-                    await self._shipping.back()
-                except SinkAway as error:
-                    await self._shipping.away(error)
+        early = self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
+        if shipped and not early:
+            async with self._held():
+                for sink in shipped:
+                    if sink.full(self._length(sink)):
+                        await self._ship_patiently(sink.ship, self._length(sink))
+                        continue
+                    try:
+                        await self._in_thread(sink.ship, self._length(sink))
+                        await self._shipping.back()
+                    except SinkAway as error:
+                        await self._shipping.away(error)
+        if counts := refused_by_files(self._all()):
+            await self._frontier.count(counts)
 
     def moved(self, moves: Moves) -> None:
         """Records that the new lengths in `moves` are committed."""
@@ -318,6 +338,8 @@ class Outputs:
                     away = error
             for table in self._tables:
                 await self._in_thread(table.close)
+        if counts := refused_by_files(self._all()):
+            await self._frontier.count(counts)
         if away is not None:
             raise away
 

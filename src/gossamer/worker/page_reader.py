@@ -262,7 +262,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
         end.error,
         end.infrastructure,
     )
-    page.block, read.stop = end.block, end.stop
+    page.block, read.stop, read.why = end.block, end.stop, "; ".join(end.why)
     for why in end.why:
         reader.keep(page, claim.request, why)
     voucher, names = reader.taker.voucher(claim), list[tuple[list[Named], int]]()

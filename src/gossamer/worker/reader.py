@@ -3,8 +3,8 @@ only once."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,13 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.quality import SiteCounts
 from gossamer.model.request import Request
 from gossamer.model.visit import ASIDE, Claim, Row
+from gossamer.model.wall_clock import CLOCK
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.links import find_hrefs
 from gossamer.parsing.page_cost import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.page_view import PageView
+from gossamer.sites.failed_pages import FailureLog
 from gossamer.sites.item_builder import BuiltItem, ItemBuilders, reject, rejected_record
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import match
@@ -34,6 +36,7 @@ from gossamer.url.traps import growing
 from gossamer.worker.asset_download import AssetRows, add_references, request_named_files
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
+from gossamer.worker.read_watch import ReadWatch, TookTooLong
 from gossamer.worker.records import failed_record, format_time, given_fields, page_record, page_row
 from gossamer.worker.route_links import RouteFollower
 from gossamer.worker.unrendered_pages import UnrenderedPages, may_be_empty
@@ -127,6 +130,7 @@ class Reader:
         self.watched, self.fetches = settings.watched, settings.fetches
         self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
         self._tap = tap
+        self._refuse = FailureLog(keep)
         self.usual: Usual = {}
         """The fields that nearly all items of the last good runs had. `usual` is empty if no sink stores the
         history of items."""
@@ -140,7 +144,7 @@ class Reader:
         self.rows = AssetRows(
             key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
         )
-        self._counting = {site.name: SiteCounts(site.name) for site in sites}
+        self.counting = {site.name: SiteCounts(site.name) for site in sites}
         self.attaches_pages = False
         """Whether each row contains the page from which the row was extracted. The value is True if a program
         in this process iterates over the rows, because the program may need the page."""
@@ -154,16 +158,31 @@ class Reader:
         self._reading = CrashMarker()
         """Marks the claim whose page is being read, so that the claim can be identified if the page kills the
         process."""
+        self._watch: ReadWatch | None = None
 
-    def open(self, crawl: str, folder: Path, crashes: Path | None, usual: Usual) -> None:
+    def open(
+        self,
+        crawl: str,
+        folder: Path,
+        crashes: Path | None,
+        usual: Usual,
+        watch: ReadWatch | None = None,
+    ) -> None:
         """Begins a run, and opens the steps of the sites. `folder`: the crawl's folder. `crashes`: the folder
         of the crash marker (`crash_marker`), or None to keep the crash marker only in memory. `usual`: the
-        fields that nearly all items of the last good runs had. Raises ConfigError."""
+        fields that nearly all items of the last good runs had. `watch`: limits the time for reading a page,
+        or None if the caller limits this time. Raises ConfigError."""
         self.builders.open(crawl, folder)
+        if watch is not None:
+            watch.start()
+            self._watch = watch
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
         """Closes the item steps of all sites, and removes the crash marker."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
         self.builders.close()
         self._reading.close()
 
@@ -180,7 +199,7 @@ class Reader:
         if self._costs[0] is not page:
             cost = (
                 cost_of(page.body)
-                if is_html(page.content_type)
+                if is_html(page.content_type, page.body)
                 else Cost(len(page.body) > MAX_BYTES and self.functions)
             )
             self._costs = page, cost
@@ -192,7 +211,8 @@ class Reader:
         if (known := self._parsed.get(id(page))) is not None:
             return known[1]
         roots = self._costs[1].roots if self._costs[0] is page else None
-        document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
+        robots, refresh = page.header("x-robots-tag"), page.header("refresh")
+        document = html.parse(page.body, page.content_type, page.url, robots, roots, refresh)
         if keep:
             if len(self._parsed) >= MAX_PARSED:
                 del self._parsed[next(iter(self._parsed))]
@@ -264,7 +284,10 @@ class Reader:
         with an error are not followed."""
         self._reading.begins(claim.bucket, claim.token)
         try:
-            return self._read(claim, page, error)
+            if self._watch is None:
+                return self._read(claim, page, error)
+            read = self._watch.run(partial(self._read, claim, page, error))
+            return too_slow(self, claim, page, read) if isinstance(read, TookTooLong) else read
         finally:
             self._reading.ends()
 
@@ -274,10 +297,12 @@ class Reader:
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
         if _too_deep(claim, page):
+            from gossamer.parsing import nesting
+
             self.keep(
                 page,
                 claim.request,
-                f"it ended a process, and its elements lie more than {html.MAX_DEPTH} deep",
+                f"it ended a process, and its elements lie more than {nesting.MAX_DEPTH} deep",
             )
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
@@ -360,7 +385,7 @@ class Reader:
             if dropped := len(made) - len(rows):
                 counts["dropped"] = dropped
         else:
-            self.keep(page, claim.request, f"{site.name}: {parsed.detail}")
+            self._refuse(page, claim.request, f"{site.name}: {parsed.detail}", parsed.raised)
             parsed.requests, taken = [], TakenLinks()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
@@ -369,12 +394,12 @@ class Reader:
             taken.skip("trap", len(view.too_long))
         if error is None and (parsed.function or parsed.error):
             empty = not parsed.error and not parsed.items and not parsed.requests
-            self._counting[site.name].page(counts, parsed.error is None, empty)
+            self.counting[site.name].page(counts, parsed.error is None, empty, parsed.function, page.url)
         items = len(rows) - counts.get("rejected", 0)
         for name, n in view.counted.items() if parsed.error is None else ():
             counts[f"own:{name}"] = n
-        stop = parsed.stop or next((one.stop for one in stored if one.stop), "")
-        read = ReadResult(rows, taken, items, counts, parsed.error, stop=stop and f"{site.name}: {stop}")
+        stop = _stop(site.name, parsed, stored)
+        read = ReadResult(rows, taken, items, counts, parsed.error, why=parsed.detail, stop=stop)
         if parsed.error is None and any(one.names for one in stored):
             read.names = [(one.names, one.beyond) for one in stored]
             if not self.is_apart:
@@ -464,7 +489,7 @@ class Reader:
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
             reject(made, reason)
-        self._counting[site.name].item(counts, made.kind, made.fields, not made.faults)
+        self.counting[site.name].item(counts, made.kind, made.fields, not made.faults, page.url)
         seen = {
             "_url": page.url,
             "_site": site.name,
@@ -479,9 +504,8 @@ class Reader:
         if made.faults:
             counts["rejected"] = counts.get("rejected", 0) + 1
             told = rejected_record(made)
-            self.keep(
-                page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}"
-            )
+            why = f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}"
+            self._refuse(page, claim.request, why)
             del seen["_key"], seen["_hash"]
             return Row(ASIDE, "", {**told, **seen})
         for field in self.watched & made.fields.keys() if self.watched else ():
@@ -508,21 +532,27 @@ class Reader:
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if (claim.request.use or "").startswith("@"):  # a sitemap or a file
-            return ReadResult(self._failed_rows(claim, result, error), TakenLinks())
+            counts = self._unrendered.unread_sitemap(claim) if claim.request.use == "@sitemap" else {}
+            return ReadResult(self._failed_rows(claim, result, error), TakenLinks(), counts=counts)
         site = match(self.sites, claim.request.url) if self.sites else None
         if site is None or site.site.failed_function is None:
             return ReadResult(self._failed_rows(claim, result, error), TakenLinks())
         may_read = not (isinstance(result, Page) and (error == "crash" or self.is_costly(result)))
         with LoggedPage(site.name, claim.request.url):
-            read = self._call_failed(site, claim, result, error, detail, read=may_read)
+            call = partial(self._call_failed, site, claim, result, error, detail, read=may_read)
+            called = call() if self._watch is None else self._watch.run(call)
+            read = too_slow(self, claim, None, called) if isinstance(called, TookTooLong) else called
         read.rows += self._failed_rows(claim, result, error)
         return read
 
     def _failed_rows(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
         if not self.pages or claim.request.use == "@sitemap":
             return []
-        record = failed_record(claim.request, result, error, time.time())
-        return [page_row(record, self.key(record.requested_url))]
+        record = failed_record(claim.request, result, error, CLOCK.now())
+        row = page_row(record, self.key(record.requested_url))
+        if self.attaches_pages and isinstance(result, Page):
+            row.page = result
+        return [row]
 
     def _call_failed(
         self,
@@ -590,11 +620,13 @@ class Reader:
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a sitemap or feed. The entries are added with depth 0, like seeds. Nested sitemap indexes are
         followed up to depth 3."""
-        from gossamer.parsing.sitemaps import entries
+        from gossamer.parsing.sitemaps import entries, why_unreadable
 
         taken = TakenLinks()
         if error is None:
             pages, sitemaps = entries(page.body, page.url)
+            if not pages and not sitemaps and why_unreadable(page.body):
+                error = "parse"
             depth = claim.request.depth
             for entry in pages:
                 one = Request(str(entry), referrer=page.url, priority=claim.request.priority)
@@ -603,7 +635,24 @@ class Reader:
                 self.taker.request(
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
-        return ReadResult([], taken, infrastructure=True, error=error)
+        counts = self._unrendered.unread_sitemap(claim) if error is not None or page.status >= 400 else {}
+        return ReadResult([], taken, infrastructure=True, error=error, counts=counts)
+
+
+def too_slow(reader: Reader, claim: Claim, page: Page | None, late: TookTooLong) -> ReadResult:
+    """Returns the result for a page that took too long. Raises CancelledError if the crawl stops, so that the
+    URL is requeued."""
+    # the links of this page will not be committed, so they must not be cached as taken
+    reader.taker.forget()
+    reader.forget()
+    if late.is_stopping:
+        raise asyncio.CancelledError
+    why, site = str(late), match(reader.sites, claim.request.url)
+    with LoggedPage("gossamer" if site is None else site.name, claim.request.url):
+        logging.getLogger(f"{SITE_MODULES}reader").error("too-slow: %s", why)
+    if page is not None:
+        reader.keep(page, claim.request, f"too-slow: {why}")
+    return ReadResult([], TakenLinks(), error="too-slow", why=why)
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
@@ -620,11 +669,21 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
     return found, undecided
 
 
+def _stop(site: str, parsed: PageResult, stored: Sequence[BuiltItem]) -> str:
+    """Returns the reason why a page function or a step stops the crawl, or ''."""
+    stop = parsed.stop or next((one.stop for one in stored if one.stop), "")
+    return stop and f"{site}: {stop}"
+
+
 def _too_deep(claim: Claim, page: Page) -> bool:
     """Returns whether a page has already killed two processes and is nested so deeply that the parser may
     crash. The nesting is checked only after the second death, because a single death may have a cause other
     than the page."""
-    return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
+    if claim.crashes <= 1:
+        return False
+    from gossamer.parsing.nesting import is_deep
+
+    return is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:

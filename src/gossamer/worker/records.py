@@ -10,7 +10,6 @@ from typing import Any
 
 from xxhash import xxh3_128_hexdigest
 
-from gossamer import url
 from gossamer.config.redaction import mask
 from gossamer.model.page import Exchange, Failure, Page
 from gossamer.model.request import Request
@@ -18,8 +17,8 @@ from gossamer.model.verdict import AGAIN, CLIMBED
 from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, RequestContext, Row
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
+from gossamer.url.redirects import redirect_target
 from gossamer.worker.conditional_get import GONE_STATUSES
-from gossamer.worker.decide import REDIRECTS, redirect_target
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
 """The failure reasons of requests that did not reach the server."""
@@ -146,9 +145,9 @@ def attempt(
 
 def _location(page: Page) -> str | None:
     """Returns the target URL of a redirect, with secrets masked."""
-    if page.status not in REDIRECTS or (location := page.header("location")) is None:
+    if (location := page.location) is None:
         return None
-    target = redirect_target(location, page.url, url.parse)
+    target = redirect_target(location, page.url)
     return None if target is None else mask(target)
 
 

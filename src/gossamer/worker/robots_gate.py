@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -20,11 +20,16 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 from gossamer.model.verdict import ClaimEnd, Drop, HostHealth
 from gossamer.model.visit import Claim, Settle
+from gossamer.model.wall_clock import CLOCK
 from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import HostTrouble, health
 from gossamer.politeness.robots import Robots
+from gossamer.url.redirects import redirect_target
 from gossamer.worker.climbing import Allowed, Rungs
-from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
+from gossamer.worker.decide import retry_after, retry_delay
+
+if TYPE_CHECKING:
+    from gossamer.identity.cookies import Jar
 
 MAX_REDIRECTS = 5
 LOGIN_ROBOTS_RETRY_S = 60.0
@@ -43,6 +48,16 @@ class HostTreatment(NamedTuple):
     fixed: pace.Delay | None
     obey: bool = True
     blocks: Blocks = True
+
+
+def given_up(host: str, trouble: HostTrouble) -> Drop:
+    """Returns the end of a URL whose host was given up, maybe by an earlier crawl. No request is made."""
+    since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(time.time() - trouble.failing))
+    return Drop(
+        error="given-up",
+        detail=f"not requested: {host} has failed since {since} ({trouble.given_up}); to try again at once: "
+        f"gossamer host resume {host}, then gossamer dead requeue CRAWL --reason given-up",
+    )
 
 
 class RobotsGate:
@@ -85,8 +100,9 @@ class RobotsGate:
         """Returns the reason why a claim must not be visited, or None if the visit is allowed."""
         if claim.request.use == FILE and not self._files:
             return Drop(skip="filter", detail="--files off")
-        if claim.trouble and (why := HostTrouble.of(claim.trouble).given_up):
-            return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
+        if claim.trouble and (trouble := HostTrouble.of(claim.trouble)).given_up:
+            reason, ended, detail = trouble.given_up.partition("\t")
+            return Drop(error=reason, detail=detail) if ended else given_up(claim.host, trouble)
         if claim.robots in (0, robots_access.OPEN) or not self.treat(claim.host).obey:
             return None
         if claim.robots < 0:
@@ -132,7 +148,7 @@ class RobotsGate:
             result, _ = await self._follow(msgspec.structs.replace(claim, request=Request(file)))
             note(result, file)
             found = robots_access.access(result, self._agent, None, 0)
-            holds = LOGIN_ROBOTS_RETRY_S if found.version == robots_access.UNREACHABLE else found.holds
+            holds = LOGIN_ROBOTS_RETRY_S if found.version in robots_access.UNREACHABLES else found.holds
             self._beside[scheme, host] = time.monotonic() + holds, found
         if found.version < 0:
             return robots_access.CLOSED[found.version]
@@ -151,7 +167,7 @@ class RobotsGate:
             if not (short := own_limit(error)):
                 raise
             result, began = (
-                Failure("connect", f"short of {short}", time.time(), 0.0, sent=False, later=1.0, short=short),
+                Failure("connect", f"short of {short}", CLOCK.now(), 0.0, sent=False, later=1.0, short=short),
                 time.monotonic(),
             )
         if isinstance(result, Failure) and result.later is not None:
@@ -160,7 +176,7 @@ class RobotsGate:
         treatment = self.treat(claim.host)
         wait = retry_delay(claim.robots, treatment.retries)
         found = robots_access.access(result, self._agent, wait, 0)
-        if (not found.holds or found.version == robots_access.UNREACHABLE) and (
+        if (not found.holds or found.version in robots_access.UNREACHABLES) and (
             stale := await self._stale(claim)
         ):
             found = robots_access.access(result, self._agent, wait, stale)
@@ -199,25 +215,34 @@ class RobotsGate:
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
         """Fetches a robots.txt and follows up to MAX_REDIRECTS redirects, even to other hosts (RFC 9309
-        section 2.3.1.2). The egress guard checks each redirect target.
+        section 2.3.1.2). The egress guard checks each redirect target. Cookies that a redirect sets are sent with
+        the next request, because a wall of cookies redirects to the same URL until it gets its cookie.
 
         All requests are made within one robots claim, which occupies one slot of the host. The delay of the
         claim's host applies between two requests. Returns the last result and the monotonic time at which the
         last request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
+        jar: Jar | None = None
         for _ in range(MAX_REDIRECTS):
-            if isinstance(result, Failure) or result.status not in REDIRECTS:
+            if isinstance(result, Failure) or result.location is None:
                 break
-            target = self._parse(result.header("location") or "", result.url)
-            if target is None or not target.startswith(("http://", "https://")):
+            target = redirect_target(result.location, result.url, self._parse)
+            if target is None:
                 break
             host = split(target)[1]
             if "@" in host or not self._opens(host):
                 break
-            result, began = await self._got(
-                claim, Request(target), began + result.lag + max(claim.delay, claim.floor)
-            )
+            for name, value in result.headers:
+                if name == "set-cookie":
+                    if jar is None:
+                        from gossamer.identity.cookies import Jar  # few hosts have such a wall
+
+                        jar = Jar()
+                    jar.take(result.url, value.encode("latin-1", "replace"))
+            sent = jar.header(target) if jar is not None and result.rung == "plain" else ""
+            asked = Request(target, headers={"Cookie": sent} if sent else None)
+            result, began = await self._got(claim, asked, began + result.lag + max(claim.delay, claim.floor))
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.model.content_type import HTML, UNKNOWN, XHTML, essence
 from gossamer.model.page import Page
 from gossamer.model.summary import OTHER_HOSTS
 from gossamer.model.visit import Claim
@@ -54,6 +55,10 @@ class UnrenderedPages:
             read.counts = read.counts | counts
         return read
 
+    def unread_sitemap(self, claim: Claim) -> dict[str, int]:
+        """Returns the count of a sitemap or feed that could not be read."""
+        return {f"unread-map|{self._name(claim.host)}": 1}
+
     def _name(self, host: str) -> str:
         """Returns the name under which a host is counted. This name is the host itself, or OTHER_HOSTS if
         MAX_NAMED_HOSTS other hosts are already counted."""
@@ -62,13 +67,15 @@ class UnrenderedPages:
         return host if host in self._named else OTHER_HOSTS
 
 
+_HTML_TYPES = UNKNOWN | {HTML, XHTML}
+
+
 def may_be_empty(claim: Claim, page: Page) -> bool:
     """Returns whether a page may need a browser. A page may need a browser only if the page is HTML, has a
     2xx status, and was fetched without a browser."""
-    kind = page.content_type
     return (
         200 <= page.status < 300
         and page.rung not in RENDERS
         and not (claim.request.use or "").startswith("@")
-        and (kind is None or "html" in kind)
+        and essence(page.content_type) in _HTML_TYPES
     )

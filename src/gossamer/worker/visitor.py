@@ -84,6 +84,8 @@ class VisitSettings(NamedTuple):
     URL. If the digest is None, the crawl stores no data about visited URLs."""
     revisits: bool = False
     """Whether the crawl visits known pages repeatedly. The seen set does not prevent the repeated visits."""
+    homes: frozenset[str] = frozenset()
+    """The hosts whose home page is a seed of a crawl that uses no sitemaps."""
 
 
 class Visitor:
@@ -112,7 +114,7 @@ class Visitor:
         apart: SiteRouter | None = None,
         keeping: AssetDownloads | None = None,
     ) -> None:
-        self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits = settings
+        self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits, self.homes = settings
         self.gate, self.fetching, self.reader = gate, fetching, reader
         self.scope, self.taker = scope, scope.intake
         self.nearer, self.sharing, self.apart, self.keeping = nearer, sharing, apart, keeping
@@ -195,6 +197,8 @@ class Visitor:
                 **{f"skip:{reason}": n for reason, n in taken.skips.items()},
                 "found": taken.found,
             }
+        if found.sitemaps and claim.host in self.homes:
+            visit.counts = {**visit.counts, f"unused-map|{claim.host}": len(found.sitemaps)}
         put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:
@@ -236,6 +240,8 @@ class Visitor:
             case Retry():
                 return self._retry(claim, result, verdict, began)
             case Drop():
+                if verdict.skip == "content-type" and claim.request.use == "@sitemap":
+                    verdict = Drop(error="parse", detail=verdict.detail)  # not a page that nobody wants
                 return self._dropped(claim, verdict, result, began)
             case Later():
                 settle = Settle(claim.token, verdict.end, host_wait=round(verdict.after * 1000))
@@ -266,11 +272,19 @@ class Visitor:
         return visit
 
     async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        """Reads a page and returns the visit. If the page has killed two page processes, its URL becomes a
-        dead letter."""
+        """Reads a page and returns the visit. If the page has killed two page processes, or if it is a sitemap
+        that cannot be read, its URL becomes a dead letter. If its page function took too long, or if it lacks
+        what its site must have, the page is visited again later."""
         read = await self.reader.reads(claim, page, verdict.error)
         if read.error == "crash":
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
+        if read.error in ("too-slow", "missing"):
+            return self._retry(claim, page, Retry(read.error, read.why), began)
+        if read.error and claim.request.use == "@sitemap":
+            from gossamer.parsing.sitemaps import why_unreadable
+
+            why = f"HTTP {page.status}" if verdict.error else why_unreadable(page.body)
+            return self._dropped(claim, Drop(error=read.error, detail=why), page, began)
         return self._done(claim, page, verdict, began, read)
 
     def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: ReadResult) -> Visit:
@@ -363,6 +377,7 @@ class Visitor:
             wait=round(pause * 1000),
             host_wait=round(verdict.after * 1000),
             reason=verdict.reason,
+            detail=verdict.detail,
         )
         return Visit(
             claim,
@@ -395,6 +410,8 @@ class Visitor:
             if read.counts or read.taken.found or read.items:
                 visit.counts = {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
                 visit.counts |= {**read.counts, "found": read.taken.found, "items": read.items}
+        elif claim.request.use == "@sitemap":
+            visit.counts = {"infra": -1, "found": 1, f"skip:{verdict.skip}": 1}
         elif infra:
             visit.counts = {"infra": -1}
         else:

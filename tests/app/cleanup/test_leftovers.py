@@ -22,6 +22,7 @@ from e2e.runs import SRC, kill, socket_of, store_pid
 from gossamer.cli.commands import run
 from gossamer.state.proxy_stats import ProxyStatistics
 from gossamer.store import orphan_servers
+from support import fork_server
 
 DOOR = """
 import sys, time
@@ -48,7 +49,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def door(data: Path) -> subprocess.Popen[str]:
     """Start a process that runs the embedded store of a data folder."""
     env = {**os.environ, "PYTHONPATH": str(SRC)}
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [sys.executable, "-c", DOOR, str(data)], stdout=subprocess.PIPE, text=True, env=env
     )
     assert process.stdout is not None
@@ -270,7 +271,7 @@ def profiles(folder: Path) -> list[str]:
 
 def ended_process() -> int:
     """Return the process ID of a process that has ended."""
-    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead = fork_server.Popen([sys.executable, "-c", ""])
     dead.wait()
     return dead.pid
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gzip
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ from gossamer.app.producers import registry
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store
 from gossamer.frontier.summary import crawl_counts
+from gossamer.model.request import unpack
+from gossamer.store.store import Store
 
 
 @pytest.fixture
@@ -39,6 +44,39 @@ async def fed(one: Job) -> dict[str, int]:
         await store.close()
         if embedded is not None:
             embedded.leave()
+
+
+@contextlib.asynccontextmanager
+async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.Task[None]]]:
+    """Feed a crawl without workers until it has added `added` URLs."""
+    setup, given = seeding.prepare(one)
+    (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
+    store, embedded = await open_store(one.settings)
+    try:
+        setup.store = store.url
+        record, _ = await begin(setup, store, one)
+        await seeding.seed(setup, store, given, record)
+        task = asyncio.create_task(producer_runner.feed(setup, store, given.sources))
+        async with asyncio.timeout(60):
+            while (await crawl_counts(store, "c"))["added"] < added:
+                await asyncio.sleep(0.05)
+                assert not task.done() or task.result()
+        yield store, task
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
+
+
+async def queued(store: Store) -> set[str]:
+    """Return the URLs that wait in the store."""
+    found = set()
+    for key in await store.client.keys("{b:000}c:q:*"):
+        host = key.decode().split(":")[-2]
+        found |= {unpack(host, entry).url for entry in await store.client.lrange(key, 0, -1)}
+    return found
 
 
 def listed(path: Path, urls: list[str]) -> Path:

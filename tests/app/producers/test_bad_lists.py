@@ -63,11 +63,11 @@ def _dying(keep: Any, after: int) -> Any:
     next one."""
     left = after + 1  # the first call only reports that the producer has started
 
-    async def kept(self: Any, position: Any, done: bool) -> None:
+    async def kept(self: Any, position: Any, *more: Any, **named: Any) -> None:
         nonlocal left
         if position is not None and (left := left - 1) <= 0:
             raise ConnectionAbortedError
-        await keep(self, position, done)
+        await keep(self, position, *more, **named)
 
     return kept
 
@@ -81,7 +81,7 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
 ) -> None:
     """Wherever an overlong line is cut, no part of the line is taken for a URL, and the following lines
     keep their line numbers."""
-    for place in ("gossamer.app.targets", "gossamer.app.producers.lines"):
+    for place in ("gossamer.app.list_files", "gossamer.app.producers.lines"):
         monkeypatch.setattr(f"{place}.MAX_LINE_BYTES", 1000)
     urls = [
         "https://a.example/1",
@@ -135,3 +135,19 @@ def test_a_list_of_bad_lines_alone_is_said(tmp_path: Path) -> None:
     door = begin(["crawl", str(path), "--name", "c", "--data", str(tmp_path / "data")], DRIVER)
     _, said = door.communicate(timeout=60)
     assert (door.returncode, "not one line of the targets is a request" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("name", ["list.csv", "list.csv.gz"])
+async def test_a_long_table_is_read_by_its_column_and_goes_on_where_it_ended(
+    tmp_path: Path, name: str
+) -> None:
+    def write(text: str) -> None:
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+
+    text = "n,url\n" + "".join(f"{n},https://h{n % 5}.example/{n}\n" for n in range(30))
+    one = job([str(tmp_path / name)], tmp_path)
+    write(text + '30,"https://h1.example/stray\n')
+    assert (await fed(one))["added"] == 30
+    write(text + '30,"https://h1.example/stray\n31,https://h1.example/next\n')
+    assert (await fed(one))["added"] == 31
+    assert [one["line"] for one in rows(tmp_path / "data" / "c" / "rejected.jsonl")] == [32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from e2e.runs import job
 from gossamer.app import producer_runner, seeding
 from gossamer.app.producers.source import UrlBatch, UrlProducer
 from gossamer.app.runner import begin
-from gossamer.app.wiring import open_store
+from gossamer.app.wiring import open_store, open_url
 from gossamer.errors import CrawlEnded
+from gossamer.frontier.producer_positions import leases_key
 from gossamer.state.fleet_crawls import FleetCrawls
 
 
@@ -53,3 +55,24 @@ async def test_a_crawl_that_is_ending_counts_as_what_it_ends_as(
         assert ended.value.exit_code == code
     finally:
         await store.close()
+
+
+async def test_a_crawl_stays_open_until_the_last_url_is_added(
+    valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is renewed, however long the adding takes."""
+    monkeypatch.setattr(producer_runner, "RENEW_INTERVAL_S", 0.01)
+    async with contextlib.AsyncExitStack() as last:
+        store = await open_url(valkey_url, embedded=False)
+        last.push_async_callback(store.close)
+
+        async def end_of_lease() -> float:
+            ((_, until),) = await store.client.zrange(leases_key("c"), 0, -1, withscores=True)
+            return float(until)
+
+        async with producer_runner.keep_open(store, "c"):
+            began = await end_of_lease()
+            async with asyncio.timeout(30):
+                while await end_of_lease() == began:  # noqa: ASYNC110 - no event tells of it
+                    await asyncio.sleep(0.01)
+        assert await store.client.zcard(leases_key("c")) == 0

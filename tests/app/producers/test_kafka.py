@@ -4,29 +4,23 @@ stopping and continuing."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.producers.feed_crawl import fed
+from app.producers.feed_crawl import fed, fed_until, queued
 from e2e.runs import job, rows
-from gossamer.app import producer_runner, seeding
-from gossamer.app.job import Job
-from gossamer.app.runner import begin, crawl
+from gossamer.app.runner import crawl
 from gossamer.app.targets import target_kind
-from gossamer.app.wiring import open_store
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, StoreError, UsageError
 from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.frontier.summary import crawl_counts
-from gossamer.model.request import unpack
-from gossamer.store.store import Store
 from sinks.databases.database_servers import running
 from web import preset, serve
 
@@ -55,39 +49,6 @@ async def send(broker: str, topic: str, values: list[Any], partitions: int = 4) 
         raw = value if isinstance(value, bytes) else value.encode()
         await producer.send(topic, raw, key=raw[:20])
     await producer.stop()
-
-
-@contextlib.asynccontextmanager
-async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.Task[None]]]:
-    """Feed a crawl without workers until it has added `added` URLs."""
-    setup, given = seeding.prepare(one)
-    (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
-    store, embedded = await open_store(one.settings)
-    try:
-        setup.store = store.url
-        record, _ = await begin(setup, store, one)
-        await seeding.seed(setup, store, given, record)
-        task = asyncio.create_task(producer_runner.feed(setup, store, given.sources))
-        async with asyncio.timeout(60):
-            while (await crawl_counts(store, "c"))["added"] < added:
-                await asyncio.sleep(0.05)
-                assert not task.done() or task.result()
-        yield store, task
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    finally:
-        await store.close()
-        if embedded is not None:
-            embedded.leave()
-
-
-async def queued(store: Store) -> set[str]:
-    """Return the URLs that wait in the store."""
-    found = set()
-    for key in await store.client.keys("{b:000}c:q:*"):
-        host = key.decode().split(":")[-2]
-        found |= {unpack(host, entry).url for entry in await store.client.lrange(key, 0, -1)}
-    return found
 
 
 def urls(n: int, first: int = 0) -> list[str]:

@@ -59,6 +59,24 @@ async def test_it_is_crawled_and_finishes(tmp_path: Path) -> None:
         assert (again.state, again.pages) == ("finished", len(pages))
 
 
+@pytest.mark.parametrize("long", [False, True])
+async def test_lines_that_were_added_after_the_end_are_crawled(
+    tmp_path: Path, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not long:
+        monkeypatch.setattr("gossamer.app.producers.registry.SHORT_LIST_BYTES", 1 << 20)
+    with serve(preset("tiny", hosts=2, pages=10)) as web:
+        pages = sorted(web.plan.must_fetch(sitemaps=False))
+        path = listed(tmp_path / "list.txt", pages[:3])
+        one = job([str(path)], tmp_path, scope="page")
+        assert (await crawl(one)).pages == 3
+        listed(path, pages[:5])
+        grown = await crawl(one)
+        assert (grown.state, grown.pages, grown.adds_up()) == ("finished", 5, True)
+        assert {row["requested_url"] for row in rows(tmp_path / "out.jsonl")} == set(pages[:5])
+        assert (await crawl(one)).started_at == grown.started_at
+
+
 async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=2, pages=30)) as web:
         path = listed(

@@ -16,6 +16,7 @@ from gossamer.app.producers import registry
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store, open_url
 from gossamer.frontier.summary import crawl_counts
+from gossamer.store.rights import RIGHTS
 from gossamer.store.store_check import fullest_share
 from support.cluster import cluster
 from support.processes import Process
@@ -75,7 +76,7 @@ async def test_a_user_who_may_not_ask_adds_all_the_same(
     monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     monkeypatch.setattr(producer_runner, "CHECK_INTERVAL_S", 0.0)
     with server.client() as client:
-        client.execute_command("ACL SETUSER crawler on >word ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous")
+        client.execute_command(f"ACL SETUSER crawler on >word {RIGHTS} -info")
     path = listed(tmp_path / "list.txt", [f"https://h.example/{n}" for n in range(100)])
     url = f"redis://crawler:word@127.0.0.1:{server.port}"
     assert (await fed(job([str(path)], tmp_path, store=url)))["added"] == 100

@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from gossamer.app.query.reports import report
@@ -221,6 +220,8 @@ def test_what_is_exported_is_all_there(
 
 
 def test_duckdb_reads_the_files_as_they_are(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
     monkeypatch.chdir(place)
 
     def one(query: str) -> Any:

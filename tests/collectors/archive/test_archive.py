@@ -18,6 +18,7 @@ from gossamer.errors import ConfigError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from support.byte_servers import bad, good
+from support.repetitions import repetitions
 
 
 async def body(collector: ArchiveCollector, url: str) -> bytes:
@@ -212,7 +213,9 @@ async def test_no_url_leads_out_of_the_folder(host: str, path: str, mirrored: Pa
         await collector.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=repetitions(200)
+)
 @given(
     st.lists(
         st.sampled_from(

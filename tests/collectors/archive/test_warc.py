@@ -21,6 +21,7 @@ from gossamer.collectors.archive.warc import WarcArchive
 from gossamer.errors import ConfigError
 from gossamer.model.request import Request
 from support.byte_servers import bad, good
+from support.repetitions import repetitions
 
 
 class WARCWriter(Warcio):
@@ -226,7 +227,9 @@ def test_what_is_no_warc(tmp_path: Path) -> None:
         archive_collector(str(tmp_path / "none.warc.gz"))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=repetitions(60)
+)
 @given(st.data(), st.booleans())
 async def test_no_bent_file_raises(tmp_path: Path, data: st.DataObject, packed: bool) -> None:
     source = tmp_path / f"source-{packed}"

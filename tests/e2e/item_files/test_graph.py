@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from e2e.item_files.file_server import Web, png, serving
@@ -40,6 +39,8 @@ def linked(web: Web) -> None:
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "sqlite"])
 async def test_every_link_is_a_row_in_each_format(web: Web, tmp_path: Path, ending: str) -> None:
+    import duckdb
+
     linked(web)
     targets = [f"{web.url}/", f"{web.url}/lost"]
     one = job(web, tmp_path, "pages.sqlite", graph=str(tmp_path / f"links.{ending}"))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gossamer.parsing.products import FIELDS, product
 from gossamer.parsing.products.shown_brands import brand_in
 from gossamer.parsing.shop_page import number_in
+from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "products.jsonl.gz"
 URL = "https://shop.example/lamps/red-lamp-4711234.html?ref=x"
@@ -236,6 +237,15 @@ def test_variants_of_one_name_have_the_number_that_the_address_has() -> None:
     assert found(html, "https://shop.example/a-99881")["sku"] == "99881"
 
 
+@pytest.mark.parametrize("shown", ["<p>SKU-1-oak</p>", "<b class=sku>SKU-1-oak</b>", "<p>SKU: SKU-1-oak</p>"])
+def test_a_number_that_begins_like_its_label_stays_whole(shown: str) -> None:
+    told = {"@type": "Product", "name": "Chair", "sku": "SKU-1-oak", "offers": {"price": 3}}
+    page = f"<h1>Chair</h1>{shown}"
+    script = f'<script type="application/ld+json">{json.dumps(told)}</script>'
+    for body in (page, script + page):
+        assert product(body.encode(), "https://a.example/")["sku"] == "SKU-1-oak"
+
+
 def test_the_heading_that_the_address_has_names_the_product() -> None:
     assert (
         found("<h1>Services</h1><h1>Kettle, red</h1>", "https://shop.example/red_kettle-7")["name"]
@@ -310,7 +320,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=repetitions(100), deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=200),

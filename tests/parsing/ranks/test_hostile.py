@@ -9,6 +9,7 @@ import pytest
 from gossamer.parsing.ranks import TYPES, result_page
 from gossamer.parsing.ranks.result_page import MAX_BYTES
 from parsing.ranks.ranks_pages import GOOGLE_ERAS, WALLS, bing, bing_items
+from support.repetitions import repetitions
 
 PIECES = (
     *(
@@ -38,7 +39,7 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(repetitions(40)))
 def test_changed_pages_never_raise(seed: int) -> None:
     chance = random.Random(seed)
     pages = [*(make() for make in GOOGLE_ERAS.values()), bing(bing_items()), *WALLS.values()]

@@ -30,6 +30,64 @@ def of_type(page: ResultPage, kind: str) -> list[Result]:
     return [one for one in page.results if one.type == kind]
 
 
+def card(number: int, classes: str = "zz1") -> str:
+    """Returns a card of an unknown block. The card has all signs of an organic result but its class names."""
+    url = f"https://card{number}.example/page"
+    return (
+        f'<div class="{classes}" data-hveid="X"><a href="{url}" data-ved="1" ping="/url?x"><h3>Card {number}</h3></a>'
+        f"<cite>{url}</cite><p>What it says.</p></div>"
+    )
+
+
+@pytest.mark.parametrize(
+    "head", ['<div role="heading" aria-level="2">{}</div>', "<h2>{}</h2>", "<b>{}</b>", ""]
+)
+@pytest.mark.parametrize("around", ["{}", '<div class="MjjYud">{}</div>'])
+def test_the_cards_of_an_unknown_block_are_no_results(head: str, around: str) -> None:
+    cards = "".join(map(card, range(3)))
+    block = around.format(f'<div class="zz0">{head.format("What clubs say")}<div>{cards}</div></div>')
+    page = result_page(google(organics(1, 4) + block + organics(5, 8)), "google")
+    assert [one.url for one in of_type(page, "organic")] == list(SITES[:8])
+    assert (page.verdict, page.unknown) == ("ok", 1)
+
+
+def test_cards_with_a_heading_are_no_results_though_all_class_names_are_new() -> None:
+    def renamed(body: str) -> str:
+        for name in ("MjjYud", "A6K0A", "tF2Cxc", "yuRUbf", "LC20lb", "VwiC3b"):
+            body = body.replace(f'"{name}"', f'"new-{name}"')
+        return body
+
+    block = f'<div class="zz0"><h2>What clubs say</h2>{"".join(map(card, range(3)))}</div>'
+    page = result_page(google(renamed(organics(1, 4)) + block + renamed(organics(5, 8))), "google")
+    assert [one.url for one in of_type(page, "organic")] == list(SITES[:8])
+
+
+AD = "https://shop.example/offer"
+
+
+@pytest.mark.parametrize(
+    "label", ["Sponsored results", "Gesponserte Ergebnisse", "Résultats sponsorisés", "広告", "광고"]
+)
+@pytest.mark.parametrize("form", ["before", "inside", "group"])
+def test_a_labelled_ad_in_the_markup_of_results_is_an_ad(label: str, form: str) -> None:
+    shown = f"<div><span>{label}</span></div>"
+    ads = {
+        "before": f"<div>{shown}{organic(AD, 'An offer')}</div>",
+        "inside": organic(AD, "An offer", inside=shown),
+        "group": f"<div>{shown}{organic(AD, 'An offer')}{organic(AD + '2', 'Another')}</div>",
+    }
+    page = result_page(google(organics(1, 3) + ads[form] + organics(4, 8)), "google")
+    assert [(one.rank, one.url) for one in of_type(page, "organic")] == list(enumerate(SITES[:8], 1))
+    assert [one.url for one in of_type(page, "ad")] == ([AD, AD + "2"] if form == "group" else [AD])
+
+
+def test_the_words_of_a_result_are_no_label_of_an_ad() -> None:
+    odd = organic(AD, "Ads", snippet="Sponsored")
+    page = result_page(google(organics(1, 3) + odd + organics(4, 8)), "google")
+    assert len(of_type(page, "organic")) == 9
+    assert not of_type(page, "ad")
+
+
 @pytest.mark.parametrize("era", GOOGLE_ERAS)
 def test_organic_results_of_each_era(era: str) -> None:
     page = result_page(GOOGLE_ERAS[era](), "google")

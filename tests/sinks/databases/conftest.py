@@ -10,7 +10,7 @@ import pytest
 from sinks.databases.database_servers import PLACES, Place, running
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="session", params=PLACES)
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """Each of the stores in turn."""
     with running(request.param) as place:

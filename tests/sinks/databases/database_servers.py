@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -33,6 +34,8 @@ class Place(ABC):
     server: Any
     code = ""
     """Code that a driver process runs before its crawl into this output."""
+    slow = False
+    """Whether the server takes so long to start that a test process starts only one, and empties it."""
 
     @abstractmethod
     def found(self, kind: str) -> list[dict[str, Any]]:
@@ -53,6 +56,9 @@ class Place(ABC):
         self.server.kill()
         time.sleep(pause)
         self.server.start()
+
+    def empty(self) -> None:  # noqa: B027 - most need not
+        """Removes all rows from a slow server, or changes `spec` to an output without rows."""
 
     def stop(self) -> None:
         """Stops the server."""
@@ -137,23 +143,36 @@ class List(Valkey):
 
 class KafkaPlace(Place):
     name = "Kafka"
+    slow = True
 
     def __init__(self, folder: Path) -> None:
-        self.server = Kafka(folder)
-        self.spec = f"{self.server.url}/rows"
+        self.server, self.topics = Kafka(folder), 0
+        self.empty()
+
+    def empty(self) -> None:
+        self.topics += 1
+        self.spec = f"{self.server.url}/rows{self.topics}"
+
+    def messages(self) -> list[tuple[str, bytes, dict[str, str]]]:
+        """Returns the key, the value and the headers of each message of the output."""
+        found: list[tuple[str, bytes, dict[str, str]]] = self.server.messages(f"rows{self.topics}")
+        return found
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        return [
-            json.loads(value) for _, value, headers in self.server.messages("rows") if headers["kind"] == kind
-        ]
+        return [json.loads(value) for _, value, headers in self.messages() if headers["kind"] == kind]
 
 
 class CassandraPlace(Place):
     name = "Cassandra"
+    slow = True
 
     def __init__(self, folder: Path) -> None:
         self.server = Cassandra(folder)
         self.spec = self.server.url
+
+    def empty(self) -> None:
+        self.server.ask("DROP KEYSPACE ks")
+        self.server.make_keyspace()
 
     def found(self, kind: str) -> list[dict[str, Any]]:
         return [json.loads(row) for (row,) in self.server.ask(f'SELECT JSON * FROM ks."{kind}"')]
@@ -227,6 +246,9 @@ PLACES: dict[str, tuple[type[Place], Path]] = {
 APPENDED = ("list", "webhook", "kafka")
 """Stores that only append. They contain each sighting once."""
 
+_kept: dict[str, Place] = {}
+"""The slow servers of this process."""
+
 
 @contextlib.contextmanager
 def running(name: str, places: Mapping[str, tuple[type[Place], Path]] = PLACES) -> Iterator[Place]:
@@ -235,9 +257,14 @@ def running(name: str, places: Mapping[str, tuple[type[Place], Path]] = PLACES) 
     if not needed.exists():
         told = f"{make.name}: {needed} is not here: ./test gets it"
         pytest.fail(told) if os.environ.get("CI") == "true" else pytest.skip(told)
-    with tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp") as folder:
-        place = make(Path(folder))
-        try:
-            yield place
-        finally:
-            place.stop()
+    if name in _kept:
+        _kept[name].empty()
+        yield _kept[name]
+        return
+    with contextlib.ExitStack() as stack:
+        place = make(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gt-", dir="/tmp"))))
+        stack.callback(place.stop)
+        if make.slow:
+            _kept[name] = place
+            atexit.register(stack.pop_all().close)
+        yield place

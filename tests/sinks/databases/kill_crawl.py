@@ -21,14 +21,14 @@ SITE = """from gossamer import Item, Site
 site = Site("things", hosts={hosts}, seeds={seeds}, follow=True)
 
 
-class Thing(Item, key="url"):
+class Visited(Item, key="url"):
     url: str
     title: str | None
 
 
 @site.page()
 def thing(page):
-    yield Thing(url=page.url, title=page.css("title::text").get())
+    yield Visited(url=page.url, title=page.css("title::text").get())
 """
 
 
@@ -68,7 +68,7 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         summary = json.loads(said[0])
         assert (summary["state"], summary["pending"]) == ("finished", 0), said
         want = {web_key(page) for page in web.plan.must_fetch(sitemaps=False)}
-    rows = place.found("thing")
+    rows = place.found("visited")
     keys = {web_key(row["url"]) for row in rows}
     return Told(
         len(want),

@@ -9,16 +9,20 @@ from pathlib import Path
 import pytest
 
 from conftest import seen_in_store
-from sinks.databases.database_servers import PLACES, running
+from sinks.databases.database_servers import PLACES, Place
 from sinks.databases.kill_crawl import crawled
+from support.repetitions import repetitions
+
+KILLS = repetitions(2, 2)
 
 
-@pytest.mark.parametrize("name", [name for name in PLACES if name not in ("jsonb", "hashes")])
-def test_worker_and_store_are_killed(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with running(name) as place:
-        version = place.version()
-        told = crawled(place, tmp_path, 6, 100, 2, random.Random())
-        print(told)
-        assert (told.workers, told.stores) == (2, 2)
-        assert (told.different, told.wrong) == (told.expected, 0), told
-        seen_in_store(request, place.name, version, told.expected, told.found)
+@pytest.mark.parametrize(
+    "place", [name for name in PLACES if name not in ("jsonb", "hashes")], indirect=True, scope="session"
+)
+def test_worker_and_store_are_killed(place: Place, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    version = place.version()
+    told = crawled(place, tmp_path, 6, 100, KILLS, random.Random())
+    print(told)
+    assert (told.workers, told.stores) == (KILLS, KILLS)
+    assert (told.different, told.wrong) == (told.expected, 0), told
+    seen_in_store(request, place.name, version, told.expected, told.found)

@@ -50,26 +50,26 @@ def opened(spec: str, folder: Path) -> Any:
         ("", "nobody", SinkError, 'role "nobody" does not exist'),
         ("CREATE USER poor", "poor", SinkError, "permission denied for schema public"),
         (
-            "CREATE TABLE book (_key text PRIMARY KEY, price boolean)",
+            "DROP TABLE IF EXISTS book; CREATE TABLE book (_key text PRIMARY KEY, price boolean)",
             "u",
             SinkError,
             "column price of .* is boolean, the rows' is numeric",
         ),
         (
-            "DROP TABLE book; CREATE TABLE book (_key text)",
+            "DROP TABLE IF EXISTS book; CREATE TABLE book (_key text)",
             "u",
             SinkError,
             "no unique or exclusion constraint",
         ),
-        ("DROP TABLE book; CREATE TABLE book (id int)", "u", UsageError, "is not gossamer's"),
+        ("DROP TABLE IF EXISTS book; CREATE TABLE book (id int)", "u", UsageError, "is not gossamer's"),
         (
-            "DROP TABLE book; DROP TABLE IF EXISTS _history; CREATE TABLE _history (x int)",
+            "DROP TABLE IF EXISTS book; DROP TABLE IF EXISTS _history; CREATE TABLE _history (x int)",
             "u",
             UsageError,
             "table _history of .* is not gossamer's",
         ),
         (
-            "CREATE USER r SUPERUSER; ALTER USER r SET default_transaction_read_only = on; DROP TABLE _history",
+            "CREATE USER r SUPERUSER; ALTER USER r SET default_transaction_read_only = on; DROP TABLE IF EXISTS _history",
             "r",
             SinkAway,
             "read-only",
@@ -138,6 +138,7 @@ def test_what_a_receiver_of_webhooks_may_answer(tmp_path: Path) -> None:
         sink = opened(found.spec, tmp_path)
         sink.prepare()
         sink.ship(sink.append(0, [book(1), refused, book(3)]))
+        assert [row.kind for row in sink.refused] == ["refused"], "the crawl counts it"
         sink.drop()
         assert sorted(row["upc"] for row in found.found("book")) == ["1", "3"]
         assert json.loads((tmp_path / "refused.jsonl").read_text())["reason"] == "status 422"

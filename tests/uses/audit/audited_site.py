@@ -290,9 +290,51 @@ def clean_site(base: str, other: str, plain: str = "") -> AuditedSite:
         "/parts.html",
         body='<h2 id="second">Part two</h2><a href="#second">See part two</a><img src="/logo.png" alt="" width=1 height=1>',
     )
+    _add_twins(site)
     site.finish()
     site.redirects_http = True
     return site
+
+
+QUIET_SCRIPT = """
+function go() { location.href = "/page-1.html" }
+// location.href = "/page-1.html"
+var text = "location.replace('/page-1.html')", here = window.location.href;
+if (here === "about:blank") location.replace("/page-1.html");
+if (!text) { window.location = "/page-1.html" } else { location.hash = "second" }
+document.body.onclick = function () { location.assign("/page-1.html") }
+button.addEventListener("click", () => { location.href = "/page-1.html" });
+setTimeout(function () { text = location.href }, 100)
+"""
+"""A script that sends no visitor away on its own."""
+
+
+def _add_twins(site: AuditedSite) -> None:
+    """Adds pages that look like faults of checks, and are none."""
+    site.add("/twin-script.html", body=f"<script>{QUIET_SCRIPT}</script>")
+    images = '<img src="/logo.png" srcset="/logo.png 1x, data:image/gif;base64,R0l 2x" alt="Sign" width=9 height=9>'
+    preview = f'<meta property="og:image" content="{site.url("/logo.png")}">'
+    site.add("/twin-media.html", head=preview, body=images)
+    latin = site.html("/twin-latin.html", body="<p>un caf\xe9</p>").replace("charset=utf-8", "charset=latin1")
+    site.answer(
+        "/twin-latin.html",
+        Answer(latin.encode("cp1252"), kind='text/html; charset="windows-1252"'),
+        listed=True,
+    )
+    zoom = '<meta name="viewport" content="width=device-width, maximum-scale=5, user-scalable=yes">'
+    site.add("/twin-zoom.html", viewport=zoom)
+    for path in ("/twin-list.html?page=2", "/twin-caf%C3%A9%2Dbar.html", f"/twin-{'long-' * 12}url.html"):
+        site.add(path)
+    links = (
+        '<a href="/parts.html#second:~:text=Part%20two">Part two of it</a><a href="/page-1.html">The page one</a>'
+        '<a href="/page-1.html">Again the page one</a><noscript><a href="/page-2.html">The page two</a></noscript>'
+    )
+    site.add("/twin-links.html", body=links)
+    site.add(
+        "/twin-dates.html",
+        headers={"X-Robots-Tag": "unavailable_after: Saturday, 25-Jul-2099 15:00:00 GMT, max-snippet:20"},
+        head='<meta name="robots" content="unavailable_after: 2099-07-25T15:00:00+02:00, index">',
+    )
 
 
 def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
@@ -313,6 +355,10 @@ def planted_site(base: str, other: str, plain: str = "") -> AuditedSite:
         _plant_loading(site, n)
         _plant_links(site, n)
         _plant_sitemaps(site, n)
+        _plant_unlinked(site, n)
+        _plant_loaded(site, n)
+        _plant_urls(site, n)
+        _plant_dates(site, n)
     site.finish(robots="".join(f"Sitemap: {site.url(f'/bad-sitemap-{n}.xml')}\n" for n in range(TIMES)))
     return site
 
@@ -336,9 +382,8 @@ def failing_site(base: str, other: str, plain: str = "") -> AuditedSite:
         script = f'<div id="root"></div><script src="/app-{n}.js"></script>'
         site.answers[f"/app-{n}.js"] = Answer(b"1", kind="text/javascript")
         path = site.add(f"/script-{n}.html", h1="", text="", image="", nav="", body=script)
-        for check in ("javascript-needed", "h1-missing", "thin-page", "dead-end"):
-            site.expect(check, path)
-        site.add(f"/orphan-{n}.html", linked=False)
+        site.expect("javascript-needed", path)
+        site.expect("orphan", site.add(f"/orphan-{n}.html", linked=False))
     site.finish()
     return site
 
@@ -723,6 +768,111 @@ def _plant_sitemaps(site: AuditedSite, n: int) -> None:
     site.listed.append(foreign)
     site.expect("sitemap-other-host", foreign)
     site.expect("sitemap-page-missing", site.add(f"/unlisted-{n}.html", listed=False))
+
+
+def _plant_unlinked(site: AuditedSite, n: int) -> None:
+    """Plants canonical URLs and language versions to which no link leads."""
+    gone = [f"/named-gone-{n}-{place}.html" for place in range(2)]
+    for path in gone:
+        site.answer(path, Answer(b"gone", 404), linked=False)
+        site.expect("page-4xx", path)
+    path = site.add(f"/names-gone-{n}.html", listed=False, canonical=_canonical(site.url(gone[0])))
+    site.expect("canonical-to-error", path)
+    path = f"/speaks-gone-{n}.html"
+    head = "".join(version(code, site.url(path)) for code in ("en", "x-default"))
+    site.expect("hreflang-to-error", site.add(path, head=head + version("de", site.url(gone[1]))))
+    hidden = f"/named-hidden-{n}.html"
+    site.add(hidden, linked=False, listed=False, head='<meta name="robots" content="noindex">')
+    site.expect("noindex", hidden)
+    path = site.add(f"/names-hidden-{n}.html", listed=False, canonical=_canonical(site.url(hidden)))
+    site.expect("canonical-to-noindex", path)
+    other = f"{site.other}/named-{n}.html"
+    path = site.add(f"/names-other-{n}.html", listed=False, canonical=_canonical(other))
+    for check in ("canonical-to-error", "canonical-other-site"):
+        site.expect(check, path)
+    path = f"/canonical-part-{n}.html"
+    site.expect("canonical-fragment", site.add(path, canonical=_canonical(site.url(f"{path}#part"))))
+
+
+def _plant_loaded(site: AuditedSite, n: int) -> None:
+    script = (
+        "location.replace('/page-1.html')",
+        'setTimeout(function () { window.location.href = "/page-1.html" }, 3000)',
+        "window.onload = () => { window.location = '/page-1.html' }",
+    )[n]
+    path = site.add(f"/script-moves-{n}.html", listed=False, body=f"<script>{script}</script>")
+    site.expect("script-redirect", path)
+    site.redirect(f"/old-{n}.html", "/", (301, 302, 308)[n], linked=False)
+    site.expect("redirect-to-home", f"/old-{n}.html")
+    site.redirect(f"/{n}/index.html", f"/page-{n}.html", linked=False)
+    source = site.add(
+        f"/links-to-old-{n}.html",
+        body=f'<a href="/old-{n}.html">The old page</a><a href="/{n}/index.html">The other index</a>',
+    )
+    site.expect("link-to-redirect", source)
+    if n == 1:
+        site.expect("redirect-temporary", f"/old-{n}.html")
+    elif n == 2:
+        site.redirect("/index.html", "/", linked=False)
+        site.expect(
+            "link-to-redirect", site.add("/home.html", body='<a href="/index.html">The home page</a>')
+        )
+    site.disallowed.append(f"/closed-script-{n}.js")
+    path = site.add(f"/loads-closed-{n}.html", body=f'<script src="/closed-script-{n}.js"></script>')
+    site.expect("resource-blocked", path)
+    wide = f'<img src="/logo.png" srcset="/logo.png 1x, /none-wide-{n}.png 2x" alt="Sign" width=9 height=9>'
+    site.expect("image-broken", site.add(f"/srcset-{n}.html", body=wide))
+    preview = f'<meta property="og:image" content="{site.url(f"/none-preview-{n}.png")}">'
+    site.expect("image-broken", site.add(f"/preview-{n}.html", head=preview))
+    path = f"/charset-{n}.html"
+    text = site.html(path, body="<p>un caf\xe9</p>")
+    kind = ("text/html; charset=iso-8859-1", "text/html; charset=utf-8", "text/html; charset=utf-9")[n]
+    site.answer(path, Answer(text.encode("cp1252" if n == 1 else "utf-8"), kind=kind), listed=True)
+    site.expect("charset-wrong", path)
+    lock = ("user-scalable=no", "initial-scale=1,maximum-scale=1.0", "user-scalable = 0")[n]
+    meta = f'<meta name="viewport" content="width=device-width, {lock}">'
+    site.expect("viewport-locked", site.add(f"/zoom-{n}.html", viewport=meta))
+
+
+def _plant_urls(site: AuditedSite, n: int) -> None:
+    for check, path in (
+        ("url-uppercase", f"/About-{n}.html"),
+        ("url-underscore", f"/a_page-{n}.html"),
+        ("url-parameters", f"/sorted-{n}.html?sort=up&page=2"),
+        ("url-long", f"/{'very-' * 22}long-{n}.html"),
+        ("url-double-slash", f"/folder//page-{n}.html"),
+    ):
+        site.expect(check, site.add(path))
+    both = site.add(f"/both-{n}.html", linked=False)
+    path = site.add(
+        f"/links-both-{n}.html",
+        body=f'<a href="{both}">The page of both</a><a rel="nofollow" href="{both}">The page again</a>',
+    )
+    site.expect("mixed-follow", both)
+    site.expect("single-inlink", both)
+    site.expect("nofollow-internal", path)
+    marked = site.add(f"/marked-{n}.html", body='<a href="/parts.html#fourth:~:text=Part">The part four</a>')
+    site.expect("fragment-missing", marked)
+    gone = site.answer(f"/gone-quietly-{n}.html", Answer(b"gone", 404), linked=False)
+    site.expect("page-4xx", gone)
+    path = site.add(
+        f"/noscript-{n}.html", body=f'<noscript><a href="{gone}">The page without scripts</a></noscript>'
+    )
+    site.expect("broken-link", path)
+
+
+def _plant_dates(site: AuditedSite, n: int) -> None:
+    path = f"/dated-{n}.html"
+    if n == 0:
+        value = "unavailable_after: Saturday, 25-Jul-2009 15:00:00 PST, nosnippet"
+        site.add(path, listed=False, headers={"X-Robots-Tag": value})
+        site.expect("snippet-blocked", path)
+    elif n == 1:
+        meta = '<meta name="robots" content="unavailable_after: 2009-07-25T15:00:00+02:00">'
+        site.add(path, listed=False, head=meta)
+    else:
+        site.add(path, headers={"X-Robots-Tag": "googlebot: unavailable_after: next week"})
+    site.expect("unavailable-after", path)
 
 
 class _Server(http.server.ThreadingHTTPServer):

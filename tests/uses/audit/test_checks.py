@@ -14,6 +14,7 @@ from gossamer.uses.audit.link_graph import build_graph, lacks_fragment, likeness
 from gossamer.uses.audit.model import PageFacts, PageLink, url_id
 from gossamer.uses.audit.page_facts import sketch_of
 from gossamer.uses.audit.registry import CHECKS, check_of
+from gossamer.uses.audit.run import copy_hint
 
 BASE = "https://site.example"
 WHOLE = CheckScope((), sitemaps=True, links=True, unchecked=0)
@@ -52,6 +53,16 @@ def test_ids_are_distinct_and_every_check_has_one_way_to_find() -> None:
     assert len({check.id for check in CHECKS}) == len(CHECKS)
     assert all((check.test is None) != (check.sql == "") for check in CHECKS)
     assert all(check.fix.endswith((".", ">", "in.")) for check in CHECKS)
+
+
+def test_a_site_whose_canonicals_name_another_host_looks_like_a_copy(tmp_path: Path) -> None:
+    with database(tmp_path, {}) as base:
+        for place, host in enumerate(("site.example", "live.example", "live.example")):
+            url = f"{BASE}/{place}"
+            facts = PageFacts(url=url, is_html=True, canonical=f"https://{host}/{place}")
+            base.write_pages([(url, facts, [], b"", 0.1)])
+            build_graph(base, url)
+            assert ("--as live.example" in copy_hint(base)) == (place == 2)
 
 
 def test_slow_pages(tmp_path: Path) -> None:
@@ -136,6 +147,41 @@ def test_orphans_need_a_whole_crawl_and_a_sitemap() -> None:
     assert state_of(orphan, WHOLE._replace(sitemaps=False))[0] == "skipped"
 
 
+@pytest.mark.parametrize("source", ["/a", "/d"])
+@pytest.mark.parametrize("planted", [True, False])
+def test_a_page_that_fails_leaves_open_only_what_it_could_refute(
+    tmp_path: Path, source: str, planted: bool
+) -> None:
+    """`source` links to the failing page. The clean twin has the same failing page and none of the faults."""
+    tree = {"/": ["/a", "/b"], "/a": ["/b", "/c"], "/b": ["/a", "/c"], "/c": ["/d", "/a"], "/d": ["/e", "/a"]}
+    pages = (
+        tree | {"/e": ["/a"], "/lost": ["/a"]} if planted else {"/": ["/a", "/b"], "/a": ["/b"], "/b": ["/a"]}
+    )
+    if source not in pages:
+        source = "/b"
+    pages[source] = [*pages[source], "/fails"]
+    with database(tmp_path, {path: (targets, 0.1) for path, targets in pages.items()}) as base:
+        base.write_responses([ResponseRow(f"{BASE}/fails", 500, "dead", None, 0.1, 9, None, "2026", False)])
+        with base.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO sitemap_urls VALUES ('s', ?, '')", [[url_id(BASE + p)] for p in pages]
+            )
+        build_graph(base, f"{BASE}/")
+        checks = [check for name in ("orphan", "single-inlink", "deep-page") if (check := check_of(name))]
+        scope = WHOLE._replace(unread=[f"{BASE}/fails"])
+        found = {
+            one.id: (one.state, one.count) for one in run_checks(base, 1, None, checks, scope, {}, print)
+        }
+        details = base.rows("SELECT check_id, detail FROM findings WHERE audit = 1")
+        marked = {check for check, detail in details if detail.startswith("likely")}
+    if not planted:
+        assert found == dict.fromkeys(found, ("checked", 0))
+        return
+    deep = "likely" if source == "/a" else "checked"
+    assert found == {"orphan": ("likely", 1), "single-inlink": ("likely", 2), "deep-page": (deep, 1)}
+    assert marked == {name for name, (state, _) in found.items() if state == "likely"}
+
+
 @pytest.mark.parametrize(
     ("code", "is_right"),
     [
@@ -176,6 +222,8 @@ def test_words_for_responses_hosts_and_links() -> None:
     assert not is_generic("continue")
     assert not lacks_fragment({"caf\u00e9"}, "caf%C3%A9")
     assert not lacks_fragment(set(), ":~:text=word")
+    assert not lacks_fragment({"plain"}, "plain:~:text=word")
+    assert lacks_fragment(set(), "plain:~:text=word")
 
 
 def test_sketches_tell_how_alike_texts_are() -> None:

@@ -4,6 +4,7 @@ in a spreadsheet."""
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,24 @@ def summary_of(base: AuditDatabase) -> AuditSummary:
     done = summarize(base, record, None, "finished", [], checked, results, str(base.path))
     base.update(record.number, ended=1.0, summary=to_json(done))
     return done
+
+
+def test_csv_files_begin_with_a_byte_order_mark_by_choice(base: AuditDatabase, tmp_path: Path) -> None:
+    done = summary_of(base)
+    exports.check_outputs([f"{tmp_path}/all.csv?bom=yes", f"{tmp_path}/folder/?bom=yes"])
+    files = exports.write_output(f"{tmp_path}/all.csv?bom=yes", base, done)
+    files += exports.write_output(f"{tmp_path}/folder/?bom=yes", base, done)
+    plain = exports.write_output(f"{tmp_path}/plain.csv", base, done)
+    starts = {file: Path(file).read_bytes()[:3] == b"\xef\xbb\xbf" for file in (*files, *plain)}
+    assert starts == dict.fromkeys(files, True) | dict.fromkeys(plain, False)
+    assert f"{tmp_path}/all.csv" in files
+
+
+def test_numbers_are_written_in_english(base: AuditDatabase) -> None:
+    text = "".join(render_report(base, summary_of(base)))
+    assert "</b> 1 finding, on " in text
+    assert "% of the indexable pages" in text
+    assert not re.search(r"\d %|\b1 (?:pages|findings|links|words)\b", text)
 
 
 @pytest.mark.parametrize("ending", [".xml", ".xml.gz"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
-from gossamer.uses.audit.model import PageFacts, PageLink
+from gossamer.uses.audit.model import HostAlias, PageFacts, PageLink, read_date
 from gossamer.uses.audit.page_facts import read_page
 from gossamer.uses.audit.structured_checks import missing_properties, wrong_values
 
@@ -60,11 +62,107 @@ def test_links_with_text_fragment_and_nofollow() -> None:
     found = {(link.kind, link.url, link.fragment): link for link in links}
     assert found["a", "https://site.example/base/a", "part"].text == "to a"
     assert found["a", "https://site.example/base/b", ""] == PageLink(
-        "https://site.example/base/b", "a", "picture"
+        "https://site.example/base/b", "a", "picture", nofollow=2
     )
     assert ("a", URL, "own") in found
     assert {link.kind for link in links} == {"a", "img", "next", "iframe"}
     assert all(link.nofollow for link in read('<meta name=robots content=nofollow><a href="/x">x</a>')[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "rest"),
+    [
+        ("googlebot: unavailable_after: 25 Jun 2099 15:00:00 PST, nosnippet", {"nosnippet"}),
+        ("unavailable_after: Saturday, 25-Jul-2099 15:00:00 GMT, noarchive", {"noarchive"}),
+        ("noindex, unavailable_after: 2099-06-25T15:00:00Z", {"noindex"}),
+        ("otherbot: unavailable_after: 2009-06-25, noindex", set()),
+    ],
+)
+def test_a_date_does_not_break_the_other_directives(body: str, rest: set[str]) -> None:
+    facts, _ = read("", ("x-robots-tag", body))
+    assert {one for one in facts.directives if not one.startswith("unavailable_after")} == rest
+    assert (facts.is_expired, facts.is_noindex) == (False, "noindex" in rest)
+    assert all(read_date(one) for one in facts.unavailable_after)
+
+
+def test_a_date_that_has_passed_forbids_indexing() -> None:
+    for text in ("Sat, 25 Jul 2009 15:00:00 GMT", "2009-07-25", "Saturday, 25-Jul-09 15:00:00 PST"):
+        facts, _ = read(f'<meta name="robots" content="unavailable_after: {text}">')
+        assert (facts.is_expired, facts.is_noindex) == (True, True)
+    assert not read('<meta name=robots content="unavailable_after: soon">')[0].is_noindex
+
+
+def test_links_and_images_that_only_some_visitors_load() -> None:
+    _, links = read(
+        '<meta property="og:image" content="/o.png"><body><noscript><a href="/n">n</a><img src="/p.gif"></noscript>'
+        '<picture><source srcset="/a.webp 1x, /b.webp 2x"><img src="/c.png" srcset="data:,x 9w,/d.png 8w"></picture>'
+    )
+    assert [(link.kind, link.url.removeprefix("https://site.example")) for link in links] == [
+        *(("a", "/n"), ("img", "/c.png"), ("srcset", "/a.webp"), ("srcset", "/b.webp"), ("srcset", "/d.png")),
+        ("preview", "/o.png"),
+    ]
+
+
+def test_urls_of_the_live_site_count_as_those_of_the_copy() -> None:
+    html = (
+        '<link rel=canonical href="https://www.live.example/a"><a href="//www.live.example/b">b</a>'
+        '<link rel=alternate hreflang=de href="http://www.live.example/c"><a href="https://x.live.example/">x</a>'
+    )
+    page = Page(URL, 200, [("content-type", "text/html")], html.encode(), 0.0, 0.1, len(html))
+    facts, links, _ = read_page(PageView(page), alias=HostAlias("www.live.example", "https://site.example"))
+    assert (facts.canonical, facts.hreflangs[0][2]) == ("https://site.example/a", "https://site.example/c")
+    assert [link.url for link in links if link.kind == "a"] == [
+        "https://site.example/b",
+        "https://x.live.example/",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "faults"),
+    [
+        ("<meta charset=utf-8>caf\u00e9", "utf-8", 0),
+        ("<meta charset=utf8>cafe", "UTF-8", 0),
+        ("<p>caf\u00e9", "", 0),
+        ("<meta charset=latin1>cafe", "utf-8", 1),
+        ("<meta charset=utf-8>caf\u00e9", "iso-8859-1", 2),
+        ("<p>caf\u00e9", "utf-9", 1),
+    ],
+)
+def test_encodings(body: str, header: str, faults: int) -> None:
+    kind = "text/html; charset=" + header if header else "text/html"
+    page = Page(URL, 200, [("content-type", kind)], f"<head>{body}".encode(), 0.0, 0.1, 9)
+    facts, _, _ = read_page(PageView(page))
+    assert len(facts.charset_faults) == faults, facts.charset_faults
+
+
+REDIRECTS = (
+    "location.href = '/new'",
+    "var a = 1\nlocation.replace('/new')",
+    "(function(){ window.location.assign('/new') })()",
+    "setTimeout(\"location.href='/new'\", 0)",
+    "$(document).ready(function(){ top.location = '/new' })",
+    "window.addEventListener('load', () => { location = '/new' })",
+)
+OTHERS = (
+    "function go(){ location.href = '/new' }",
+    "if (old) location = '/new'",
+    "if (old)\n{ location = '/new' }",
+    "old && (location = '/new')",
+    "// location = '/new'\nvar s = 'location = /new'",
+    "el.onclick = function(){ location = '/new' }",
+    "var here = location.href, quote = /['\"]/, text = \"location='/new'\"",
+    "location.hash = '/new'",
+    "const go = () => { location = '/new' }",
+    "my.location = '/new'; if (location == '/new') {}",
+)
+
+
+@pytest.mark.parametrize("script", [*REDIRECTS, *OTHERS])
+def test_scripts_that_send_every_visitor_away(script: str) -> None:
+    facts, links = read(f"<body><script>{script}</script>")
+    expected = "https://site.example/new" if script in REDIRECTS else ""
+    assert facts.script_redirect == expected
+    assert [link.url for link in links if link.kind == "refresh"] == ([expected] if expected else [])
 
 
 def test_placeholder_text_counts_only_outside_code() -> None:

@@ -202,12 +202,12 @@ def test_contexts_of_a_hundred_thousand_keywords(tmp_path: Path) -> None:
 
 
 def test_killed_count_continues_and_is_exact(tmp_path: Path) -> None:
-    pages = made_pages(3000)
+    pages = made_pages(1000)
     path = write(tmp_path / "pages.jsonl", pages)
     code = (
         "import sys, time\nfrom pathlib import Path\n"
         "from gossamer.uses.keywords import texts, counting\n"
-        "texts.CHUNK_BYTES = 100_000\n"
+        "texts.CHUNK_BYTES = 33_000\n"
         "print(counting.count_texts([sys.argv[1]], Path(sys.argv[2]), "
         f"counting.CountOptions(keywords={KEYWORDS!r}), lambda line: print(line, flush=True)))\n"
     )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.parsing.words import tokens
 from gossamer.uses.keywords.matching import CONTEXT_CHARS, KeywordMatcher, cut_contexts
 from gossamer.uses.keywords.texts import StoredText
-from gossamer.uses.keywords.tokens import tokens
 
 WORD = st.sampled_from(["tea", "pot", "a", "Käse", "c"])
 KEYWORD = st.lists(WORD, min_size=1, max_size=3).map(" ".join)

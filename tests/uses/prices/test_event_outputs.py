@@ -12,7 +12,7 @@ import pytest
 from gossamer.errors import GossamerError, SinkAway, UsageError
 from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
-from sinks.databases.database_servers import running
+from sinks.databases.database_servers import KafkaPlace, running
 from support.fleet_workers import until
 from support.web_receiver import receiving
 from uses.prices.visits import run, seen, target
@@ -86,7 +86,8 @@ def test_kafka_gets_each_event_once_with_its_id_as_the_key(
     history: History, clock: Any, tmp_path: Path
 ) -> None:
     with running("kafka") as place:
-        outputs = [f"{place.server.url}/prices?key=id&journal={tmp_path}/journal"]
+        assert isinstance(place, KafkaPlace)
+        outputs = [f"{place.spec}?key=id&journal={tmp_path}/journal"]
         begin(history, clock)
 
         def first_events() -> int:
@@ -98,7 +99,7 @@ def test_kafka_gets_each_event_once_with_its_id_as_the_key(
         change(history, clock, "89.90")
         assert events_to(history, outputs, str(tmp_path)) == 1
         assert events_to(history, outputs, str(tmp_path)) == 0
-        found = [(key, json.loads(value), headers) for key, value, headers in place.server.messages("prices")]
+        found = [(key, json.loads(value), headers) for key, value, headers in place.messages()]
     rows = [row for _, row, _ in found]
     assert sorted(row["kind"] for row in rows) == ["first"] * 3 + ["price"]
     (changed,) = [row for row in rows if row["kind"] == "price"]

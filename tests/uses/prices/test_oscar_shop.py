@@ -16,6 +16,7 @@ import pytest
 
 from cli.command_line import gossamer
 from gossamer.uses.prices.history import History
+from support import fork_server
 from uses.prices.test_run import changes, run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,7 +33,7 @@ pytestmark = [
 def shop(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """Yields the shop's URL and the path of its database."""
     path = os.pathsep.join((str(OSCAR), str(ROOT / "tests")))
-    with subprocess.Popen(
+    with fork_server.Popen(
         [sys.executable, "-m", "support.oscar_shop", str(tmp_path)],
         env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,

@@ -6,14 +6,17 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 
 from gossamer.client.notifications import Receivers
 from gossamer.uses.alert_outbox import Delivered, RuleAlert
 from gossamer.uses.prices.history import History
+from gossamer.uses.prices.match_offers import decide
 from gossamer.uses.prices.model import Observation, OfferState
 from gossamer.uses.prices.price_alerts import deliver, evaluate
-from gossamer.uses.prices.rules import PriceRule, parse_rules
+from gossamer.uses.prices.product_groups import read_groups
+from gossamer.uses.prices.rules import PriceRule, never_fires, parse_rules
 from gossamer.uses.rule_files import RuleBook
 from support.web_receiver import Receiver, receiving
 from uses.prices.visits import failed, run, seen, target
@@ -108,6 +111,29 @@ def test_cheapest_changes_once(history: History, clock: Any) -> None:
     assert watch.day("110") == []
     assert watch.day("90") == ["a.example: p: a.example is the cheapest now, was b.example: 90"]
     assert watch.day("89") == []
+
+
+def test_cheapest_changes_for_matched_offers_and_for_a_rule_of_a_target(history: History, clock: Any) -> None:
+    watch = Watch(history, clock, RuleBook[PriceRule]())
+    one, other = (target(key, shop=f"{key}.example") for key in KEYS)
+    history.list_targets([msgspec.structs.replace(one, rules=("cheapest changes",)), other])
+    general = book("cheapest changes")
+    decide(history, [("a", "b", "same")], clock())
+    assert [
+        never_fires(rule, history.targets(), read_groups(history.database)) for rule in general.rules
+    ] == [""]
+    watch.day("110")
+    watch.rules = general
+    assert watch.day("110") == []
+    text = "a.example: a: a.example is the cheapest now, was b.example: 90"
+    assert watch.day("90") == [text, text]
+
+
+def test_an_offer_without_a_stated_stock_goes_out_of_stock(history: History, clock: Any) -> None:
+    watch = Watch(history, clock, book("back in stock", '[rules.s]\nwhen = "out of stock"\n'))
+    assert watch.day(availability=None) == []
+    assert watch.day(availability="OutOfStock") == ["a.example: p: is OutOfStock, was not stated"]
+    assert watch.day(availability="InStock") == ["a.example: p: is InStock, was OutOfStock"]
 
 
 def test_below_minimum(history: History, clock: Any) -> None:

@@ -12,6 +12,7 @@ from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 from gossamer.uses.prices.report import list_products, read_report
 from gossamer.uses.prices.report_html import draw_chart, money, render_report
+from gossamer.uses.prices.report_tables import report_tables
 from gossamer.uses.prices.target_filter import TargetFilter
 
 DAY = 86_400.0
@@ -69,7 +70,7 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -85,10 +86,21 @@ def test_a_report_has_moves_charts_and_the_market(filled: History) -> None:
     assert [one.target for one in report.markets["kettle"]] == ["a", "b"]
     assert report.charts[0].url == "https://a.example/kettle"
     text = render_report(report)
-    assert "▼ -25.0 %" in text
+    assert "▼ -25.0%" in text
     assert "★ 30.00 EUR" in text
     assert "OutOfStock" in text
     assert "No target fails." in text
+
+
+def test_a_report_after_the_first_run_has_the_current_prices(history: History) -> None:
+    history.list_targets([PriceTarget(key="a", url="https://a.example/kettle", shop="a.example")])
+    visit(history, 0, {"a": "40.00"})
+    report = read_report(history, now=START + DAY)
+    assert [(one.target, one.price, one.availability) for one in report.current] == [
+        ("a", Decimal(40), "InStock")
+    ]
+    assert "40.00 EUR" in render_report(report)
+    assert report_tables(report)["prices"].rows[0][4] == Decimal(40)
 
 
 def test_the_file_is_well_formed_and_loads_nothing(filled: History) -> None:
@@ -118,7 +130,14 @@ def test_a_chart_shows_steps_and_stock(filled: History) -> None:
     (chart,) = read_report(filled, now=now).charts
     drawn = draw_chart(chart, START, now)
     assert len(re.findall(r"[ML][\d.]+,[\d.]+H", drawn)) >= 2
-    assert "#2a9d5c" in drawn
+    assert "var(--in)" in drawn
+
+
+def test_a_chart_of_one_day_shows_its_point(filled: History) -> None:
+    now = START + 10 * DAY
+    (chart,) = read_report(filled, now=now).charts
+    alone = chart._replace(points=[one._replace(time=now) for one in chart.points[-1:]])
+    assert draw_chart(alone, START, now).count("<circle") == 1
 
 
 def test_an_empty_history_makes_a_report(history: History) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import EventKind
+from support import fork_server
 from support.fleet_workers import Fleet, Server, until
 from support.postgres import Postgres
 from support.web_shops import Shop, make_shop, serving, write_list
@@ -44,7 +45,7 @@ def database(postgres: Postgres) -> Postgres:
 
 def begin(fleet: Fleet, history: str, *words: str) -> subprocess.Popen[str]:
     """Starts a price run on the fleet."""
-    return subprocess.Popen(
+    return fork_server.Popen(
         [
             *(sys.executable, "-m", "gossamer", "prices", "run", "t.csv", "--fleet", "--history", history),
             *("--delay", "0.2", "--json", "-s", "allow_private=127.0.0.0/8", *words),

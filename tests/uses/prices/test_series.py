@@ -125,3 +125,13 @@ def test_stale_offers_and_the_share_of_fresh_ones(history: History) -> None:
     history.list_targets([target("a")])
     assert series.fresh_share(history.database, now=9.5 * DAY_S) == 0.0
     assert series.fresh_share(history.database, now=1.5 * DAY_S) == 1.0
+
+
+def test_a_price_counts_only_for_the_time_within_the_period() -> None:
+    now, after = 100.0 * DAY_S, 70.0 * DAY_S
+    points = [
+        Point(time, Decimal(price), None, "EUR", None, None, None, None, "ok")
+        for time, price in ((10.0 * DAY_S, "50"), (80.0 * DAY_S, "40"))
+    ]
+    found = series.statistics_of(points, after, now)
+    assert (found.median, found.known_s) == (Decimal("40"), 30 * DAY_S)

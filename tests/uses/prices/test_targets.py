@@ -7,7 +7,6 @@ import sqlite3
 from decimal import Decimal
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from gossamer.errors import ConfigError, StoreError, UsageError
@@ -48,6 +47,8 @@ def test_json_lines(tmp_path: Path) -> None:
 
 
 def test_excel(tmp_path: Path) -> None:
+    import openpyxl
+
     book = openpyxl.Workbook()
     names = sorted({name for row in ROWS for name in row})
     book.active.append(names)

@@ -10,6 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
+from gossamer.uses.ranks.rank_crawl import refuse_other_query
+
+
+@pytest.mark.parametrize("said", ["green  Tea", "“green tea”", "green+tea", "ｇｒｅｅｎ tea"])
+def test_an_answer_to_the_query_is_taken(said: str) -> None:
+    body = json.dumps(SERPAPI | {"search_parameters": {"q": said}}).encode()
+    asked = '"green tea"' if "“" in said else "green tea"
+    parsed = read_answer("serpapi", body, "google")
+    assert refuse_other_query(parsed, asked, "serpapi") is parsed
+
+
+def test_an_answer_to_another_query_is_refused_with_a_reason() -> None:
+    parsed = read_answer("serpapi", json.dumps(SERPAPI).encode(), "google")
+    refused = refuse_other_query(parsed, "green tea", "serpapi")
+    assert (refused.verdict, refused.results) == ("soft_block", ())
+    assert refused.reason == "the answer is for 'coffee', not for 'green tea'"
+    assert refuse_other_query(parsed, "green tea", "own") is parsed
+
 
 SERPAPI: dict[str, Any] = {
     "search_metadata": {"status": "Success"},

@@ -124,25 +124,27 @@ def test_a_killed_run_resumes_and_pays_for_no_recorded_page_twice(tmp_path: Path
     with serving(Slow("serper")) as provider:
         process = begin(tmp_path, *words(provider), start_new_session=True)
         deadline = time.monotonic() + 60
-        while _pages(tmp_path) < 10 and time.monotonic() < deadline:
+        while _rows(tmp_path, "rank_positions") < 3 and time.monotonic() < deadline:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        recorded, paid = _pages(tmp_path), len(provider.calls)
-        assert recorded >= 10
+        recorded, paid = _rows(tmp_path), len(provider.calls)
+        assert 43 <= recorded < 80  # the positions were there before the last pages
+        assert positions(tmp_path).items() <= {f"keyword {n}": 12 for n in range(40)}.items()
         time.sleep(0.3)  # responses in flight are billed, too
         paid = len(provider.calls)
         done = run(tmp_path, provider)
     assert (done["run"], done["done"], done["pages"]) == (1, 40, 80)
+    assert _rows(tmp_path, "rank_positions") == _rows(tmp_path, "rank_checks") == 40
     at_once = 5
     assert len(provider.calls) <= 80 + (paid - recorded)
     assert paid - recorded <= at_once
 
 
-def _pages(folder: Path) -> int:
+def _rows(folder: Path, table: str = "rank_pages") -> int:
     try:
         with sqlite3.connect(f"file:{folder / 'ranks.db'}?mode=ro", uri=True) as base:
-            return int(base.execute("SELECT count(*) FROM rank_pages").fetchone()[0])
+            return int(base.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - a table of these tests
     except sqlite3.OperationalError:
         return 0
 

@@ -88,6 +88,20 @@ def test_series_failing_and_daily(filled: RankHistory, clock: Any) -> None:
     assert [day.known for day in days] == [2, 2, 2]
 
 
+def test_a_search_fails_since_its_first_failure_after_the_last_good_check(
+    filled: RankHistory, clock: Any
+) -> None:
+    first = clock.now
+    for _ in range(2):
+        clock.now += DAY_S
+        filled.begin_run()
+        page = FetchedResultPage(search=POT.id, error="captcha", page=1, time=clock.now, source="test")
+        filled.record([page])
+        filled.end_run(Depth("basic"))
+    (failed,) = (one for one in series.failing(filled) if one.search == POT)
+    assert (failed.since, failed.runs, failed.error) == (first, 3, "failed: captcha")
+
+
 def test_features_volatility_and_competing(filled: RankHistory, clock: Any) -> None:
     (overview,) = [one for one in series.features(filled, now=clock.now, days=1) if one.type == "ai_overview"]
     assert (overview.pages, overview.shown, overview.owned, overview.shown_before) == (2, 1, 1, 0)

@@ -94,6 +94,34 @@ def test_queries(index: SearchIndex, query: str, expected: list[str]) -> None:
     assert index.count(parse(query)) == len(expected)
 
 
+def test_words_with_signs(index: SearchIndex) -> None:
+    """`C++` is not `C`, `A+` is not `A`, and marks are where the words are."""
+    texts = ["C and A don", "C++ and A+ don’t", "l’eau des ＣＡ\u00adＦＥs"]
+    index.update([page(f"https://w.example/{number}", "", text) for number, text in enumerate(texts)])
+    found = {
+        query: [url[-1] for url in sorted(urls(index, query))]
+        for query in ("c", "C++", "c++*", "a+", "a", "don't", "don", "eau", "l'eau", "cafes", '"c++ and"')
+    }
+    assert found == {
+        "c": ["0"],
+        "C++": ["1"],
+        "c++*": ["1"],
+        "a+": ["1"],
+        "a": ["0", "1"],
+        "don't": ["1"],
+        "don": ["0"],
+        "eau": ["2"],
+        "l'eau": ["2"],
+        "cafes": ["2"],
+        '"c++ and"': ["1"],
+    }
+    shown = [
+        index.find(parse(query)).results[0].snippet.marked("[", "]")
+        for query in ("and don't", "eau", "cafes")
+    ]
+    assert shown == ["C++ [and] A+ [don’t]", "l’[eau] des ＣＡ\u00adＦＥs", "l’eau des [ＣＡ\u00adＦＥs]"]
+
+
 def test_a_word_in_the_title_counts_more(index: SearchIndex) -> None:
     assert urls(index, "bees maps OR bees")[0] == "b.a.example/bees"
     index.update([page("https://d.example/", "Other", "bees " * 9), *PAGES])

@@ -22,6 +22,7 @@ from gossamer.errors import ConfigError, CrawlFailed, UsageError
 from gossamer.model.interfaces import Collector
 from gossamer.model.page import Page
 from gossamer.model.request import Request
+from gossamer.url.redirects import redirect_target
 
 OPTIONS = ("rows", "url", "next", "cursor", "header")
 ROWS = ("urls", "items", "results", "data")
@@ -148,9 +149,9 @@ class ApiUrls:
             got = await self._collector.collect(Request(url, headers=headers), headers)
             if not isinstance(got, Page):
                 return f"did not answer ({got.reason})"
-            if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
+            if got.location is None:
                 return got
-            if (target := urls.parse(location, url)) is None or not target.startswith(urls.WEB):
+            if (target := redirect_target(got.location, url)) is None:
                 return "redirected to a URL that is not http(s)"
             url = target
         return "redirected too often"

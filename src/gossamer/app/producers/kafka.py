@@ -30,7 +30,8 @@ class KafkaUrls:
 
     beside = "*"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, fields: tuple[str, ...] = ()) -> None:
+        self._fields = fields
         found = urlsplit(text)
         self.brokers, self.topic = found.netloc, found.path.strip("/")
         self.group = parse_qs(found.query).get("group", ["gossamer"])[0]
@@ -76,7 +77,10 @@ class KafkaUrls:
             for partition, messages in got.items():
                 for message in messages:
                     found = parse_line(
-                        message.value or b"", f"{self.topic}[{partition.partition}]", message.offset
+                        message.value or b"",
+                        f"{self.topic}[{partition.partition}]",
+                        message.offset,
+                        self._fields,
                     )
                     if isinstance(found, Request):
                         requests.append(found)

@@ -4,6 +4,8 @@ one batch is in memory."""
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
 import queue
 import sys
 import threading
@@ -12,8 +14,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from gossamer.app.list_files import MAX_LINE_BYTES
 from gossamer.app.producers.source import BATCH_URLS, SHORT_LIST_BYTES, UrlBatch
-from gossamer.app.targets import MAX_LINE_BYTES, Rejected, parse_line
+from gossamer.app.targets import Rejected, is_table, parse_line, table_requests
 from gossamer.errors import UsageError
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
@@ -32,8 +35,8 @@ class ListFile:
 
     beside = "*"
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, f"list {path.resolve()}"
+    def __init__(self, path: Path, fields: tuple[str, ...] = ()) -> None:
+        self.path, self.name, self._fields = path, f"list {path.resolve()}", fields
         self._file: IO[bytes] | None = None
         self._raw: IO[bytes] | None = None
         """The compressed file from which the decompressor reads, or None if the file is not compressed."""
@@ -49,9 +52,13 @@ class ListFile:
         """Yields batches that begin at the position. If the file is now shorter than before, yields batches
         from the start of the file."""
         at = position or {"at": 0, "line": 0, "size": 0}
-        size = self.path.stat().st_size
+        size = self.size()
         if size < at["size"]:
             at = {"at": 0, "line": 0, "size": 0}
+        if is_table(str(self.path)):
+            async for batch in self._rows(at["at"], size):
+                yield batch
+            return
         number, offset = at["line"], at["at"]
         try:
             assert self._file is not None
@@ -61,13 +68,37 @@ class ListFile:
                 ended = part.endswith(b"\n") or len(lines[-1]) >= MAX_LINE_BYTES
                 if part.endswith(b"\n"):
                     lines.pop()
-                requests, rejected = requests_of_lines(lines, str(self.path), number)
+                requests, rejected = requests_of_lines(lines, str(self.path), number, self._fields)
                 number += len(lines) - (not ended)
                 offset = self._file.tell() - (0 if ended else len(lines[-1]))
                 share = min(1.0, self._packed() / size) if size else 1.0
                 yield UrlBatch(requests, rejected, {"at": offset, "line": number, "size": size}, share)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
+
+    async def _rows(self, begin: int, size: int) -> AsyncIterator[UrlBatch]:
+        """Yields batches of a table's rows. The position contains the number of rows read."""
+        rows, number = table_requests(str(self.path)), 0
+        while some := await asyncio.to_thread(lambda: list(itertools.islice(rows, BATCH_URLS))):
+            number += len(some)
+            new = some[max(0, begin - (number - len(some))) :]
+            requests = [one for one in new if isinstance(one, Request)]
+            rejected = [one for one in new if isinstance(one, Rejected)]
+            at = number - (len(some) < BATCH_URLS and not await asyncio.to_thread(self._ended))
+            if new:
+                yield UrlBatch(requests, rejected, {"at": at, "line": 0, "size": size})
+
+    def _ended(self) -> bool:
+        """Returns whether the last line of the file has a line end."""
+        if self.path.suffix.lower() not in (".csv", ".tsv"):
+            return True
+        with open(self.path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) == b"\n"
+
+    def size(self) -> int:
+        """Returns the size of the file in bytes."""
+        return self.path.stat().st_size
 
     async def added(self, batch: UrlBatch) -> None:
         """Does nothing."""
@@ -106,12 +137,14 @@ class ListFile:
         return file.tell()
 
 
-def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
+def requests_of_lines(
+    lines: list[bytes], source: str, number: int, fields: tuple[str, ...] = ()
+) -> tuple[list[Request], list[Rejected]]:
     """Parses lines. Returns the requests and the rejected lines. `number`: the number of lines that precede
     `lines` in the file."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
-        found = parse_line(raw, source, number)
+        found = parse_line(raw, source, number, fields)
         if isinstance(found, Request):
             requests.append(found)
         elif found is not None:
@@ -129,7 +162,8 @@ class StdinUrls:
 
     name, beside = "stdin", "*"
 
-    def __init__(self) -> None:
+    def __init__(self, fields: tuple[str, ...] = ()) -> None:
+        self._fields = fields
         self._parts: queue.Queue[bytes] = queue.Queue(8)
         self._head: list[bytes] = []
         self._ended = False
@@ -165,11 +199,11 @@ class StdinUrls:
             if over := len(rest) >= MAX_LINE_BYTES:
                 lines, rest = [*lines, rest[:MAX_LINE_BYTES]], b""
             for some in (lines[j : j + BATCH_URLS] for j in range(0, len(lines), BATCH_URLS)):
-                requests, rejected = requests_of_lines(some, "stdin", number)
+                requests, rejected = requests_of_lines(some, "stdin", number, self._fields)
                 number += len(some)
                 yield UrlBatch(requests, rejected, None)
         if rest:
-            yield UrlBatch(*requests_of_lines([rest], "stdin", number), None)
+            yield UrlBatch(*requests_of_lines([rest], "stdin", number, self._fields), None)
 
     async def added(self, batch: UrlBatch) -> None:
         """Does nothing."""

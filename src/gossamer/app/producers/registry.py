@@ -16,7 +16,7 @@ def is_producer_target(target: Target) -> bool:
         return False
     if target.kind == "list":
         return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT_LIST_BYTES
-    return target.kind in ("api", "sql", "kafka")
+    return target.kind in ("api", "sql", "kafka", "queue")
 
 
 def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
@@ -37,7 +37,11 @@ def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
     if target.kind == "kafka":
         from gossamer.app.producers.kafka import KafkaUrls
 
-        return KafkaUrls(target.text)
+        return KafkaUrls(target.text, target.fields)
+    if target.kind == "queue":
+        from gossamer.app.producers.message_queue import QueueUrls
+
+        return QueueUrls(target.text, target.fields)
     from gossamer.app.producers.lines import ListFile
 
-    return ListFile(Path(target.text))
+    return ListFile(Path(target.text), target.fields)

@@ -22,6 +22,7 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.page import Page
 from gossamer.model.request import Request, split
 from gossamer.parsing.sitemaps import SitemapEntry, entries
+from gossamer.url.redirects import redirect_target
 
 REQUEST_INTERVAL_S = 1.0
 """Seconds between requests for the sitemaps of an index."""
@@ -128,12 +129,12 @@ class WatchedFeed:
         if known.modified:
             headers["If-Modified-Since"] = known.modified
         for _ in range(MAX_REDIRECTS):
-            got = await self.collector.collect(Request(url), headers)
+            got = await self.collector.collect(Request(url, use="@sitemap"), headers)
             if not isinstance(got, Page):
                 return None
-            if got.status not in (301, 302, 303, 307, 308) or not (location := got.header("location")):
+            if got.location is None:
                 return got
-            if (target := urls.parse(location, url)) is None or not target.startswith(urls.WEB):
+            if (target := redirect_target(got.location, url)) is None:
                 return None
             url = target
         return None

@@ -138,7 +138,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)  # a field may be longer than the csv module's default limit of 128 KiB
     for file, _ in _kinds(path):
-        with file.open(encoding="utf-8", newline="") as opened:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
             for row in csv.DictReader(opened):
                 yield {
                     name: (unguarded(value) if guard else value) if value else None
@@ -193,9 +193,14 @@ def _database(path: Path) -> Iterator[Row]:
         ]
         for name in names:
             quoted = '"' + name.replace('"', '""') + '"'
-            columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
+            columns = {row[1]: row[2] for row in base.execute(f"PRAGMA table_info({quoted})")}
+            booleans = [column for column, kind in columns.items() if kind == "BOOLEAN"]
             if (
-                columns & {"_key", "_url", "url"} and name not in TAKEN
+                columns.keys() & {"_key", "_url", "url"} and name not in TAKEN
             ):  # only tables of current rows, no history tables
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
-                    yield dict(row)
+                    found = dict(row)
+                    for column in booleans:
+                        if found[column] in (0, 1):
+                            found[column] = bool(found[column])
+                    yield found

@@ -17,6 +17,7 @@ from gossamer.sinks.history import STORED, TAKEN
 from gossamer.sinks.jsonl import decode
 from gossamer.sinks.sink_url import SinkUrl
 from gossamer.sinks.upsert_sink import BatchRefused
+from gossamer.store.blocking_client import BlockingClient
 
 Row = dict[str, Any]
 _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
@@ -141,7 +142,7 @@ def _valkey(at: SinkUrl) -> Iterator[Row]:
         names = [pattern.encode()]
         if "{" in pattern:
             glob = re.sub(r"([*?\[\]\\^-])", r"\\\1", pattern).replace("{kind}", "*").replace("{key}", "*")
-            names = sorted({*base.scan_iter(glob, 1000, "hash")})
+            names = sorted(_hashes(base, glob))
         for name in names:
             if name.decode("utf-8", "replace") in TAKEN:
                 continue
@@ -151,7 +152,22 @@ def _valkey(at: SinkUrl) -> Iterator[Row]:
                     for n, v in base.hgetall(name).items()
                 }
             else:
-                yield from filter(None, (_row(value) for _, value in base.hscan_iter(name, count=1000)))
+                cursor = None
+                while cursor != 0:
+                    cursor, found = base.hscan(name, cursor or 0, count=1000)
+                    yield from filter(None, map(_row, found.values()))
+
+
+def _hashes(base: BlockingClient, glob: str) -> set[bytes]:
+    """Returns the keys of all hashes that match a pattern."""
+    names: set[bytes] = set()
+    cursor = None
+    while cursor != 0:
+        cursor, found = base.execute_command(
+            "SCAN", cursor or 0, "MATCH", glob, "COUNT", 1000, "TYPE", "hash"
+        )
+        names.update(found)
+    return names
 
 
 READERS: dict[str, Callable[[SinkUrl], Iterator[Row]]] = {

@@ -27,7 +27,7 @@ from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, RequestContext, Row
-from gossamer.parsing.html import MAX_DEPTH, is_deep
+from gossamer.parsing.nesting import MAX_DEPTH, is_deep
 from gossamer.parsing.page_cost import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
 from gossamer.sinks.jsonl import encode_lines
 from gossamer.url import origin
@@ -147,7 +147,7 @@ def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
     much memory, the page's error is `too-complex`. If a page needs too much CPU time, this process is
     killed."""
     claim = Claim(0, 0, "", request)
-    if not (is_html(page.content_type) and is_costly(page.body)):
+    if not (is_html(page.content_type, page.body) and is_costly(page.body)):
         return reader.again(claim, page)
     limits = Limits()
     limits.begin(page.body, virtual_size())

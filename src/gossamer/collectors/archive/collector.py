@@ -22,6 +22,7 @@ from gossamer.errors import ConfigError
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
+from gossamer.model.wall_clock import CLOCK
 
 MAX_WIRE_BYTES, MAX_DECODED_BYTES = 16 << 20, 32 << 20
 _HTML = ("content-type", "text/html; charset=utf-8")
@@ -63,7 +64,7 @@ class ArchiveCollector:
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
         """Returns the stored response, or a page with status 404."""
-        began, now = time.perf_counter(), time.time()
+        began, now = time.perf_counter(), CLOCK.now()
         try:
             url = request.url.partition("#")[0]
             kept = self.find(name := answer_key(url, request.method, request.body))
@@ -104,7 +105,7 @@ class ArchiveCollector:
     def page(self, request: Request, kept: StoredAnswer, began: float | None = None) -> Page | Failure:
         """Converts a stored response to a page. Returns a Failure if the body is too large or has several
         content codings. `began`: the value of `time.perf_counter()` when the request began."""
-        body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
+        body, size, now = kept.body, max(kept.size, len(kept.body)), CLOCK.now()
         try:
             if size > self._wire and not self._truncate:
                 raise TooLarge
@@ -115,7 +116,7 @@ class ArchiveCollector:
             reason, text = (
                 ("too-large", "its body is too large")
                 if large
-                else ("content-type", f"it has more than one content-coding: {error}")
+                else ("content-type", f"it has too many content-codings: {error}")
             )
             return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
         return Page(

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint, context_arguments, graphics_script
+from gossamer.collectors.browser.memory_watch import MemoryWatch
 from gossamer.collectors.browser.orphan_browsers import mark
 from gossamer.collectors.browser.tunnel import Tunnel, upstream
 from gossamer.collectors.http.collector import AddressResolver
@@ -89,7 +90,7 @@ def find_program(path: str | None, bare: bool = False) -> str:
         try:
             import websockets
         except ImportError as missing:
-            raise ConfigError("Firefox needs websockets: pip install 'gossamer[browser]'") from missing
+            raise ConfigError(f"Firefox needs websockets: {install_command('browser')}") from missing
         del websockets
     found = (
         shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
@@ -164,10 +165,13 @@ class ContextInUse:
         self.used = False
         self.cookies: Cookies = {}
         """The context's cookies after the last page."""
+        self.crashed = asyncio.Event()
+        """An event that is set when the process of the tab's page has died."""
 
     async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
         """Opens a tab if the context has no usable tab. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
+            self.crashed.clear()
             self.tab = await opened(self)
 
     async def rest(self) -> None:
@@ -184,6 +188,8 @@ class Chromium:
     parts: Any = None
     """The classes that load a document (see `document.Parts`). None means that the classes for Chromium are
     used."""
+    memory: MemoryWatch | None = None
+    """Limits the memory of pages."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent. None means the user agent that the browser sends when it runs with a
@@ -225,12 +231,16 @@ class Chromium:
                 page = await self._browser.new_page()
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
+            self.memory = MemoryWatch(self._nowhere.url)
+            await asyncio.to_thread(self.memory.start)
 
     async def take(self, place: ContextKey, worn: BrowserFingerprint | None = None) -> ContextInUse:
         """Returns a context for a page: an idle context with this key, or else a new context that shows the
         fingerprint `worn`."""
         self.pages += 1
         self.busy += 1
+        if self.memory is not None:
+            self.memory.begin()
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
         if kept is not None:
             del self._idle[kept]
@@ -260,12 +270,16 @@ class Chromium:
     async def _tab(self, kept: ContextInUse) -> Tab:
         from gossamer.collectors.browser.tab import Tab
 
-        return await Tab.open(kept.context, kept.worn)
+        tab = await Tab.open(kept.context, kept.worn)
+        tab.page.on("crash", lambda _: kept.crashed.set())
+        return tab
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
         """Ends a page's use of a context. If `sound` is true, the context is kept for later pages. Otherwise,
         the context is closed. Raises TimeoutError if the browser does not close a context in time."""
         self.busy -= 1
+        if self.memory is not None:
+            self.memory.end()
         if kept is None:
             return None
         kept.tunnel.end()
@@ -281,6 +295,11 @@ class Chromium:
             await list(self._idle)[-MAX_IDLE_TABS - 1].rest()
         return None
 
+    def memory_of_crash(self) -> int:
+        """Called when a tab has crashed. Returns the number of bytes that its process took, or 0 if memory was
+        not the cause."""
+        return self.memory.claim() if self.memory is not None else 0
+
     async def close(self) -> None:
         """Closes the browser within a limited time. Playwright's driver kills the browser's remaining
         processes."""
@@ -288,6 +307,8 @@ class Chromium:
         if self._closed:
             return
         self._closed = True
+        if self.memory is not None:
+            self.memory.close()
         for ending in (self._browser and self._browser.close, self._driver and self._driver.stop):
             if ending:
                 with contextlib.suppress(Exception):

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -27,6 +28,7 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
+from gossamer.model.wall_clock import CLOCK
 
 PAGES_PER_BROWSER = 500
 """The number of pages after which a browser is replaced."""
@@ -36,15 +38,23 @@ MAX_LOADED_BODIES = 4
 """A page and its resources may together load at most this many times the maximum size of a body."""
 
 
+Result = TypeVar("Result")
+
+
+class PageCrashed(Exception):
+    """Raised when the process of a page has died."""
+
+
 class BrowserCollector:
-    """Collects pages with a browser. `program`: the path of the browser's executable. None means that PATH is
-    searched. `agent`: the user agent. None means the user agent of the page's fingerprint or, without a
-    fingerprint, the browser's own user agent. `render`: a function that returns the settings for rendering a
-    host's pages. `domain`: a function that returns a host's registered domain. `pages`: the maximum number of
-    concurrent pages. `total`: the maximum number of seconds per page. `wire`: the maximum number of bytes of
-    a body. `recycle`: the number of pages after which a browser process is replaced. `ca_file`: trusted
-    certificates for proxies that use TLS. `folder`: the folder for screenshots. `worn`: a function that maps
-    a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
+    """Collects pages with a browser. `program`: the path of the browser's executable. None means that PATH
+    is searched. `agent`: the user agent. None means the user agent of the page's fingerprint or, without a
+    fingerprint, the browser's own user agent. `render`: a function that returns the settings for rendering
+    a host's pages. `domain`: a function that returns a host's registered domain. `pages`: the maximum
+    number of concurrent pages. `total`: the maximum number of seconds per page. `wire`: the maximum number
+    of bytes of a body. `requests`: the maximum number of requests that a page may make to its own host.
+    `recycle`: the number of pages after which a browser process is replaced. `ca_file`: trusted
+    certificates for proxies that use TLS. `folder`: the folder for screenshots. `worn`: a function that
+    maps a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
     proxy's country. Raises ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
@@ -60,6 +70,7 @@ class BrowserCollector:
         pages: int = 4,
         total: float = 30.0,
         wire: int = 16 << 20,
+        requests: int = 200,
         recycle: int = PAGES_PER_BROWSER,
         ca_file: str | None = None,
         folder: Path | None = None,
@@ -75,7 +86,7 @@ class BrowserCollector:
             domain,
             ca_file,
         )
-        self._total, self._wire, self._recycle = total, wire, recycle
+        self._total, self._wire, self._recycle, self._requests = total, wire, recycle, requests
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
         self._turns: WeakValueDictionary[ContextKey, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
@@ -96,7 +107,7 @@ class BrowserCollector:
         if short := found.short:
             line = f"short of {short}"
             return Failure(
-                "connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short
+                "connect", line, CLOCK.now(), 0.0, sent=False, collector=self.name, later=1.0, short=short
             )
         if not found.addresses:
             return self._refused(FailureCause(found.reason, found.detail, found.final))
@@ -167,7 +178,7 @@ class BrowserCollector:
         """Loads one page in a browser context, then returns the context to the browser."""
         from gossamer.collectors.browser.document import BrowserDocument
 
-        at, began = time.time(), time.perf_counter()
+        at, began = CLOCK.now(), time.perf_counter()
         render = guise.render or self._render(split(request.url)[1])
         kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
         try:
@@ -175,14 +186,24 @@ class BrowserCollector:
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(MAX_LOADED_BODIES * self._wire)
                 document = BrowserDocument(
-                    kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
+                    kept,
+                    request,
+                    at,
+                    began,
+                    self._wire,
+                    self._folder,
+                    guise.cookies,
+                    parts=browser.parts,
+                    requests=self._requests,
                 )
-                result = await document.get(headers, render, ends)
-            sound = True
+                result = await _unless_crashed(document.get(headers, render, ends), kept.crashed)
+            sound = not kept.crashed.is_set()
         except TimeoutError:
             result = self._broken(
                 FailureCause("timeout", f"the page did not finish within {self._total:g} s"), at, began, kept
             )
+        except PageCrashed as error:
+            result = self._broken(FailureCause("reset", str(error)), at, began, kept)
         except Exception as error:
             theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
             if not theirs and "Connection closed" not in str(error):
@@ -192,6 +213,9 @@ class BrowserCollector:
             )
         finally:
             await self._give(browser, kept, sound)
+        if kept is not None and kept.crashed.is_set() and (size := browser.memory_of_crash()):
+            why = f"the page took {size >> 20} MiB more memory than an idle page"
+            return self._broken(FailureCause("too-complex", why, True), at, began, kept)
         return result
 
     def _wears(self, guise: Guise) -> BrowserFingerprint | None:
@@ -220,8 +244,22 @@ class BrowserCollector:
 
     def _refused(self, why: FailureCause) -> Failure:
         return Failure(
-            why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name
+            why.reason, why.detail, CLOCK.now(), 0.0, final=why.final, sent=False, collector=self.name
         )
+
+
+async def _unless_crashed(work: Coroutine[Any, Any, Result], crashed: asyncio.Event) -> Result:
+    """Returns the result of `work`. Raises PageCrashed as soon as the process of the page has died."""
+    task, crash = asyncio.ensure_future(work), asyncio.ensure_future(crashed.wait())
+    try:
+        await asyncio.wait((task, crash), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise PageCrashed("the process of the page died")
+        return task.result()
+    finally:
+        crash.cancel()
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 def browser_class(program: str) -> type[Chromium]:

@@ -15,9 +15,9 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.captures import Capture
 from gossamer.collectors.browser.chromium import ContextInUse, Cookies
-from gossamer.collectors.browser.tab import REDIRECTS, Rendering, Watch
+from gossamer.collectors.browser.tab import MAX_REQUESTS, Rendering, Watch
 from gossamer.collectors.http.collector import FailureCause
-from gossamer.model.page import Failure, Headers, Page
+from gossamer.model.page import REDIRECTS, Failure, Headers, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 
@@ -47,7 +47,8 @@ class BrowserDocument:
     """Loads the document at a request's URL. `at`: the start of the visit, in seconds since the epoch.
     `began`: the start of the visit as a value of `time.perf_counter()`. `wire`: the maximum number of bytes
     of a body. `folder`: the folder for screenshots. `cookies`: all cookies that the context must have for the
-    domain (`Guise.cookies`)."""
+    domain (`Guise.cookies`). `requests`: the maximum number of requests that the page may make to
+    its own host, except those for the document itself."""
 
     def __init__(
         self,
@@ -60,7 +61,9 @@ class BrowserDocument:
         cookies: Sequence[Mapping[str, Any]] | None = None,
         *,
         parts: Parts | None = None,
+        requests: int = MAX_REQUESTS,
     ) -> None:
+        self._most_requests = requests
         self._parts = parts or CHROMIUM
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
         self._folder, self._given = folder, cookies
@@ -73,7 +76,7 @@ class BrowserDocument:
         tab = self._kept.tab
         assert tab is not None
         await tab.leave(self._request.url)
-        watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
+        watch = self._parts.watch(tab, self._request, headers, not self._kept.used, self._most_requests)
         notes: Capture | None = None
         try:
             await self._lend(headers)
@@ -94,6 +97,9 @@ class BrowserDocument:
                     notes.screenshot,
                     tuple(notes.console),
                 )
+            if isinstance(result, Page) and watch.own > watch.most:
+                line = f"gossamer: {watch.own} requests to its own host, of which {watch.most} were allowed"
+                result.console = (*result.console, line)
             if isinstance(result, Page):
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
                 result.headers += [

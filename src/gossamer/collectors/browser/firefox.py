@@ -32,13 +32,14 @@ from gossamer.collectors.browser.tab import (
     POLL_INTERVAL_S,
     QUIET_S,
     QUIET_TIMEOUT_S,
-    REDIRECTS,
     Rendering,
     Watch,
     reading_script,
 )
 from gossamer.collectors.browser.tab import IDLE_S as STILL
-from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
+from gossamer.model.content_type import essence
+from gossamer.model.page import REDIRECTS
 from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
@@ -274,7 +275,9 @@ class GeckoWatch(Watch):
                     if main
                     else send("network.continueResponse", request=asked["request"])
                 )
-            elif asked.get("destination") in self._unwanted or (not main and self._refuses(asked["url"])):
+            elif asked.get("destination") in self._unwanted or (
+                not main and (self._refuses(asked["url"]) or self.exceeds(asked["url"]))
+            ):
                 await self._fail(event, "")
             elif main:
                 await self._document(event)
@@ -323,12 +326,12 @@ class GeckoWatch(Watch):
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
         self.main = int(said["status"]), headers
         found = dict(reversed(headers))
-        kind = found.get("content-type", "").partition(";")[0].strip().lower()
+        kind = essence(found.get("content-type"))
         if self.main[0] in REDIRECTS and "location" in found:
             await self._fail(event, "")
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await send("network.continueResponse", request=request)
-        elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
+        elif content_type_gate(ACCEPT)(kind):
             # the load event may arrive before the body is complete, so wait for the body instead
             self.whole = True
             await send("network.continueResponse", request=request)

@@ -23,8 +23,9 @@ from playwright.async_api import Error
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
 from gossamer.collectors.browser.frames import Frames
-from gossamer.collectors.http.transfer import ACCEPT
-from gossamer.model.page import Headers
+from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
+from gossamer.model.content_type import essence
+from gossamer.model.page import REDIRECTS, Headers
 from gossamer.model.rendering import Render, Step
 from gossamer.model.request import Request, split
 from gossamer.url.routes import route_of, same_route, with_route
@@ -32,11 +33,12 @@ from gossamer.url.routes import route_of, same_route, with_route
 ROUTE_EVENTS = ("hashchange", "popstate")
 """The window events to which JavaScript routers listen if they use URL fragments."""
 KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
-REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
 MAX_RELOADS = 3
 """The maximum number of times that a page may reload itself, for example after it has checked whether scripts
 run."""
+MAX_REQUESTS = 200
+"""The default of the maximum number of requests that a page may make to its own host."""
 MAX_NAVIGATIONS = 20
 """The maximum number of documents that steps may open."""
 
@@ -46,14 +48,23 @@ class Watch:
     the status and headers of the main document. `raw`: the body of content other than HTML. `target`: the URL
     that the page's scripts open instead of the page, or None. `away`: an event that is set when the document
     has loaded, or when `target` gets a value. `refused`: the main document's content type if the type was
-    refused, otherwise ''."""
+    refused, otherwise ''. `own`: the number of requests to the page's own host, except those for the document
+    itself. If the page makes more than `most` such requests, the others fail."""
 
-    def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
+    def __init__(
+        self,
+        tab: Tab,
+        request: Request,
+        headers: Mapping[str, str],
+        fresh: bool,
+        most: int = MAX_REQUESTS,
+    ) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
         self._headers = {name: value for name, value in headers.items() if name.lower() != "cookie"}
         if not fresh:
             self._headers = {"Cache-Control": "no-cache"} | self._headers
-        self._first = ""
+        self._first, self._origin = "", split(request.url)[:2]
+        self.own, self.most = 0, most
         self._tasks: set[asyncio.Task[None]] = set()
         self.asked = 0
         self.asked_at = 0.0
@@ -70,9 +81,11 @@ class Watch:
         """Starts to intercept the page's requests."""
         self._tab.watch, self._blocked = self, render.block
         stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
-        blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
-        blocked.append({"urlPattern": "*/favicon.ico*"})
-        await self._tab.catch(stages + blocked, render.block)
+        self._unloaded = {kind for word, kind in KINDS.items() if word not in render.load}
+        paused = [{"resourceType": kind} for kind in self._unloaded]
+        paused.append({"urlPattern": "*/favicon.ico*"})
+        paused.append({"urlPattern": f"{'://'.join(self._origin)}/*"})
+        await self._tab.catch(stages + paused, render.block)
 
     async def end(self) -> None:
         """Stops listening."""
@@ -90,11 +103,14 @@ class Watch:
         """Continues or aborts a paused request. Errors are ignored, because the requests of a closed page
         need no decision."""
         try:
-            if event["resourceType"] != "Document" or (
-                event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
-            ):
+            url, kind = event["request"]["url"], event["resourceType"]
+            main = kind == "Document" and event.get("frameId") == self._tab.frame
+            refused = kind in self._unloaded or "/favicon.ico" in url or (not main and self.blocks(url))
+            if not (refused or main or event.keys() & {"responseErrorReason", "responseStatusCode"}):
+                refused = self.exceeds(url)
+            if refused:
                 await self._fail(event, "BlockedByClient")
-            elif event.get("frameId") != self._tab.frame or "responseErrorReason" in event:
+            elif not main or "responseErrorReason" in event:
                 await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             elif "responseStatusCode" in event:
                 await self._response(event)
@@ -102,6 +118,14 @@ class Watch:
                 await self._document(event)
         except Error:
             pass
+
+    def exceeds(self, url: str) -> bool:
+        """Counts a request of the page, except those for its document. Returns whether the page has made too
+        many requests to its own host."""
+        if not url.startswith("http") or split(url)[:2] != self._origin:
+            return False
+        self.own += 1
+        return self.own > self.most
 
     def blocks(self, url: str) -> bool:
         """Returns whether a URL's host is blocked. This check is needed in addition to Chromium's own block
@@ -155,7 +179,7 @@ class Watch:
         status = int(event["responseStatusCode"])
         self.main = status, headers
         found = dict(reversed(headers))
-        kind = found.get("content-type", "").partition(";")[0].strip().lower()
+        kind = essence(found.get("content-type"))
         if status in REDIRECTS and "location" in found and self.follows:
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
         elif status in REDIRECTS and "location" in found:
@@ -163,7 +187,7 @@ class Watch:
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await self._tab.wake()
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
-        elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
+        elif content_type_gate(ACCEPT)(kind):
             got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
             self.raw = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
             await self._fail(event, "Aborted")

@@ -43,9 +43,11 @@ from gossamer.errors import OWN_LIMITS
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
+from gossamer.model.wall_clock import CLOCK
 
 # pycurl has no names for CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM and CURLE_PROXY
 TOO_LARGE, WEIRD, STREAM, PROXY = (100, 8, 92, 97)
+REFUSED = (WEIRD, "curl refused an earlier response of the host")
 
 
 class FailureCause(NamedTuple):
@@ -82,7 +84,7 @@ _FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
 _DETAILS = {
     pycurl.E_PARTIAL_FILE: "the connection ended before the body was complete",
     pycurl.E_GOT_NOTHING: "the server closed the connection without a response",
-    TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
+    TOO_LARGE: "the headers are larger than 64 KiB or 1,000 lines",
 }
 
 
@@ -270,7 +272,7 @@ class HttpCollector:
     ) -> None:
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
-        self._folder, self._more = folder, more
+        self._folder, self._more, self._trust = folder, more, (verify, ca_file)
         self._bounds = BodyLimits(wire, None if accept is None else content_type_gate(accept), truncate)
         plain = {
             "User-Agent": user_agent,
@@ -312,7 +314,7 @@ class HttpCollector:
         self._multi: Multi = beside._multi if beside else Multi(connections, epoll=epoll, made=curls.multi)
         self._free: list[Transfer] = []
         self._better: dict[str, str] = {}
-        self._single: set[str] = set()
+        self._single, self._odd = set[str](), set[str]()
         self._sharing: dict[tuple[str, str], list[Transfer]] = {}
         """Maps each pair of authority and proxy to the current transfers that may share a connection."""
 
@@ -326,14 +328,14 @@ class HttpCollector:
         HTTP/2 connection can carry all of these requests. Requests do not wait if the host is known not to
         support HTTP/2. For a burst of 32 requests with a round trip of 40 ms, the wait reduces the number of
         connections from 32 to 1, the CPU time to a fifth, and the elapsed time to three quarters. Each host
-        that supports only HTTP/1.1 costs the time of one extra handshake. A request never waits if no other
-        request to the host is running, because then nothing would end the wait.
+        that supports only HTTP/1.1 costs the time of one extra handshake. A request waits only while
+        another one of the host runs.
 
         If a proxy is used, this method resolves and checks the names of both the proxy and the target. The
         transfer is pinned to the proxy's address. The proxy itself also resolves the target's name, unless
         the scheme is `socks4` or `socks5`. Such a proxy receives a checked address.
         """
-        began, now = time.perf_counter(), time.time()
+        began, now = time.perf_counter(), CLOCK.now()
         if not request.url.startswith(_WEB):
             return self._refused("filter", "only http and https are fetched", True, now, 0.0)
         authority = split(request.url)[1]
@@ -367,9 +369,10 @@ class HttpCollector:
                 error = await self._multi.perform(transfer.curl)
             elif len(found.addresses) == 1:
                 transfer.dial(found.addresses[0])
-                error = await self._multi.perform(transfer.curl)
+                error = await self._perform(transfer, request)
             else:
                 error = await self._by_turns(transfer, authority, found.addresses)
+            error = error and await self._tolerate(transfer, request, error)
             return self._outcome(transfer, request, error, now, time.perf_counter() - began)
         finally:
             if shared:
@@ -439,6 +442,35 @@ class HttpCollector:
                 curl.setopt(pycurl.TIMEOUT_MS, _milli(self._total))
         return error
 
+    async def _tolerate(
+        self, transfer: Transfer, request: Request, error: tuple[int, str]
+    ) -> tuple[int, str] | None:
+        """Reads a response again that curl refused, if browsers may read it. Returns the error that is left.
+        Some servers compress a page, and declare the size of the page that is not compressed: the page is whole
+        if it has this size."""
+        from gossamer.collectors.http import tolerant
+
+        if error[0] == pycurl.E_PARTIAL_FILE:
+            return None if transfer.is_whole(self._decoded) else error
+        if not tolerant.may_read(transfer, request, error, self._curls.honest):
+            return error
+        left = await tolerant.perform(transfer, request, self._trust, self._total)
+        if left is None:
+            if len(self._odd) >= 10_000:
+                self._odd.clear()
+            self._odd.add(split(request.url)[1])
+        return left
+
+    async def _perform(self, transfer: Transfer, request: Request) -> tuple[int, str] | None:
+        """Sends a request through curl, unless curl refused earlier responses of the host, so that the request
+        would be wasted."""
+        if self._odd and split(request.url)[1] in self._odd:
+            from gossamer.collectors.http import tolerant
+
+            if tolerant.may_read(transfer, request, REFUSED, self._curls.honest):
+                return REFUSED
+        return await self._multi.perform(transfer.curl)
+
     def _refused(self, reason: str, detail: str, final: bool, now: float, elapsed: float) -> Failure:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
 
@@ -488,6 +520,8 @@ class HttpCollector:
             curl.setopt(pycurl.HTTPHEADER, transfer.asked)
         if request.use == FILE:
             transfer.to(request, self._bounds.wire, self._folder, self._total)
+        elif request.use == "@sitemap":  # its bytes tell what it is
+            transfer.bounds = msgspec.structs.replace(self._bounds, accept=None)
         elif self._more is not None and (more := self._more(authority)):
             transfer.bounds = msgspec.structs.replace(
                 self._bounds, accept=content_type_gate((*ACCEPT, *more))
@@ -566,7 +600,7 @@ class HttpCollector:
                 return Failure("too-large", detail, now, elapsed, size, True, self.name, status=status)
             except BadCoding as bad:
                 if status < 300:
-                    detail = f"it has more than one content-coding ({bad})"
+                    detail = f"it has too many content-codings ({bad})"
                     return Failure("content-type", detail, now, elapsed, size, True, self.name, status=status)
                 body = b""
         spoken = http_version(transfer.lines[0]) if transfer.lines else ""

@@ -11,6 +11,8 @@ GZIP, ZLIB, RAW = 31, 15, -15
 BROKEN = cast(type[Exception], isal_zlib.error)  # the type stub declares `error` as an instance of the class
 CHUNK_BYTES = 16 << 10
 MAX_MEMBERS = 1000
+MAX_CODINGS = 4
+"""Maximum number of content codings of a body. Several codings are removed one after another, as in browsers."""
 
 
 class TooLarge(Exception):
@@ -18,15 +20,15 @@ class TooLarge(Exception):
 
 
 class BadCoding(Exception):
-    """A body has several content codings."""
+    """A body has more than MAX_CODINGS content codings."""
 
 
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
     """Returns the body without its content coding. If a compressed body is damaged, the part before the
     damage is decoded. A body that is not encoded, or whose coding is unknown (`utf-8`, `none`), is returned
     unchanged, as in browsers. If the decoded body has more than `limit` bytes, returns the first `limit`
-    bytes if `cut` is true, and raises TooLarge if `cut` is false. Raises BadCoding if the body has several
-    codings.
+    bytes if `cut` is true, and raises TooLarge if `cut` is false. Raises BadCoding if the body has more
+    than MAX_CODINGS codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'
@@ -36,19 +38,17 @@ def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
         for word in coding.lower().replace(" ", "").replace("\t", "").split(",")
         if word not in ("", "identity")
     ]
-    if not codings or not body:
-        return body
-    if len(codings) > 1:
+    if len(codings) > MAX_CODINGS:
         raise BadCoding(coding[:100])
-    undo = _DECODERS.get(codings[0])
-    if undo is None:
+    if not body or any(word not in _DECODERS for word in codings):
         return body
-    out = undo(body, limit + 1)
-    if len(out) > limit:
-        if not cut:
-            raise TooLarge
-        out = out[:limit]
-    return out
+    for word in reversed(codings):
+        body = _DECODERS[word](body, limit + 1)
+        if len(body) > limit:
+            if not cut:
+                raise TooLarge
+            body = body[:limit]
+    return body
 
 
 def _gzip(body: bytes, most: int) -> bytes:

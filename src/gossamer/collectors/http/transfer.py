@@ -22,10 +22,11 @@ from typing import Any
 import msgspec
 import pycurl
 
-from gossamer.collectors.http.decoding import TooLarge, decode
+from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.config.redaction import mask_head
 from gossamer.errors import own_limit
 from gossamer.items.assets import FileRule, rule_of
+from gossamer.model.content_type import UNKNOWN, essence
 from gossamer.model.media_types import HEAD_BYTES, media_type
 from gossamer.model.page import Exchange, Headers, Spooled
 from gossamer.model.request import Request, split
@@ -45,8 +46,8 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
     status, begun = 0, False
     for line in lines:
         if not begun:
-            if line[:5] == b"HTTP/":
-                code = line.split(b" ", 2)[1:2]
+            if line[:1] in b"Hh" and line[:5].upper() == b"HTTP/":
+                code = line.split(None, 2)[1:2]
                 status = int(code[0][:3]) if code and code[0][:3].strip().isdigit() else 0
                 out, begun = [], True
         elif line == b"\r\n" or line == b"\n":
@@ -55,7 +56,7 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
             begun = False
         elif line[:1] in b" \t":  # a folded line (RFC 9112 section 5.2)
             if out:
-                out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
+                out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip(_BLANKS)}".strip(_BLANKS))
         else:
             field = _field(line) if len(line) <= MAX_CACHED_LINE_BYTES else _read(line)
             if field is not None:
@@ -66,7 +67,12 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
 def _read(line: bytes) -> tuple[str, str] | None:
     """Returns the name and value of a field line, or None if the line is invalid."""
     name, colon, value = line.decode("latin-1").partition(":")
-    return (name.strip().lower(), value.strip()) if colon else None
+    return (name.strip(_BLANKS).lower(), value.strip(_BLANKS)) if colon else None
+
+
+_BLANKS = " \t\r\n"
+"""White space around the value of a header (RFC 9110 section 5.5). Values are bytes, written as latin-1 text, so
+the bytes 85 and A0 are no white space."""
 
 
 _field = lru_cache(2048)(_read)
@@ -83,11 +89,15 @@ def final_head(lines: list[bytes]) -> bytes:
     b'HTTP/1.1 200 OK\r\n\r\n'
     """
     head = b"".join(lines)
-    if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5] == b"HTTP/":
+    if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5].upper() == b"HTTP/":
         return head  # there is only one header section
     heads: list[list[bytes]] = []
     for line in lines:
-        if line[:5] == b"HTTP/" and (not heads or heads[-1][-1] in (b"\r\n", b"\n")):
+        if (
+            line[:1] in b"Hh"
+            and line[:5].upper() == b"HTTP/"
+            and (not heads or heads[-1][-1] in (b"\r\n", b"\n"))
+        ):
             heads.append([])
         if heads and (len(heads[-1]) < 2 or heads[-1][-1] not in (b"\r\n", b"\n")):
             heads[-1].append(line)
@@ -95,8 +105,10 @@ def final_head(lines: list[bytes]) -> bytes:
 
 
 def content_type(headers: Headers) -> str:
-    """Returns the content type in lower case, or '' without a content type."""
-    return next((value.lower() for name, value in headers if name == "content-type"), "")
+    """Returns the Content-Type in lower case, or '' if it is missing. The values of several headers are joined
+    by commas."""
+    found = [value for name, value in headers if name == "content-type"]
+    return ", ".join(found).lower() if found else ""
 
 
 def http_version(line: bytes) -> str:
@@ -172,16 +184,24 @@ def encode_line(name: str, value: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
+def request_bytes(request: Request, lines: Sequence[bytes]) -> bytes:
+    """Returns the request that curl sends over HTTP/1.1 with these header lines, with its secrets."""
+    return sent_bytes(request, lines, "1.1", masked=False)
+
+
+def sent_bytes(
+    request: Request, lines: Sequence[bytes], version: str, through: bool = False, *, masked: bool = True
+) -> bytes:
     r"""Returns the header section and body of the request that curl sends with these header lines. `through`:
-    whether the request is sent to an HTTP proxy, which requires the full URL in the request line.
+    whether the request is sent to an HTTP proxy, which requires the full URL in the request line. `masked`:
+    whether secrets are masked.
 
     >>> sent_bytes(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
     """
     scheme, host, path = split(request.url)
     path = path.partition("#")[0]
-    said, names = _told(tuple(lines))
+    said, names = _told(tuple(lines), masked)
     target = request.url.partition("#")[0] if through and scheme == "http" else path
     out = [f"{request.method} {target} HTTP/{version}".encode()]
     if b"host" not in names:
@@ -198,12 +218,12 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 
 
 @lru_cache(maxsize=256)
-def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """Returns the header lines in the form that curl sends, with secrets masked, and the header names. The
+def _told(lines: tuple[bytes, ...], masked: bool) -> tuple[list[bytes], frozenset[bytes]]:
+    """Returns the header lines in the form that curl sends, and the header names. Secrets may be masked. The
     result is cached, because most requests of a crawl have the same header lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
-    return [mask_head(one) for one in said], names
+    return [mask_head(one) for one in said] if masked else said, names
 
 
 def _said(one: bytes) -> bytes:
@@ -297,7 +317,7 @@ def decoded_body(
     return spool.head, spool.end()
 
 
-MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
+MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 1000, 64 << 10, 200_000
 MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
 """MAX_DRAINED_BYTES is the maximum number of bytes that are read from a redirect's body, so that the
 connection can be reused. MAX_ERROR_BODY_BYTES is the maximum number of bytes of an error's body that are read
@@ -534,6 +554,18 @@ class Transfer:
         """Returns whether the headers exceed the limits."""
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
+    def is_whole(self, most: int) -> bool:
+        """Returns whether a compressed body that ended early is complete: decoded, it has the declared size.
+        `most`: the maximum number of decoded bytes."""
+        known = dict(self.head())
+        size, coding = known.get("content-length", ""), known.get("content-encoding", "")
+        if self.problem or self.spool is not None or not coding or not size.isdecimal():
+            return False
+        try:
+            return len(decode(b"".join(self.chunks), coding, most)) == int(size[:19])
+        except (TooLarge, BadCoding):
+            return False
+
     def cut(self) -> bool:
         """Returns whether the body exceeded a limit, and the part that was received is kept."""
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
@@ -564,9 +596,14 @@ class Transfer:
 
 
 def content_type_gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
-    """Returns a function that decides whether a content type is accepted. A missing content type is
-    accepted."""
-    return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
+    """Returns a function that decides whether a Content-Type header is accepted. A header that is missing or
+    names no type is accepted, because the bytes determine the type."""
+
+    def takes(value: str) -> bool:
+        kind = essence(value)
+        return kind in UNKNOWN or kind.startswith(accept) or kind.endswith(("+xml", "+json"))
+
+    return lru_cache(256)(takes)
 
 
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from gossamer import url as urls
 from gossamer.collectors.http.collector import AddressResolver
-from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.collectors.http.transfer import ACCEPT, content_type, content_type_gate
 from gossamer.collectors.unlocker.interface import (
     BANNED,
     BUSY,
@@ -37,6 +37,7 @@ from gossamer.errors import ConfigError, CrawlFailed, NoCredit
 from gossamer.model.interfaces import Collector
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
+from gossamer.model.wall_clock import CLOCK
 
 MAX_PROBES = 3
 """The crawl fails after the provider's circuit breaker has become half-open this many times in a row. The
@@ -185,8 +186,8 @@ class UnlockerCollector:
             shut = await self._purse.repay(token, found.credits, BREAKER_EFFECTS[found.kind], found.kind)
             return self._refusal(found, answer, shut)
         await self._purse.repay(token, found.credits, GOOD)
-        kind = next((value.lower() for name, value in found.headers if name == "content-type"), "")
-        if found.status < 300 and kind and not (kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind):
+        kind = content_type(found.headers)
+        if found.status < 300 and not content_type_gate(ACCEPT)(kind):
             text = f"its content type is {kind[:100]}"
             return self._failed("content-type", text, answer, final=True, cost=found.credits)
         if len(found.body) > self._most:
@@ -284,7 +285,7 @@ class UnlockerCollector:
         return Failure(
             reason,
             self._clean(detail),
-            answer.fetched_at if answer else time.time(),
+            answer.fetched_at if answer else CLOCK.now(),
             answer.elapsed if answer else 0.0,
             answer.wire if answer else 0,
             final,

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from gossamer.model.content_type import essence
 from gossamer.model.page import Headers
 
 RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
@@ -220,11 +221,7 @@ def flatten_headers(headers: Any) -> Headers:
 def as_text(headers: Headers) -> Headers:
     """Sets the charset in the headers of a page to UTF-8. The provider returned the page as text, and
     gossamer stores text as UTF-8."""
-    kind = (
-        next((value for name, value in headers if name == "content-type"), "text/html")
-        .partition(";")[0]
-        .strip()
-    )
+    kind = essence(next((value for name, value in headers if name == "content-type"), None))
     rest = [
         (name, value)
         for name, value in headers

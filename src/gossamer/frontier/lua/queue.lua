@@ -46,6 +46,9 @@ local function without_level(host, level)
   return rest
 end
 
+-- Returns the field under which the key `w:HOST` keeps the last failure of a URL that waits for a retry.
+local function failure_key(entry) return redis.sha1hex(string.sub(entry, 1, 1) .. string.sub(entry, 4)) end
+
 -- Moves up to 64 due retries of a host to the end of the queues of their levels.
 local function promote(host)
   local key = C .. 't:' .. host

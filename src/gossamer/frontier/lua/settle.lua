@@ -66,7 +66,9 @@ if #stale > 1 then return stale end
 local touched, refused, backs, closed
 local function verdict(action, host, level, entry, j)
   local wait, reason = tonumber(ARGV[j + 6]), ARGV[j + 7]
+  if action ~= 'b' and string.byte(entry, 2) > 48 then call('HDEL', C .. 'w:' .. host, failure_key(entry)) end
   if action == 'r' then
+    call('HSET', C .. 'w:' .. host, failure_key(entry), reason .. '\t' .. ARGV[j + 8])
     local again = string.sub(entry, 1, 1) .. string.char(string.byte(entry, 2) + 1) .. string.sub(entry, 3)
     call('ZADD', C .. 't:' .. host, now + wait, level .. '\t' .. again)
     note_retry(host, now + wait)

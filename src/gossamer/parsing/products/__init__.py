@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.parsing.products.candidates import CONFIDENCE, PriceCandidate, PriceDecision, PriceRole
+from gossamer.parsing.products.candidates import (
+    CONFIDENCE,
+    ON_REQUEST,
+    PriceCandidate,
+    PriceDecision,
+    PriceRole,
+)
 
 if TYPE_CHECKING:
     from gossamer.model.media_types import Body
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIDENCE",
     "FIELDS",
+    "ON_REQUEST",
     "Pack",
     "PageOffer",
     "PriceCandidate",

@@ -67,15 +67,19 @@ class PriceDecision(msgspec.Struct, frozen=True):
     """The price that a buyer pays. If the page has no price, or has several prices and does not show which
     price a buyer pays, `price` is None."""
     reason: str = ""
-    """The reason why `price` is None, or '' if `price` is not None."""
+    """The reason why `price` is None as a sentence, or '' if `price` is not None."""
+    missing: str = ""
+    """The reason as a word: `gone`, `soft-404`, `listing`, `no-price` or `undecided` (`page_kind`), or '' if `price`
+    is not None."""
 
     @property
     def is_undecided(self) -> bool:
         """Whether the page has several prices and does not show which of them a buyer pays."""
-        return self.price is None and self.reason != NO_PRICE
+        return self.price is None and self.missing == "undecided"
 
 
 NO_PRICE: Final = "the page shows no price"
+ON_REQUEST: Final = "the shop tells the price only when asked"
 CONFIDENCE: Final = {
     "json-ld": 0.95,
     "microdata": 0.9,

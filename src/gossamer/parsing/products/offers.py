@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, Final
@@ -28,6 +28,8 @@ MAX_SCRIPTS = 100
 _LIST_PRICES = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
 _NUMBERS = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn")
 _PLAIN = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,8})?")
+_UNUSUAL = re.compile(r"used|refurbished|damaged|lease|rental")
+"""Matches conditions and business functions of offers that do not sell new goods, in lower case."""
 _OPTIONS = ("size", "color", "colour", "material", "pattern")
 
 
@@ -104,16 +106,45 @@ def embedded_variants(page: Document) -> list[PageOffer]:
     return found
 
 
+def usual_offers(many: Sequence[Node]) -> list[Node]:
+    """Returns the offers to sell new goods. If no offer is of this kind, returns all: a shop may sell only used
+    goods."""
+    usual = [
+        one
+        for one in many
+        if not _UNUSUAL.search(" ".join(one.texts("itemcondition", "businessfunction")).lower())
+    ]
+    return usual or list(many)
+
+
+def specifications(offer: Node) -> list[Node]:
+    """Returns the price specifications of an offer that apply to every buyer of one piece."""
+    return [
+        one
+        for one in offer.nodes("pricespecification")
+        if "validformembertier" not in one.properties
+        and not any(_several(many) for many in one.nodes("eligiblequantity"))
+    ]
+
+
+def _several(quantity: Node) -> bool:
+    least = amount_of(quantity.text("minvalue", "value"))
+    return least is not None and least > 1
+
+
 def _offers(product: Node, source: str) -> Iterator[PageOffer]:
     if "offer" in product.types:
         yield _offer(product, source, "offer")
-    for offer in product.nodes("offers"):
-        inner = list(offer.nodes("offers"))
-        if inner:
-            for one in inner:
-                yield _offer(one, source, "offers.offers")
-        else:
-            yield _offer(offer, source, "offers")
+    found = [
+        (one, place)
+        for offer in product.nodes("offers")
+        for inner in (list(offer.nodes("offers")),)
+        for one, place in (((one, "offers.offers") for one in inner) if inner else ((offer, "offers"),))
+    ]
+    usual = usual_offers([one for one, _ in found])
+    for one, place in found:
+        if any(one is other for other in usual):
+            yield _offer(one, source, place)
 
 
 def _of_variant(node: Node, source: str) -> PageOffer:
@@ -130,17 +161,17 @@ def _of_variant(node: Node, source: str) -> PageOffer:
 def _offer(node: Node, source: str, place: str) -> PageOffer:
     """Reads an offer, with its price specifications, shipping and seller."""
     found = PageOffer(source, place)
-    specifications = list(node.nodes("pricespecification"))
+    terms = specifications(node)
     currency = node.text("pricecurrency") or next(
-        (code for one in specifications if (code := one.text("pricecurrency"))), None
+        (code for one in terms if (code := one.text("pricecurrency"))), None
     )
     found.currency = iso_of(currency)
     if text := node.text("price"):
         found.amount, found.raw, found.place = amount_of(text, currency), text, f"{place}.price"
-    elif text := node.text("lowprice"):
+    elif text := node.text("lowprice", "minprice"):
         found.amount, found.raw, found.place = amount_of(text, currency), text, f"{place}.lowPrice"
-        found.high = amount_of(node.text("highprice"), currency)
-    for one in specifications:
+        found.high = amount_of(node.text("highprice", "maxprice"), currency)
+    for one in terms:
         kind = (one.text("pricetype") or "").lower()
         value = amount_of(one.text("price", "minprice"), currency)
         if kind.rpartition("/")[2] in _LIST_PRICES or kind.endswith(_LIST_PRICES):
@@ -149,6 +180,7 @@ def _offer(node: Node, source: str, place: str) -> PageOffer:
             found.unit_price = found.unit_price or _unit_price(one, value)
         elif found.amount is None:
             found.amount, found.raw = value, one.text("price", "minprice") or ""
+            found.high = amount_of(one.text("maxprice"), currency) if not one.text("price") else None
             found.place = f"{place}.priceSpecification.price"
         if (tax := one.text("valueaddedtaxincluded")) is not None:
             found.tax_included = tax.lower() in ("true", "1", "yes")

@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gossamer.parsing.html import Document, once
+from gossamer.parsing.products import page_kind
 from gossamer.parsing.products.candidates import (
     CONFIDENCE,
     NO_PRICE,
+    ON_REQUEST,
     PriceCandidate,
     PriceDecision,
     PriceRole,
@@ -23,6 +25,7 @@ from gossamer.parsing.products.shown_prices import unit_price_beside
 from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.unit_prices import Pack, UnitPrice, computed, pack_of
 
+LISTED: Final = "the page shows prices of several products, and none of its own"
 _UNSOLD: Final = ("OutOfStock", "SoldOut", "Discontinued")
 
 
@@ -89,6 +92,9 @@ class ProductPage:
         also ambiguous if its visible part shows different prices in elements with the same class names,
         parent and role."""
         amount: Decimal | None = self.record["price"]
+        if self._sources.notice[0]:
+            kind, text = self._sources.notice
+            return PriceDecision(None, f"the page says: {text[:100]}", kind)
         offers = [one for one in self.offers if one.amount is not None]
         if currency:
             same = [one for one in offers if one.currency == currency]
@@ -96,19 +102,47 @@ class ProductPage:
                 offers, amount = same, same[0].amount
         prices = [one for one in self.candidates if one.role == PriceRole.PRICE]
         if amount is None:
-            return PriceDecision(None, undecided(self.candidates) if prices else NO_PRICE)
+            return _why_missing(self._sources, self.record["availability"], self.candidates if prices else [])
+        if self._is_ambiguous(offers):
+            return PriceDecision(None, undecided(self.all_candidates), page_kind.UNDECIDED)
+        found = next((one for one in prices if one.amount == amount), None)
+        return PriceDecision(found, "" if found else NO_PRICE, "" if found else page_kind.NO_PRICE)
+
+    def _is_ambiguous(self, offers: list[PageOffer]) -> bool:
+        """Whether the page does not show which of its prices a buyer pays. `offers`: the offers with a price."""
+        shown = self._sources.shown
+        if self._record.contradicts:
+            return True
+        if self._record.is_shown:
+            return bool(shown.rivals) or shown.is_range
+        if (
+            shown.is_clear
+            and shown.best
+            and shown.best.price.amount == self.record["price"]
+            and not shown.is_range
+        ):
+            return False
         ranges = [one for one in offers if one.high is not None and one.high != one.amount]
         if ranges and len(ranges) == len(offers) and not self.variants:
-            return PriceDecision(None, undecided(self.candidates))
+            return True
         for source in ("json-ld", "microdata"):
             own = [one for one in offers if one.source == source and one.availability not in _UNSOLD]
             told = {(one.seller, one.sku, one.tax_included) for one in own}
             if len({one.amount for one in own}) > len(told):
-                return PriceDecision(None, undecided(self.candidates))
-        if self._record.is_shown and self._sources.shown.rivals:
-            return PriceDecision(None, undecided(self.all_candidates))
-        found = next((one for one in prices if one.amount == amount), None)
-        return PriceDecision(found, "" if found else NO_PRICE)
+                return True
+        return False
+
+    @once
+    def second_source(self) -> str:
+        """Another source than that of the price of `decision` which states the same price, or ''. Structured data and
+        scripts are one kind of source, the visible page is another."""
+        best = self.decision.price
+        if best is None:
+            return ""
+        if best.source not in ("class", "text"):
+            return "class" if self._sources.shown.pays(best.amount) else ""
+        told = (one.source for one in self._told if one.amount == best.amount)
+        return next(told, "") or ("embedded" if best.amount in self._sources.tracked.amounts else "")
 
     @once
     def list_price(self) -> Decimal | None:
@@ -119,7 +153,11 @@ class ProductPage:
             if offer.regular is not None:
                 return offer.regular
         now = self.record["price"]
-        return self._sources.shown.struck_above(now) if now else None
+        if now is None:
+            return None
+        shown = self._sources.shown.former_price(now)
+        is_drawn = shown is None and not self._record.is_shown and not self._told
+        return self._sources.state.regular if is_drawn else shown
 
     @once
     def pack(self) -> Pack | None:
@@ -177,4 +215,18 @@ class ProductPage:
                 tax_included=best.tax_included,
             )
         elif amount is not None and all(one.amount != amount for one in self._told):
-            yield PriceCandidate(amount, currency, "", "embedded", "script", CONFIDENCE["embedded"])
+            place = self._sources.state.place if amount == self._sources.state.price else ""
+            yield PriceCandidate(amount, currency, "", "embedded", place or "script", CONFIDENCE["embedded"])
+
+
+def _why_missing(
+    sources: ProductSources, availability: str | None, candidates: list[PriceCandidate]
+) -> PriceDecision:
+    """Returns why a page has no price of its own product. `candidates`: prices between which nothing decides."""
+    if candidates:
+        return PriceDecision(None, undecided(candidates), page_kind.UNDECIDED)
+    if sources.shown.own.is_on_request:
+        return PriceDecision(None, ON_REQUEST, page_kind.NO_PRICE)
+    if availability is None and sources.shown.own.is_listing:
+        return PriceDecision(None, LISTED, page_kind.LISTING)
+    return PriceDecision(None, NO_PRICE, page_kind.NO_PRICE)

@@ -6,15 +6,22 @@ For the SKU, a number beside a label on the visible page takes precedence over a
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from gossamer.parsing import shop_page
 from gossamer.parsing import shop_words as words
+from gossamer.parsing.embedded import ATTRIBUTES
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.products.shown_brands import named_so, shown_brand
 from gossamer.parsing.products.shown_prices import currency_of
 from gossamer.parsing.products.sources import ProductSources
-from gossamer.parsing.products.structured_product import FIELDS, gtin_in, number_in_data, told_by
+from gossamer.parsing.products.structured_product import FIELDS, gtin_in, told_by
+
+MIN_STATE_CHARS = 40
+_STRIKES = "del, s, strike, [style*=line-through]"
+_STATE_ATTRIBUTES = ", ".join(f"[{name}]" for name in ATTRIBUTES)
+_STATE = re.compile(r"[pP]ric(?:e|ing)|[cC]entAmount|[sS]tock|[aA]vailab")
 
 
 class ProductRecord(NamedTuple):
@@ -25,6 +32,8 @@ class ProductRecord(NamedTuple):
     field's value is None."""
     is_shown: bool
     """Whether the price comes from the visible page, and not from structured data."""
+    contradicts: bool = False
+    """Whether the visible page shows other prices than structured data, and not which of them a buyer pays."""
 
 
 def read_record(sources: ProductSources) -> ProductRecord:
@@ -45,12 +54,42 @@ def read_record(sources: ProductSources) -> ProductRecord:
     if bid is not None and bid.is_named:
         record["price"] = bid.price.amount
     _fill(record, sources.metas.record)
+    is_shown, contradicts = (bid is not None and bid.is_named), False
+    if record["price"] is not None and not is_shown:
+        is_shown, contradicts = _compare(sources, record)
     own = record["sku"] is not None
     record["sku"] = shop_page.product_number(sources.shop.labelled_values("sku", own=own)) or record["sku"]
     shown = _shown(sources, record, spare)
-    is_shown = shown.pop("is_shown", False) or (bid is not None and bid.is_named)
+    is_shown = shown.pop("is_shown", False) or is_shown
     _fill(record, shown)
-    return ProductRecord(record, is_shown)
+    if sources.notice[0]:
+        record |= {"price": None, "currency": None}
+    return ProductRecord(record, is_shown, contradicts)
+
+
+def _compare(sources: ProductSources, record: dict[str, Any]) -> tuple[bool, bool]:
+    """Compares the price of structured data with the visible page. If the page shows another price that is certainly
+    what a buyer pays, and does not show the told one, the shown price replaces it in the record. Returns whether it was
+    replaced, and whether the two contradict each other without a winner."""
+    told, shown = record["price"], sources.shown
+    best = shown.best if shown.is_named or sources.page.tree.select_one(_STRIKES) is not None else None
+    if best is None or best.price.amount is None or shown.pays(told):
+        return False, False
+    currency = currency_of(best.price, sources.page.url, sources.page.language)
+    if (
+        best.price.currency
+        and record["currency"]
+        and currency != record["currency"]
+        and best.price.iso != record["currency"]
+    ):
+        return False, False
+    told_of_all = {one.amount for offers, variants in sources.offered for one in (*offers, *variants)}
+    is_reduced = best.price.amount < told and shown.lists(told)
+    if shown.is_range or not (shown.is_clear or is_reduced or best.price.amount in told_of_all):
+        return False, bool(shown.rivals) and not shown.is_range
+    record["price"] = best.price.amount
+    record["currency"] = record["currency"] or currency
+    return True, False
 
 
 def _is_auction(sources: ProductSources) -> bool:
@@ -86,12 +125,28 @@ def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) ->
     name = record["name"] or found["name"] or ""
     texts = sources.scripts if None in (record["sku"], record["brand"]) else []
     state = shop_page.told_of(texts, heading or name) if texts else {}
-    if record["price"] is None and "price" not in found and "price" in state:
-        amount = number_in_data(state["price"], state.get("currency"))
-        found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
+    is_priced = record["price"] is not None or "price" in found
+    if (not is_priced or (record["availability"] or found.get("availability")) is None) and _may_have_state(
+        sources
+    ):
+        drawn = sources.state
+        if not is_priced and drawn.price is not None:
+            found |= {"price": drawn.price, "currency": drawn.currency}
+        if record["availability"] is None:
+            found["availability"] = found.get("availability") or drawn.availability
+        if drawn.name and record["name"] is None and not heading:
+            found["name"] = drawn.name
     if record["price"] is None and "price" not in found and len(sources.tracked.amounts) == 1:
         found |= {"price": min(sources.tracked.amounts), "currency": sources.tracked.currency}
     return found | _numbers(sources, record, spare, texts, state, name)
+
+
+def _may_have_state(sources: ProductSources) -> bool:
+    """Whether a script may contain the product: this avoids reading the scripts of most pages."""
+    return (
+        any(len(text) > MIN_STATE_CHARS and _STATE.search(text) for text in sources.scripts)
+        or sources.page.tree.select_one(_STATE_ATTRIBUTES) is not None
+    )
 
 
 def _numbers(

@@ -10,11 +10,14 @@ from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from gossamer.parsing import price_words
 from gossamer.parsing import shop_words as words
+from gossamer.parsing.currencies import is_subunit, spellings
 from gossamer.parsing.html import attribute_of, once
 from gossamer.parsing.prices import Price, price
 from gossamer.parsing.products.candidates import CONFIDENCE, PriceCandidate, PriceRole
 from gossamer.parsing.products.offers import as_shown
+from gossamer.parsing.products.own_product import MAX_BARE_PRICE_CHARS, OwnProduct
 from gossamer.parsing.products.unit_prices import UnitPrice, unit_prices
 from gossamer.parsing.shop_page import (
     MAX_ELEMENTS,
@@ -23,20 +26,22 @@ from gossamer.parsing.shop_page import (
     author_names,
     begins_more,
     element_text,
-    is_hidden,
 )
 
 CURRENT_PRICE_BONUS: Final = 20
 """The bonus in the ranking for an element whose class or id names the current price. The ranking treats the
 element as if it were CURRENT_PRICE_BONUS places closer to the heading."""
-MAX_BARE_PRICE_CHARS: Final = 40
-"""Maximum length of a text that is only a price."""
 MAX_BLOCK_CHARS: Final = 6000
 """Maximum length of the text around the heading that is searched for unit prices."""
 _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
 )
-_SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’·:\s])\d")
+_SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’ʼ‘‛ʹ′·:\s])\d")
+_RANGE: Final = re.compile(
+    rf"(\d[\d.,'’ ]*\d|\d)(?:[.,][-–—])?{price_words.RANGE.pattern}(\d[\d.,'’ ]*\d|\d)(?!\s*%)", re.IGNORECASE
+)
+_WHOLE_NUMBER: Final = re.compile(r"\D{0,8}\d{1,9}\D{0,8}")
+_CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", re.IGNORECASE)
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
     'del, s, strike, [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
@@ -79,25 +84,81 @@ class ShownPrice(NamedTuple):
 class ShownPrices:
     """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said`: the
     amounts in the page's meta elements or tracking events. A shown price with one of these amounts counts as
-    the price that a buyer pays."""
+    the price that a buyer pays. `is_told`: whether structured data describe a product of the page."""
 
-    def __init__(self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset()) -> None:
+    def __init__(
+        self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset(), is_told: bool = False
+    ) -> None:
         self._shop = shop
         self._hint = hint
         self._said = said
+        self._is_told = is_told
 
     @once
     def best(self) -> ShownPrice | None:
         """The price that a buyer pays. Elements whose class or id names a price are preferred, in particular
         elements near the product's heading. If the page has no such element, or if all of them are doubtful,
         the price is the first text that is only a price."""
-        best = min(self._named, key=lambda one: one.key, default=None)
+        best = min(self._own_named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
         if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
             own = self._bare if self._said and best.price.amount not in self._said else None
             return own if own and own.price.amount in self._said else best
         return self._bare or best
+
+    @property
+    def is_named(self) -> bool:
+        """Whether an element whose class or id names a price shows one that a buyer may pay."""
+        return bool(self._named)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether `best` is certainly what a buyer pays: an element near the product that is named for its price."""
+        best = self.best
+        if best is None or not best.is_named or self.rivals:
+            return False
+        has_no_currency, _, is_apart, is_doubtful, *_ = best.key
+        return not (has_no_currency or is_apart or is_doubtful)
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the text of `best` is a range of prices, such as `49 – 189 €`."""
+        return self.best is not None and is_range(self.best.text)
+
+    def pays(self, amount: Decimal) -> bool:
+        """Whether the page shows an amount as a price that a buyer may pay."""
+        own = [self.best] if self.best else []
+        return any(
+            one.price.amount == amount and one.role == PriceRole.PRICE and not one.key[3]
+            for one in (*self._own_named, *own)
+        )
+
+    def lists(self, amount: Decimal) -> bool:
+        """Whether the page shows an amount as a former price of its product."""
+        best = self.best
+        if best is not None and best.price.amount and self._struck_above(best.price.amount) == amount:
+            return True
+        return any(
+            one.price.amount == amount
+            and one.role == PriceRole.LIST_PRICE
+            and not self._shop.in_card(one.element)
+            for one in (*self._named, *self._other)
+        )
+
+    @property
+    def _own_named(self) -> Iterator[ShownPrice]:
+        return (one for one in self._named if self.own.may_own(one.element))
+
+    @property
+    def related(self) -> list[Element]:
+        """The elements that are named for their price and show the price of another product."""
+        return [one.element for one in self._other if one.role == PriceRole.RELATED]
+
+    @once
+    def own(self) -> OwnProduct:
+        """Decides which prices may belong to the page's own product."""
+        return OwnProduct(self._shop, self, self._is_told or bool(self._said))
 
     @once
     def rivals(self) -> list[ShownPrice]:
@@ -137,12 +198,26 @@ class ShownPrices:
                     one.tax_included,
                 )
 
-    def struck_above(self, now: Decimal) -> Decimal | None:
+    def former_price(self, now: Decimal) -> Decimal | None:
+        """Returns the former price of the product, which is higher than the current price `now`, or None."""
+        if (struck := self._struck_above(now)) is not None:
+            return struck
+        listed = [
+            one.price.amount
+            for one in (*self._named, *self._other)
+            if one.role == PriceRole.LIST_PRICE
+            and one.price.amount is not None
+            and now < one.price.amount < 20 * now
+            and not self._shop.in_card(one.element)
+        ]
+        return min(listed, default=None)
+
+    def _struck_above(self, now: Decimal) -> Decimal | None:
         """Returns a struck-through or former price, or None. The returned price is higher than the current
         price `now`, and an element around the returned price also shows `now`."""
         digits = str(now).split(".")[0]
         for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
-            if not (element.tag in ("del", "s", "strike") or _old(element)):
+            if not (element.tag in ("del", "s", "strike") or _old(element)) or self._shop.in_card(element):
                 continue
             found = price(element_text(element), self._hint)
             if found is None or found.amount is None or not now < found.amount < 20 * now:
@@ -170,8 +245,10 @@ class ShownPrices:
                 if element in seen:
                     continue
                 seen.add(element)
-                if text := _price_text(element):
-                    related = PriceRole.RELATED if self._shop.elsewhere(element) else None
+                if (text := _price_text(element)) and (
+                    element.tag == "meta" or element.attrs.get("content") or not self._shop.hidden(element)
+                ):
+                    related = PriceRole.RELATED if self._shop.of_another(element) else None
                     found.append((element, rank, text, role_by_names(element) or related))
         return found
 
@@ -189,13 +266,14 @@ class ShownPrices:
     def _places(self) -> tuple[dict[Element, int], int, int]:
         """Three values: the positions of elements in the document, the start of the product, and the end of
         the product. The product starts at its heading and ends at the next heading for other products."""
-        listed = self._shop.tree.select(
-            "h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]"
-        )
-        order = {element: place for place, element in enumerate(listed[:20_000])}
+        order = self._shop.order
         start = order.get(self._shop.heading, 0) if self._shop.heading else 0
-        heads = (order[one] for one in self._shop.tree.select("h2, h3, h4") if one in order)
-        return order, start, next((at for at in heads if at > start and begins_more(listed[at])), len(listed))
+        heads = (
+            order[one]
+            for one in self._shop.tree.select("h2, h3, h4, h5, h6")
+            if one in order and begins_more(one)
+        )
+        return order, start, next((at for at in heads if at > start), len(order))
 
     def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
         order, start, end = self._places
@@ -210,7 +288,7 @@ class ShownPrices:
                 found.currency is None,
                 found.amount not in self._said or element.tag == "meta",
                 not start <= place < end,
-                by_text is not None or _doubtful(element, text, found),
+                by_text is not None or _doubtful(self._shop, element, text, found),
                 rank if rank < 2 else 2,
                 place - start - bonus if place >= start else start - place,
             )
@@ -238,12 +316,15 @@ class ShownPrices:
                     found is None
                     or not found.amount
                     or not found.currency
+                    or is_subunit(found.currency)
                     or not (behind or shop.near(element))
                 ):
                     continue
                 if _is_bare(element, text, shop):
                     key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
                     one = ShownPrice(element, text, found, PriceRole.PRICE, key, False)
+                    if not self.own.may_own(element):
+                        continue
                     if behind and (not self._said or found.amount in self._said):
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
@@ -272,8 +353,8 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
     """Whether a price may be the price that a buyer pays. `text`: a text that contains only this price."""
     return not (
         role_by_names(element)
-        or is_hidden(element)
-        or shop.elsewhere(element)
+        or shop.hidden(element)
+        or shop.of_another(element)
         or words.DOUBTFUL.search(author_names(element))
         or words.ANY_LABEL.match(words.lower(text))  # a label may look like a currency, as in `AD ID 17`
         or role_by_text(element, text)
@@ -281,17 +362,44 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
 
 
 def _price_text(element: Element) -> str:
-    """Returns the text of an element that may contain a price, or ''."""
-    text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or element_text(
-        element
-    )
+    """Returns the text of an element that may contain a price, or ''. Where an attribute for scripts has another
+    number than the text, the text counts; where both have the same digits, the attribute shows the decimals."""
+    text = element_text(element)
+    if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
+        text = ""
+    said = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "")
+    if said and (not text or ("." in said and _digits(said) == _digits(text))):
+        text = said
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
         return ""
-    if _SEVERAL.search(text) and not element.attrs.get("content"):
+    if _SEVERAL.search(text) and text is not said:
         text = element_text(element, struck=False)
         half = len(text) // 2
         if len(text) % 2 and text[:half] == text[half + 1 :]:  # one of two copies is for screen readers
             text = text[:half]
+    return _with_cents(element, text)
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in text if char.isdigit()).lstrip("0")
+
+
+def _with_cents(element: Element, text: str) -> str:
+    """Returns a text with the cents that an attribute of the element or of a part of it has: `<b data-cents="99">49</b>`,
+    where the text is a whole number."""
+    if not _WHOLE_NUMBER.fullmatch(text):
+        return text
+    for one in (element, *element.select("*")[:5]):
+        for name, value in one.attrs.items():
+            if isinstance(value, str) and _CENTS_NAME.search(name) and value.isdecimal():
+                whole = _digits(text)
+                cents = (
+                    value if len(value) == 2 else value.removeprefix(whole) if value.startswith(whole) else ""
+                )
+                if len(cents) == 2:
+                    digits = text.rstrip()
+                    end = max(at for at, char in enumerate(digits) if char.isdigit()) + 1
+                    return f"{digits[:end]}.{cents}{digits[end:]}"
     return text
 
 
@@ -310,7 +418,7 @@ def role_by_text(element: Element, text: str) -> PriceRole | None:
     """Returns the role of a price, derived from the text around it, or None."""
     if _PLUS.match(text):
         return PriceRole.SURCHARGE
-    for part in (words.lower(text), words.lower(_around(element, text))):
+    for part in (words.lower(text), words.lower(_around(element, text)), _label(element)):
         if part and words.NOT_NOW.search(part):
             return next(PriceRole(role) for role, pattern in words.TEXT_ROLES.items() if pattern.search(part))
     return PriceRole.UNIT_PRICE if "/" in text and unit_prices(text) else None
@@ -324,11 +432,54 @@ def tax_of(text: str) -> bool | None:
     return False if words.TEXT_ROLES["without-tax"].search(text) else None
 
 
-def _doubtful(element: Element, text: str, found: Price) -> bool:
+def _doubtful(shop: Shop, element: Element, text: str, found: Price) -> bool:
     """Whether a price is probably not the price that a buyer pays. A price is doubtful if the price is
     hidden, if the text has several prices, or if a class or id names a price that only some buyers pay."""
-    several = found.currency is not None and text.count(found.currency) > 1
-    return several or is_hidden(element) or words.DOUBTFUL.search(author_names(element)) is not None
+    several = found.currency is not None and text.count(found.currency) > 1 and not is_range(text)
+    return (
+        several
+        or words.DOUBTFUL.search(author_names(element)) is not None
+        or (element.tag != "meta" and shop.hidden(element))
+    )
+
+
+def is_range(text: str) -> bool:
+    """Whether a text is a range of prices.
+
+    >>> is_range("49,00 € – 189,00 €"), is_range("from $49 to $189"), is_range("49,- €"), is_range("-20% 49 €")
+    (True, True, False, False)
+    """
+    plain = spellings().sure.sub(" ", text[:200])
+    found = _RANGE.search(plain)
+    if found is None:
+        return False
+    low, high = price(found[1]), price(found[2])
+    return low is not None and high is not None and 0 < (low.amount or 0) < (high.amount or 0)
+
+
+def _label(element: Element) -> str:
+    """Returns the label before a price in lower case: a `dt` or `th`, a text that ends with a colon, or an element
+    that is named a label. Returns '' if another number stands between."""
+    node: object = element
+    for _ in range(2):
+        if not isinstance(node, Element):
+            break
+        before = node.previous_sibling
+        while before is not None and not (
+            text := element_text(before, 12)
+            if isinstance(before, Element)
+            else " ".join(before.text[:80].split())
+        ):
+            before = before.previous_sibling
+        if before is not None:
+            is_label = isinstance(before, Element) and (
+                before.tag in ("dt", "th", "label") or "label" in words.lower(author_names(before))
+            )
+            text = words.lower(text)
+            says = len(text) <= 40 and not any(map(str.isdigit, text))
+            return text if says and (is_label or text.endswith((":", "："))) else ""
+        node = node.parent
+    return ""
 
 
 def _around(element: Element, text: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.parsing import shop_page
 from gossamer.parsing.html import Document, once
 from gossamer.parsing.products.offers import PageOffer, offers_of
+from gossamer.parsing.products.page_kind import notice_of
 from gossamer.parsing.products.shown_prices import ShownPrices
 from gossamer.parsing.products.structured_product import MetaFields, currency_in, main_node, meta_fields
 from gossamer.parsing.products.tracking_events import TrackedPrices, tracked_prices
 from gossamer.parsing.structured import Node, nodes
 from gossamer.parsing.structured import of as structured_of
+
+if TYPE_CHECKING:
+    from gossamer.parsing.products.state_product import StateProduct
 
 SYNTAXES: Final = {"json_ld": "json-ld", "microdata": "microdata", "rdfa": "rdfa"}
 
@@ -60,7 +64,26 @@ class ProductSources:
         """The prices of the visible page."""
         hint = next(filter(None, map(currency_in, self.mains.values())), None) or self.metas.currency
         own = frozenset(() if self.metas.amount is None else (self.metas.amount,))
-        return ShownPrices(self.shop, hint or self.tracked.currency, own or self.tracked.amounts)
+        return ShownPrices(
+            self.shop, hint or self.tracked.currency, own or self.tracked.amounts, bool(self.mains)
+        )
+
+    @once
+    def notice(self) -> tuple[str, str]:
+        """`gone` or `soft-404` and the text that says so, if the page says that it has no product, else two empty
+        texts."""
+        return notice_of(self.shop)
+
+    @once
+    def state(self) -> StateProduct:
+        """The product in the data from which scripts draw the page."""
+        from gossamer.parsing.products.state_product import state_product
+
+        heading = self.shop.heading.text[:1000] if self.shop.heading else ""
+        currency = (
+            self.metas.currency or self.tracked.currency or shop_page.embedded_value(self.scripts, "currency")
+        )
+        return state_product(self.page.tree, heading, self.page.title or "", self.page.url, currency)
 
     @once
     def tracked(self) -> TrackedPrices:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import turbohtml
 
 from gossamer.parsing import shop_page
 from gossamer.parsing.html import Document, attribute_of
 from gossamer.parsing.prices import Price, price
-from gossamer.parsing.products.offers import as_shown, availability_of, iso_of
+from gossamer.parsing.products.offers import as_shown, availability_of, iso_of, specifications, usual_offers
 from gossamer.parsing.products.shown_brands import brand_in
 from gossamer.parsing.structured import Node
 
@@ -30,7 +31,16 @@ _PRODUCTS: Final = frozenset(
         "offerforpurchase",
     )
 )
-_WORDS: Final = re.compile(r"\w+")
+_RELATIONS: Final = (
+    "isrelatedto",
+    "issimilarto",
+    "isaccessoryorsparepartfor",
+    "isconsumablefor",
+    "itemlistelement",
+    "recommendedproducts",
+)
+"""Properties whose values are other products than the one that has them."""
+_WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u0e00-\u0e7f]|[^\W_]+")
 _LIST_PRICES: Final = frozenset(("strikethroughprice", "listprice", "msrp", "srp", "regularprice"))
 _NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn", "upc")
 _METAS: Final = {
@@ -69,33 +79,51 @@ _METAS: Final = {
 def main_node(many: list[Node], page: Document) -> Node | None:
     """Returns the product that the page is about, or None. The candidate with the best score is returned. A
     candidate has a higher score if its name matches the page's title and heading, if it contains the page's
-    URL, if it has offers or variants, or if it has a SKU. If several candidates exist and all of them score
-    below 1, the first candidate is returned."""
+    URL, if it has offers or variants, or if it has a SKU. Products that other products refer to as related do
+    not count, nor does a product with another name than the page."""
+    related = [part for one in many for part in one.nodes(*_RELATIONS)]
     known = [
         one
         for one in many
-        if one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties)
+        if (one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties))
+        and not any(one == other for other in related)
     ]
-    known = known or [one for one in many if "offer" in one.types]
     if not known:
-        return None
-    heading = next((one.text for one in page.tree.select("h1")[:1]), "")
-    words = set(_WORDS.findall(f"{page.title or ''} {heading}".lower()))
+        return next((one for one in many if "offer" in one.types and "offers" not in one.properties), None)
+    heading = " ".join(one.text[:500] for one in page.tree.select("h1")[:3])
+    words = _tokens(f"{page.title or ''} {heading}")
     address = {_path(page.url), _path(page.canonical or page.url)}
 
+    def here(one: Node) -> bool:
+        return any(_path(value) in address for value in one.texts("url", "mainentityofpage"))
+
     def fits(one: Node) -> float:
-        name = set(_WORDS.findall((one.text("name") or "").lower()))
-        same = len(name & words) / len(name) if name else 0.0
-        here = any(_path(value) in address for value in one.texts("url", "mainentityofpage"))
         return (
-            round(2 * same, 1)
-            + 2 * here
+            round(2 * _likeness(one, words), 1)
+            + 2 * here(one)
             + ("offers" in one.properties or "hasvariant" in one.properties)
             + 0.5 * ("sku" in one.properties)
         )
 
     best = max(known[:500], key=fits)
-    return best if len(known) == 1 or fits(best) >= 1 else known[0]
+    names = {" ".join(one.texts("name")) for one in known}
+    is_named = here(best) or not best.text("name") or not words
+    if is_named or _likeness(best, words | _tokens(unquote(page.url[:500]))) >= (
+        0.5 if len(names) > 1 else 0.2
+    ):
+        return best
+    return None
+
+
+def _likeness(one: Node, words: set[str]) -> float:
+    """Returns the share of the words of a product's name that the page has in its title, heading or address."""
+    name = _tokens(one.text("name") or "")
+    return len(name & words) / len(name) if name else 0.0
+
+
+def _tokens(text: str) -> set[str]:
+    """Returns the words of a text in lower case. Each character is a word in scripts without spaces."""
+    return set(_WORDS.findall(text[:3000].lower()))
 
 
 def _path(url: str) -> str:
@@ -146,6 +174,9 @@ def _offers(many: Iterable[Node]) -> Iterator[Node]:
 def _price(main: Node, offers: list[Node]) -> Price | None:
     """Returns the lowest price of the available offers. If no available offer has a price, returns the lowest
     price of all offers."""
+    offers = usual_offers(
+        [one for one in offers if not any(part.text("price") for part in one.nodes("offers"))] or offers
+    )
     there = [
         one
         for one in offers
@@ -165,7 +196,7 @@ def _priced(offer: Node) -> Price | None:
         offer,
         *(
             one
-            for one in offer.nodes("pricespecification")
+            for one in specifications(offer)
             if "referencequantity" not in one.properties
             and not _LIST_PRICES & set(map(_last, one.texts("pricetype")))
         ),

@@ -57,12 +57,13 @@ def blocks(tree: turbohtml.Document, found: Scan, engine: EngineRules, rules: Pa
     for element in [one for one, feature in grown.items() if feature.type in _PART_OF]:
         if (whole := _PART_OF[grown[element].type]) == _type_by_signs(element, engine):
             grown[element] = features[whole]
+    listed += [PageBlock("ad", one.block, found.order[one.heading], Feature("ad")) for one in found.ads]
     listed += [
         PageBlock(feature.type, element, found.order[element], feature)
         for element, feature in grown.items()
         if grown.keys().isdisjoint(element.ancestors) and _shows(element)
     ]
-    taken = {one.block for one in found.organic} | grown.keys()
+    taken = {one.block for one in (*found.organic, *found.ads)} | grown.keys()
     ignored = {element for css in engine.ignore for element in tree.select(css)}
     ignored |= {one.link for one in found.sitelinks}
     for rest in _leftover(parts, taken | ignored):
@@ -100,7 +101,7 @@ def _grown(found: Scan, roots: dict[Element, Feature], parts: list[Element]) -> 
     for root, feature in roots.items():
         for element in (root, *ancestors(root)):
             kinds.setdefault(element, set()).add(_PART_OF.get(feature.type, feature.type))
-    holds = {element for one in found.organic for element in one.chain}
+    holds = {element for one in (*found.organic, *found.ads) for element in one.chain}
     for part in parts:
         holds |= {part, *ancestors(part)}
     grown: dict[Element, Feature] = {}

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from gossamer.errors import ConfigError
 
+if TYPE_CHECKING:
+    import turbohtml
+
 PATH: Final = Path(__file__).with_name("result_pages.json")
 """The path of the data file that is part of the package."""
 _ANY_TEXT: Final = "…"
+_MAX_LABEL_CHARS: Final = 60
+_MAX_LABEL_PARTS: Final = 4
 _ENDS: Final = " \t\r\n:：·•›»>"
 
 
@@ -81,6 +86,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     engines: dict[str, EngineRules]
     headings: dict[str, dict[str, list[str]]]
     phrases: dict[str, dict[str, list[str]]]
+    labels: dict[str, dict[str, list[str]]] = {}
     about: str = ""
 
 
@@ -104,6 +110,7 @@ class PageRules:
             for word in words
             if _ANY_TEXT in word
         ]
+        self._ad_labels = {plain(word) for words in file.labels.get("ad", {}).values() for word in words}
         self._phrases = {
             kind: tuple(plain(word) for words in languages.values() for word in words)
             for kind, languages in file.phrases.items()
@@ -118,6 +125,14 @@ class PageRules:
             if text.startswith(start) and text.endswith(end) and len(text) > len(start) + len(end):
                 return kind
         return ""
+
+    def is_ad_label(self, element: turbohtml.Element) -> bool:
+        """Whether the whole text of an element is a label of ads in any language."""
+        # most elements of a page have children, and a label has at most a few
+        if len(element.children) > _MAX_LABEL_PARTS:
+            return False
+        text = element.text
+        return len(text) <= _MAX_LABEL_CHARS and plain(text) in self._ad_labels
 
     def phrase(self, kind: str, text: str) -> str:
         """Returns the first phrase of a kind, such as `captcha`, that a text contains, or ''. `text`: a text

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import turbohtml
 
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.ranks.page_rules import DatedSelector, EngineRules, Feature
+from gossamer.parsing.ranks.page_rules import DatedSelector, EngineRules, Feature, PageRules
 from gossamer.parsing.ranks.result_links import host_and_path, result_target
 
 Element: TypeAlias = turbohtml.Element
@@ -28,6 +28,10 @@ MANY_RESULTS: Final = 5
 """If a page has fewer than FEW_RESULTS results with usual headings and at least MANY_RESULTS results with the
 headings of mobile pages, only the results with the headings of mobile pages are used."""
 ASKED: Final = "people_also_ask"
+_LABELS: Final = "span, div, h1, h2, h3, h4, label, small, strong, li, a, [role=heading]"
+"""Elements that may be a label of ads."""
+_BLOCK_HEADINGS: Final = "h2, h3, h4, [role=heading]"
+"""Elements that may be the heading of a block of cards."""
 _REDIRECTS: Final = ("/url?", "/goto?")
 
 
@@ -59,6 +63,8 @@ class Scan:
     main: Element | None = None
     organic: list[ResultCandidate] = field(default_factory=list)
     sitelinks: list[ResultCandidate] = field(default_factory=list)
+    ads: list[ResultCandidate] = field(default_factory=list)
+    """Candidates with a label of ads."""
     weak: list[ResultCandidate] = field(default_factory=list)
     """Candidates in the main column that have fewer than two votes."""
     outside: int = 0
@@ -66,19 +72,20 @@ class Scan:
     containers: dict[Element, Feature] = field(default_factory=dict)
 
 
-def scan(tree: turbohtml.Document, rules: EngineRules) -> Scan:
-    """Finds the main column, the containers of known features, and the organic results."""
+def scan(tree: turbohtml.Document, rules: EngineRules, words: PageRules) -> Scan:
+    """Finds the main column, the containers of known features, and the organic results. `words`: the data
+    file, which contains the labels of ads."""
     found = Scan({element: place for place, element in enumerate(tree.select("*"))})
     found.main = main_column(tree, rules)
     if found.main is None:
         found.outside = len(_links(found, tree, rules, rules.headings, set())[1])
         return found
     more = {element for css in rules.more for element in tree.select(css)}
-    _scan_headings(found, tree, rules, rules.headings, False, more)
+    _scan_headings(found, tree, rules, rules.headings, False, more, words)
     if len(found.organic) >= FEW_RESULTS or not rules.weak_headings:
         return found
     other = Scan(found.order, found.main)
-    _scan_headings(other, tree, rules, rules.weak_headings, True, more)
+    _scan_headings(other, tree, rules, rules.weak_headings, True, more, words)
     enough = MANY_RESULTS if found.organic else 1
     return other if len(other.organic) >= enough else found
 
@@ -120,6 +127,7 @@ def _scan_headings(
     headings: tuple[str, ...],
     is_weak: bool,
     more: set[Element],
+    words: PageRules,
 ) -> None:
     """Adds links to a Scan. Each of these links has a heading that matches one of the selectors in
     `headings`."""
@@ -139,6 +147,9 @@ def _scan_headings(
         not any(element in found.containers or element in never for element in chain) for chain in outside
     )
     _set_blocks(inside)
+    inside = _without_ads(found, tree, rules, words, inside)
+    below = matches(tree, (*rules.sitelinks, *rules.indented))
+    inside = _without_cards(inside, enough, is_known and len(by_class) >= FEW_RESULTS, below)
     marked = {element for css in rules.block_marks for element in tree.select(css)}
     for one in inside:
         has_marks = (
@@ -150,6 +161,78 @@ def _scan_headings(
         structure = one.has_cite or _shows_host(one) or (has_marks and not is_weak)
         one.votes = structure + 1 + (one.class_votes >= enough)
     _sort_sitelinks(found, tree, rules, inside)
+
+
+def _without_ads(
+    found: Scan,
+    tree: turbohtml.Document,
+    rules: EngineRules,
+    words: PageRules,
+    inside: list[ResultCandidate],
+) -> list[ResultCandidate]:
+    """Returns the candidates without a label of ads, such as `Sponsored results`. A label stands in the block
+    of a candidate, or before several candidates in an element that holds only some of the page's
+    candidates. The others become the ads of the page."""
+    holds = _holds(inside)
+    ads = list[ResultCandidate]()
+    for label in [one for one in tree.select(_LABELS) if words.is_ad_label(one)]:
+        around = next((one for one in (label, *ancestors(label)) if one in holds), None)
+        labelled = [one for one in inside if around in one.chain]
+        if len(labelled) == 1 and not _is_text_of(label, labelled[0], rules):
+            ads += labelled
+        elif 2 * len(labelled) <= len(inside):
+            ads += [one for one in labelled if found.order[label] < found.order[labelled[0].link]]
+    found.ads = [one for one in inside if one in ads]
+    return [one for one in inside if one not in ads]
+
+
+def _is_text_of(label: Element, one: ResultCandidate, rules: EngineRules) -> bool:
+    """Whether an element belongs to the title, the address or the snippet of a candidate."""
+    above = {label, *ancestors(label)}
+    snippets = {element for css in rules.snippets for element in one.block.select(css)}
+    return one.heading in above or not above.isdisjoint(snippets) or any(e.tag == "cite" for e in above)
+
+
+def _without_cards(
+    inside: list[ResultCandidate], enough: int, is_known: bool, below: set[Element]
+) -> list[ResultCandidate]:
+    """Returns the candidates without the cards of unknown blocks. Such a block holds several candidates, but at
+    most half of them, and its candidates lack the usual class names and look unlike the other candidates. If the
+    page's class names are new, the block also needs a heading of its own. `is_known`: whether the class names
+    are known. `below`: the elements of sitelinks and indented results."""
+    blocks = {one.block for one in inside}
+    looks = {one.link: _look(one) for one in inside}
+    numbers = Counter(looks.values())
+    usual_look = max(numbers, key=numbers.__getitem__, default=())
+    usual = {
+        element
+        for one in inside
+        if one.class_votes >= enough or looks[one.link] == usual_look or not below.isdisjoint(one.chain)
+        for element in one.chain
+    }
+    cards = {
+        element
+        for element, number in _holds(inside).items()
+        if 2 <= number <= len(inside) // 2
+        and element not in usual
+        and (is_known or _has_own_heading(element, blocks))
+    }
+    return [one for one in inside if cards.isdisjoint(one.chain)]
+
+
+def _look(one: ResultCandidate) -> tuple[str, ...]:
+    """Returns the element names and class names of a candidate's heading and link."""
+    parts = (one.heading, one.link, *one.chain[1:2])
+    return tuple(name for part in parts for name in (part.tag, attribute_of(part, "class")))
+
+
+def _has_own_heading(group: Element, blocks: set[Element]) -> bool:
+    """Whether one of the first headings in an element is in no link and in none of the given blocks."""
+    for heading in group.select(_BLOCK_HEADINGS)[:3]:
+        above = {heading, *ancestors(heading)}
+        if blocks.isdisjoint(above) and not any(one.tag == "a" for one in above):
+            return True
+    return False
 
 
 def _shows_host(one: ResultCandidate) -> bool:

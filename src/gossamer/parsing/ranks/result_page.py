@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 from gossamer.errors import UsageError
-from gossamer.parsing.html import attribute_of, is_deep, parse
+from gossamer.parsing.html import attribute_of, parse
+from gossamer.parsing.nesting import is_deep
 from gossamer.parsing.page_cost import TooComplex, limited_memory, may_explode
 from gossamer.parsing.ranks.block_results import ResultList
 from gossamer.parsing.ranks.model import Result, ResultPage
@@ -63,7 +64,7 @@ def result_page(
         return ResultPage(engine, "layout_unknown", str(error), data_version=rules.version)
     for element in tree.select(_NOT_SHOWN):
         element.decompose()
-    found = scan(tree, one)
+    found = scan(tree, one, rules)
     listed = blocks(tree, found, one, rules) if found.organic else []
     is_whole = b"</html" in body[-_TAIL_BYTES:].lower()
     kind, reason = verdict(tree, found, one, rules, url or "", is_whole)

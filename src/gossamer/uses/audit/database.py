@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS host_findings (url TEXT, fact TEXT, detail TEXT NOT N
 SITE_TABLES = (
     *("urls", "pages", "responses", "links", "hreflangs", "sitemaps", "sitemap_urls", "robots_files"),
     *("blocked", "hosts", "host_findings", "finals", "depths", "alike", "inlinks", "targets"),
-    *("missing_fragments", "unstored"),
+    *("missing_fragments", "unstored", "unread"),
 )
 
 
@@ -234,9 +234,9 @@ class AuditDatabase:
         if facts.canonical:
             canonical = url_id(facts.canonical)
             mentioned.append((canonical, facts.canonical))
-        refresh = url_id(facts.refresh) if facts.refresh else None
+        refresh = url_id(facts.redirect) if facts.redirect else None
         if refresh is not None:
-            mentioned.append((refresh, facts.refresh))
+            mentioned.append((refresh, facts.redirect))
         write_urls(base, mentioned)
         base.execute(
             "INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

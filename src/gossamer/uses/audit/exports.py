@@ -12,6 +12,7 @@ from typing import IO, Any, Final, cast
 from xml.sax.saxutils import escape, quoteattr
 
 from gossamer.client.install_command import install_command
+from gossamer.client.spreadsheets import path_and_encoding
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
@@ -34,7 +35,8 @@ _ROWS: Final = "SELECT url, target, detail, is_new FROM findings WHERE audit = ?
 
 def check_outputs(paths: Iterable[str]) -> None:
     """Raises UsageError if the extension of a path is unknown or its folder does not exist."""
-    for path in paths:
+    for output in paths:
+        path, _ = path_and_encoding(output)
         if path.endswith("/") or Path(path).is_dir():
             continue
         if not path.lower().endswith(FORMS):
@@ -46,20 +48,21 @@ def check_outputs(paths: Iterable[str]) -> None:
             raise UsageError(f"-o {path}: there is no folder {Path(path).parent}")
 
 
-def write_output(path: str, database: AuditDatabase, summary: AuditSummary) -> list[str]:
-    """Writes one output, and returns the paths of the written files. Raises UsageError, and ConfigError if a
-    library is missing."""
+def write_output(output: str, database: AuditDatabase, summary: AuditSummary) -> list[str]:
+    """Writes one output, and returns the paths of the written files. CSV outputs may end in `?bom=yes`. Raises
+    UsageError, and ConfigError if a library is missing."""
+    path, encoding = path_and_encoding(output)
     lower = path.lower()
     try:
         if path.endswith("/") or Path(path).is_dir():
-            return write_csv_folder(Path(path), database, summary)
+            return write_csv_folder(Path(path), database, summary, encoding)
         if lower.endswith(".html"):
             from gossamer.uses.audit.report_html import render_report
 
             with _replacing(path) as file:
                 file.writelines(render_report(database, summary))
         elif lower.endswith(".csv"):
-            with _replacing(path) as file:
+            with _replacing(path, encoding) as file:
                 _write_all_csv(file, database, summary)
         elif lower.endswith(".gexf"):
             with _replacing(path) as file:
@@ -76,11 +79,11 @@ def write_output(path: str, database: AuditDatabase, summary: AuditSummary) -> l
 class _replacing:  # noqa: N801 - reads as a word after `with`
     """A context manager for a text file that replaces an earlier file once it is complete."""
 
-    def __init__(self, path: str) -> None:
-        self._path, self._part = path, f"{path}.part"
+    def __init__(self, path: str, encoding: str = "utf-8") -> None:
+        self._path, self._part, self._encoding = path, f"{path}.part", encoding
 
     def __enter__(self) -> IO[str]:
-        self._file = open(self._part, "w", encoding="utf-8", newline="")
+        self._file = open(self._part, "w", encoding=self._encoding, newline="")
         return self._file
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -98,7 +101,9 @@ def guarded(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def write_csv_folder(folder: Path, database: AuditDatabase, summary: AuditSummary) -> list[str]:
+def write_csv_folder(
+    folder: Path, database: AuditDatabase, summary: AuditSummary, encoding: str = "utf-8"
+) -> list[str]:
     """Writes `summary.csv`, a CSV file for each check with findings, and `fixed.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     found = []
@@ -107,19 +112,19 @@ def write_csv_folder(folder: Path, database: AuditDatabase, summary: AuditSummar
         if not check.count:
             path.unlink(missing_ok=True)
             continue
-        with _replacing(str(path)) as file:
+        with _replacing(str(path), encoding) as file:
             out = csv.writer(file, lineterminator="\n")
             out.writerow(HEADS)
             for row in database.rows(_ROWS, [summary.audit, check.id]):
                 out.writerow([*map(guarded, row[:3]), "yes" if row[3] else ""])
         found.append(str(path))
-    with _replacing(str(folder / "summary.csv")) as file:
+    with _replacing(str(folder / "summary.csv"), encoding) as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(SUMMARY_HEADS)
         out.writerows(map(summary_row, summary.checks))
     found.append(str(folder / "summary.csv"))
     if summary.before is not None:
-        with _replacing(str(folder / "fixed.csv")) as file:
+        with _replacing(str(folder / "fixed.csv"), encoding) as file:
             out = csv.writer(file, lineterminator="\n")
             out.writerow(("check", "url", "target", "detail"))
             for check in summary.checks:

@@ -12,16 +12,25 @@ from gossamer.uses.audit.checks.audit_check import MAX_DETAIL_CHARS, AuditCheck
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.link_graph import decode_facts
 from gossamer.uses.audit.model import AuditFinding, CheckOutcome, Severity
+from gossamer.uses.numbers import counted
 
 CHUNK: Final = 1000
 _LOCAL: Final = (".localhost", ".local", ".internal", ".test", ".localdomain")
+
+
+UNRENDERED: Final = (
+    "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
+    "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
+)
+"""Selects the URLs of pages that are empty without JavaScript."""
 
 
 class CheckScope(NamedTuple):
     """The data of an audit that determine the states of its checks. `reasons`: the reasons why the crawl did
     not see the whole site. `sitemaps`: whether the site has a sitemap. `links`: whether links were checked.
     `unchecked`: the number of links that were not checked. `offline`: whether no other site answered,
-    possibly because this machine is offline. `unasked`: the reason why the audit sent no requests to the
+    possibly because this machine is offline. `unread`: pages that the crawl requested and could not read.
+    `unasked`: the reason why the audit sent no requests to the
     site's hosts, or ''. `stored`: whether the audit read stored pages and requested nothing."""
 
     reasons: Sequence[str]
@@ -29,6 +38,7 @@ class CheckScope(NamedTuple):
     links: bool
     unchecked: int
     offline: bool = False
+    unread: Sequence[str] = ()
     unasked: str = ""
     stored: bool = False
 
@@ -66,6 +76,16 @@ def is_public(host: str) -> bool:
         return True
 
 
+def is_home(url: str) -> bool:
+    """Returns whether a URL is that of the home page of a host, judging by its path.
+
+    >>> is_home("https://e.example/?from=mail"), is_home("https://e.example/Index.html"), is_home("https://e.example/a")
+    (True, True, False)
+    """
+    path = url.partition("://")[2].partition("#")[0].partition("?")[0].partition("/")[2].lower()
+    return path.partition(".")[0] in ("", "index", "default", "home", "homepage") and "/" not in path
+
+
 def is_generic(text: str) -> bool:
     """Returns whether the text of a link is generic. A generic text does not describe the link's target."""
     return text.strip(" .…:!>»›→").lower() in _generic()
@@ -93,6 +113,8 @@ def run_checks(
         ("bare_host", 1, bare_host),
         ("is_public", 1, is_public),
         ("is_generic", 1, is_generic),
+        ("is_home", 1, is_home),
+        ("counted", 2, counted),
     )
     for name, arguments, function in functions:
         database.define(name, arguments, function)
@@ -103,16 +125,20 @@ def run_checks(
     tell("the pages are checked")
     _write(database, audit, _page_findings(database, [one for one in active if one.test is not None]))
     tell("the links are checked")
+    empty = {url for (url,) in database.rows(UNRENDERED)}
     for check in active:
         if check.sql:
+            rows = (row for row in database.rows(check.sql) if not (check.is_of_content and row[0] in empty))
             _write(
                 database,
                 audit,
                 (
                     AuditFinding(check.id, *(str("" if value is None else value) for value in row))
-                    for row in database.rows(check.sql)
+                    for row in rows
                 ),
             )
+            if check.needs == "whole" and scope.unread:
+                states[check.id] = _mark_likely(database, audit, check, scope.unread)
     comparable = {
         check.id
         for check in checks
@@ -122,12 +148,14 @@ def run_checks(
     }
     if before is not None:
         _mark_new(database, audit, before, comparable)
-    return _results(database, audit, before, checks, states, comparable, whole=not scope.reasons)
+    return _results(
+        database, audit, before, checks, states, comparable, whole=not (scope.reasons or scope.unread)
+    )
 
 
 def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
-    """Returns the state of a check (`checked`, `partial`, `inconclusive` or `skipped`), and the reason for
-    the state."""
+    """Returns the state of a check before it runs (`checked`, `partial`, `inconclusive` or `skipped`), and the
+    reason for the state."""
     if check.needs == "whole":
         if scope.reasons:
             return "inconclusive", f"the crawl did not see the whole site: {'; '.join(scope.reasons)}"
@@ -147,6 +175,24 @@ def state_of(check: AuditCheck, scope: CheckScope) -> tuple[str, str]:
     return "checked", ""
 
 
+def _mark_likely(
+    database: AuditDatabase, audit: int, check: AuditCheck, unread: Sequence[str]
+) -> tuple[str, str]:
+    """Marks the findings that a link on an unread page would refute. Returns the state of the check, and the reason
+    for the state. Unread pages can only refute findings about known pages, never add one. So a check without such
+    findings is conclusive."""
+    with database.transaction() as base:
+        marked = base.execute(
+            f"UPDATE findings SET detail = rtrim('likely: ' || detail, ': ') WHERE audit = ? AND check_id = ? "
+            f"AND url NOT IN (SELECT u.url FROM urls u WHERE {check.holds})",
+            [audit, check.id],
+        ).rowcount
+    if not marked:
+        return "checked", ""
+    pages = f"{unread[0]} could" if len(unread) == 1 else f"{len(unread):,} pages, such as {unread[0]}, could"
+    return "likely", f"{pages} not be read: a link there would refute {marked:,} of the findings"
+
+
 def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Iterator[AuditFinding]:
     indexable = {flag: [check for check in checks if flag or check.over == "html"] for flag in (False, True)}
     query = (
@@ -155,7 +201,8 @@ def _page_findings(database: AuditDatabase, checks: Sequence[AuditCheck]) -> Ite
     )
     for url, text, flag in database.rows(query):
         facts = decode_facts(text)
-        for check in indexable[bool(flag)]:
+        # what a page shows is unknown if the page is empty without JavaScript
+        for check in indexable[bool(flag) and not facts.unrendered]:
             assert check.test is not None
             found = check.test(facts)
             details = list(filter(None, [found] if isinstance(found, str) else found))

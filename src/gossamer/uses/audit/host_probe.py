@@ -17,6 +17,7 @@ from gossamer.client.certificates import certificate_of
 from gossamer.errors import FetchFailed
 from gossamer.uses.audit.database import AuditDatabase, host_of
 from gossamer.uses.audit.single_requests import request
+from gossamer.uses.numbers import counted
 
 EXPIRING_DAYS: Final = 14
 """A certificate is reported as expiring if it ends within this number of days. Certificates are usually
@@ -111,7 +112,7 @@ def certificate_faults(
     left = (found.end - time.time()) / 86400
     if left < min(EXPIRING_DAYS, (found.end - found.begin) / 86400 / 3):
         until = datetime.fromtimestamp(found.end, UTC)
-        yield "certificate-expiring", f"{int(left)} days left, until {until:%Y-%m-%d %H:%M} UTC"
+        yield "certificate-expiring", f"{counted(int(left), 'day')} left, until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def _without_redirect(name: str, port: int, options: Mapping[str, Any]) -> Iterator[HostFinding]:
@@ -152,7 +153,7 @@ def llms_summary(text: str) -> str:
     title = (
         first[2:].strip()[:100] if first.startswith("# ") else "no title (its first line must begin with #)"
     )
-    return f"{title}: {links} link{'' if links == 1 else 's'}"
+    return f"{title}: {counted(links, 'link')}"
 
 
 def ai_rules(body: bytes, root: str) -> str:

@@ -19,10 +19,18 @@ NO_HEAD: Final = (400, 401, 403, 404, 405, 406, 429, 500, 501, 503)
 """Statuses that some servers return for HEAD although GET works."""
 MIN_SILENT_HOSTS: Final = 4
 MAX_SIZE: Final = 2**53
-_KINDS: Final = "('a', 'area', 'iframe', 'frame', 'img', 'script', 'stylesheet', 'media', 'next', 'prev')"
+_KINDS: Final = (
+    "('a', 'area', 'iframe', 'frame', 'img', 'srcset', 'preview', 'script', 'stylesheet', 'media', 'next', "
+    "'prev', 'canonical', 'hreflang')"
+)
+_LINKS: Final = """(SELECT target, kind, nofollow FROM links
+UNION ALL SELECT canonical, 'canonical', 0 FROM pages WHERE canonical IS NOT NULL AND canonical != id
+UNION ALL SELECT target, 'hreflang', 0 FROM hreflangs)"""
+"""A table of all URLs that pages name. The crawl visits canonical URLs and language versions on the hosts of
+the site."""
 _OF_CRAWL: Final = ("retries", "limit", "depth", "include", "exclude", "scope", "sitemaps", "time_limit")
 """Options that apply only to the crawl of the site, not to the link check."""
-_EMBEDDED: Final = "('img', 'script', 'stylesheet', 'media')"
+_EMBEDDED: Final = "('img', 'srcset', 'preview', 'script', 'stylesheet', 'media')"
 
 
 class CheckedLinks(NamedTuple):
@@ -84,7 +92,7 @@ def _condition(external: bool) -> str:
 
 def _links_to_check(database: AuditDatabase, limit: int | None, *, external: bool) -> list[str]:
     query = (
-        f"SELECT u.url FROM links l JOIN urls u ON u.id = l.target WHERE {_condition(external)} "
+        f"SELECT u.url FROM {_LINKS} l JOIN urls u ON u.id = l.target WHERE {_condition(external)} "
         "GROUP BY u.id ORDER BY count(*) DESC, u.url LIMIT ?"
     )
     return [url for (url,) in database.rows(query, [-1 if limit is None else limit])]
@@ -92,7 +100,7 @@ def _links_to_check(database: AuditDatabase, limit: int | None, *, external: boo
 
 def _count(database: AuditDatabase, *, external: bool) -> int:
     condition = _condition(external)
-    query = f"SELECT count(DISTINCT u.id) FROM links l JOIN urls u ON u.id = l.target WHERE {condition}"
+    query = f"SELECT count(DISTINCT u.id) FROM {_LINKS} l JOIN urls u ON u.id = l.target WHERE {condition}"
     return int(database.value(query))
 
 

@@ -15,7 +15,7 @@ import msgspec
 import xxhash
 
 from gossamer.uses.audit.database import AuditDatabase
-from gossamer.uses.audit.model import PageFacts, url_id
+from gossamer.uses.audit.model import PAGE_KINDS, PageFacts, url_id
 from gossamer.uses.audit.page_facts import BINS, MAX_IDS
 
 MAX_HOPS: Final = 20
@@ -28,8 +28,8 @@ equal band."""
 _EMPTY: Final = 0xFFFFFFFF
 _LINES: Final = re.compile(r"([A-Za-z]*\d+)[-:,][A-Za-z]*\d+")
 decode_facts = msgspec.json.Decoder(PageFacts).decode
-CLICKS: Final = "('a', 'area', 'iframe', 'frame', 'next', 'prev', 'refresh')"
-"""The kinds of links that a visitor or a crawler follows."""
+CLICKS: Final = str(PAGE_KINDS)
+"""The kinds of links that a visitor or a crawler follows, as a list in SQL."""
 
 _FINALS = f"""
 CREATE TABLE finals (id INTEGER PRIMARY KEY, final INTEGER NOT NULL, hops INTEGER NOT NULL);
@@ -66,6 +66,16 @@ SELECT coalesce(f.final, l.target), count(DISTINCT l.source), min(l.source)
 FROM links l LEFT JOIN finals f ON f.id = l.target
 WHERE l.kind IN {CLICKS} AND l.source != coalesce(f.final, l.target) GROUP BY 1;
 """
+FAILED: Final = """
+t.internal AND t.location IS NULL AND EXISTS (SELECT 1 FROM responses r WHERE r.id = t.id AND NOT r.checked)
+AND (t.status >= 500 OR coalesce(t.error, 'robots') NOT IN ('robots', 'http-4xx', 'redirect-loop'))
+"""
+"""The condition for a page of the site that the crawl requested and could not read."""
+_UNREAD = f"""
+CREATE TABLE unread (id INTEGER PRIMARY KEY);
+INSERT INTO unread SELECT t.id FROM targets t LEFT JOIN pages p ON p.id = t.id WHERE ({FAILED})
+OR (t.internal AND p.status = 200 AND json_extract(p.facts, '$.unrendered') IS NOT NULL);
+"""
 _NEXT_DEPTH = f"""
 INSERT OR IGNORE INTO depths
 SELECT DISTINCT coalesce(f.final, l.target), ?
@@ -76,12 +86,13 @@ WHERE d.depth = ? AND l.kind IN {CLICKS} AND u.host IN (SELECT host FROM hosts)
 
 
 def build_graph(database: AuditDatabase, start: str) -> None:
-    """Fills the tables `finals`, `targets`, `inlinks`, `depths` and `alike`. `start`: the URL of the first
+    """Fills the tables `finals`, `targets`, `inlinks`, `unread`, `depths` and `alike`. `unread` contains the pages
+    whose links are not known. `start`: the URL of the first
     page."""
     with database.transaction() as base:
-        for name in ("finals", "targets", "inlinks", "depths", "alike"):
+        for name in ("finals", "targets", "inlinks", "unread", "depths", "alike"):
             base.execute(f"DROP TABLE IF EXISTS {name}")
-        for script in (_FINALS, _TARGETS, _INLINKS):
+        for script in (_FINALS, _TARGETS, _INLINKS, _UNREAD):
             for statement in script.split(";\n"):
                 if statement.strip():
                     base.execute(statement)
@@ -118,8 +129,8 @@ def find_missing_fragments(database: AuditDatabase) -> None:
 
 
 def lacks_fragment(known: set[str], fragment: str) -> bool:
-    """Returns whether a page lacks the target of a fragment. `known` contains the ids on the page. Text
-    fragments and fragments for scripts need no target. A range of lines such as `L5-L9` needs only its first
+    """Returns whether a page lacks the target of a fragment. `known` contains the ids on the page. A text
+    fragment (after `:~:`) and fragments for scripts need no target. A range of lines such as `L5-L9` needs only its first
     line as a target.
 
     >>> lacks_fragment({"a b"}, "a%20b"), lacks_fragment(set(), "top"), lacks_fragment(set(), "c")
@@ -127,9 +138,10 @@ def lacks_fragment(known: set[str], fragment: str) -> bool:
     >>> lacks_fragment({"L5"}, "L5-L9"), lacks_fragment({"L5"}, "L6-L9"), lacks_fragment({"v3-v4"}, "v3-v4")
     (False, True, False)
     """
+    fragment = fragment.partition(":~:")[0]
     if fragment not in known and (lines := _LINES.fullmatch(fragment)):
         return lines[1] not in known
-    if fragment in known or fragment.lower() == "top" or fragment.startswith((":~:", "/", "!")):
+    if not fragment or fragment in known or fragment.lower() == "top" or fragment.startswith(("/", "!")):
         return False
     return unquote(fragment) not in known
 

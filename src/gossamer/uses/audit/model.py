@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import xxhash
@@ -25,6 +27,10 @@ class Severity(StrEnum):
     include findings of the severity `info`."""
 
 
+PAGE_KINDS: Final = ("a", "area", "iframe", "frame", "next", "prev", "refresh")
+"""The kinds of links that a visitor or a crawler follows."""
+
+
 class PageLink(msgspec.Struct, array_like=True):
     """A link or an embedded file of a page."""
 
@@ -34,10 +40,12 @@ class PageLink(msgspec.Struct, array_like=True):
     """The kind of the link. For most links, the kind is the name of the HTML element that contains the URL
     (a, area, iframe, frame, form, img, script). For a `link` element, the kind is the element's relation
     (stylesheet, next, prev, alternate). For audio, video and other embedded media, the kind is `media`. For a
-    meta refresh, the kind is `refresh`."""
+    meta refresh, the kind is `refresh`. For a URL in `srcset`, the kind is `srcset`. For an image that other
+    sites show as a preview of the page (og:image), the kind is `preview`."""
     text: str = ""
     """The visible text of the link, or the `alt` text of the link's image, cut to 100 characters."""
-    nofollow: bool = False
+    nofollow: int = 0
+    """0 if every such link of the page may be followed, 1 if none may, 2 if the page has both."""
     fragment: str = ""
 
 
@@ -94,8 +102,14 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     main_hash: str = ""
     """A hash of the page's text without navigation and other boilerplate."""
     is_lorem: bool = False
+    unavailable_after: list[str] = []
+    """The dates of `unavailable_after` in robots metas and X-Robots-Tag headers, as written."""
     refresh: str = ""
     """The absolute URL in the page's meta refresh."""
+    script_redirect: str = ""
+    """The absolute URL to which a script sends every visitor of the page."""
+    charset_faults: list[str] = []
+    """The reasons why the page's characters are read wrongly, or may be."""
     images: ImageFacts = msgspec.field(default_factory=ImageFacts)
     structured_errors: list[str] = []
     """Invalid JSON-LD scripts: the error and the beginning of each script."""
@@ -116,6 +130,8 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     duplicate_ids: list[str] = []
     metas_in_body: list[str] = []
     viewport: bool = False
+    viewport_locked: str = ""
+    """The setting of the viewport that forbids visitors to zoom in, or ''."""
     unrendered: str = ""
     """The reason why the page has no content without JavaScript. `unrendered` is '' if the page has content,
     or if a browser fetched the page."""
@@ -133,8 +149,19 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_noindex(self) -> bool:
-        """Whether a directive tells search engines not to index the page."""
-        return bool(self.directives & {"noindex", "none"})
+        """Whether a directive tells search engines not to index the page, or no longer to index it."""
+        return bool(self.directives & {"noindex", "none"}) or self.is_expired
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the date of an `unavailable_after` has passed."""
+        dates = filter(None, map(read_date, self.unavailable_after))
+        return any(date <= datetime.now(UTC) for date in dates)
+
+    @property
+    def redirect(self) -> str:
+        """The absolute URL to which the page itself sends its visitors, by meta refresh or script, or ''."""
+        return self.refresh or self.script_redirect
 
     @property
     def is_nofollow(self) -> bool:
@@ -157,6 +184,42 @@ class PageFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
         return next(filter(None, self.h1s), "")
 
 
+class HostAlias(NamedTuple):
+    """The host for which an audited copy of a site is meant. `host`: the host that the copy's pages name.
+    `origin`: the origin of the copy."""
+
+    host: str
+    origin: str
+
+    def own(self, url: str) -> str:
+        """Returns the URL of the copy for a URL of the other host. Other URLs are returned as they are.
+
+        >>> HostAlias("www.example.com", "http://localhost:8000").own("https://www.example.com/a?b")
+        'http://localhost:8000/a?b'
+        """
+        scheme, _, rest = url.partition("://")
+        authority, slash, path = rest.partition("/")
+        same = scheme in ("http", "https") and authority.rpartition("@")[2].lower() == self.host
+        return f"{self.origin}{slash}{path}" if same else url
+
+
+def read_date(text: str) -> datetime | None:
+    """Returns the time of an `unavailable_after`, which is written as in RFC 822, RFC 850 or ISO 8601. A time
+    without a time zone is in UTC. Returns None if the text is no such time.
+
+    >>> read_date("Saturday, 25-Jul-09 15:00:00 PST"), read_date("soon")
+    (datetime.datetime(2009, 7, 25, 15, 0, tzinfo=datetime.timezone(datetime.timedelta(days=-1, seconds=57600))), None)
+    """
+    text = text.strip().upper()
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            found = read(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return None
+
+
 class AuditFinding(msgspec.Struct, array_like=True, frozen=True):
     """A problem that a check found on a page or in a link of a page. `target`: the second URL that the
     finding is about. If a check has several findings on one page, `target` may also be a text that
@@ -177,8 +240,9 @@ class CheckOutcome(msgspec.Struct):
     title: str
     fix: str
     state: str
-    """The state of the check: `checked`, `partial`, `inconclusive` or `skipped`. If the state is not
-    `checked`, `reason` contains the explanation."""
+    """The state of the check: `checked`, `partial`, `likely`, `inconclusive` or `skipped`. If the state is not
+    `checked`, `reason` contains the explanation. `likely`: links on pages that could not be read may refute
+    some of the findings. The details of these findings begin with `likely`."""
     reason: str
     count: int
     new: int

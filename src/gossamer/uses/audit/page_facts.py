@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import xxhash
 
 import gossamer
+from gossamer.parsing.html import page_type
+from gossamer.uses.audit.charset_faults import charset_faults
 from gossamer.uses.audit.contradictions import find_contradictions
 from gossamer.uses.audit.database import host_of
-from gossamer.uses.audit.model import ImageFacts, PageFacts, PageLink
+from gossamer.uses.audit.model import HostAlias, ImageFacts, PageFacts, PageLink
+from gossamer.uses.audit.script_redirects import script_redirect
 from gossamer.uses.audit.structured_checks import check_structured
 
 if TYPE_CHECKING:
@@ -55,7 +58,17 @@ _EMBEDDED: Final = (
     ("audio", "src", "media"),
     ("source", "src", "media"),
     ("embed", "src", "media"),
+    ("track", "src", "media"),
+    ("video", "poster", "img"),
 )
+_PREVIEWS: Final = ("og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src")
+"""Metas with an image that other sites show as a preview of the page."""
+_WEEKDAY: Final = re.compile(r"(\bunavailable_after\s*:)\s*(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\s*,?")
+_VIEWPORT: Final = re.compile(r"([a-z-]+)\s*=\s*([^\s,;=]+)")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,9}(?:\.\d{0,9})?")
+_SRCSET: Final = re.compile(r"([^\s,]\S*)((?<!,)\s[^,(]*(?:\([^)]*\)[^,(]*)*)?")
+MIN_ZOOM: Final = 2.0
+"""A page must allow visitors to zoom in to this factor (WCAG 2.2, 1.4.4)."""
 _BESIDE: Final = (
     "nav, aside, footer, dialog, [role=navigation], [role=complementary], [role=contentinfo], [role=search]"
 )
@@ -77,24 +90,31 @@ _PERMALINK: Final = " ¶§#🔗"
 _RELATIONS: Final = ("next", "prev", "alternate", "stylesheet")
 
 
-def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFacts, list[PageLink], bytes]:
+def read_page(
+    view: PageView, need: RenderingNeed | None = None, alias: HostAlias | None = None
+) -> tuple[PageFacts, list[PageLink], bytes]:
     """Returns the facts of a page, its links, and the sketch of its text. A sketch is empty if the page has
     too few words. `need`: compares the page with earlier pages of the same host to decide whether the page
-    needs JavaScript."""
+    needs JavaScript. `alias`: the other host whose URLs count as URLs of the audited site."""
     page = view.page
-    kind = (page.content_type or "").partition(";")[0].strip().lower()
+    kind = page_type(page.content_type, page.body)
     facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
-    _read_headers(facts, page.headers)
-    facts.is_html = kind in _HTML or (not kind and b"<" in page.body[:1000])
+    resolve = _resolver(view, alias)
+    _read_headers(facts, page.headers, resolve)
+    facts.is_html = kind in _HTML
     if not facts.is_html:
         return facts, [], b""
     tree = view.document.tree
-    resolve = view.document.base.resolve
+    is_sent = page.rung in ("plain", "impersonated")
     inert = set(tree.select("template *, noscript *")) if tree.select("template, noscript") else set()
     _read_head(facts, tree, resolve)
+    facts.refresh = resolve(view.document.refresh or "about:blank") or ""
     _read_headings(facts, tree)
     _read_images(facts, tree, inert)
-    if need is not None and view.status == 200 and page.rung in ("plain", "impersonated"):
+    if is_sent:
+        facts.charset_faults = list(charset_faults(tree, page.body, page.content_type or ""))
+    facts.script_redirect = _script_redirect(tree, resolve, inert, facts.url)
+    if need is not None and view.status == 200 and is_sent:
         facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.content_type)
     facts.ids, facts.duplicate_ids = _ids(tree, inert)
     found = check_structured(tree)
@@ -105,7 +125,17 @@ def read_page(view: PageView, need: RenderingNeed | None = None) -> tuple[PageFa
         facts.mixed = _insecure(_embedded_urls(tree, inert))
         facts.insecure_forms = _insecure(_attribute(one, "action") for one in tree.select("form[action]"))
     sketch = _read_text(facts, view)
-    return facts, list(_links(facts, tree, resolve, inert)), sketch
+    # a browser that runs scripts shows no noscript element
+    hidden = set(tree.select("template *")) if inert and is_sent else inert
+    return facts, list(_links(facts, tree, resolve, inert, hidden)), sketch
+
+
+def _resolver(view: PageView, alias: HostAlias | None) -> Callable[[str], str | None]:
+    """Returns a function that resolves the URLs of a page."""
+    resolve = view.document.base.resolve
+    if alias is None:
+        return resolve
+    return lambda url: alias.own(found) if (found := resolve(url)) else found
 
 
 def _attribute(element: Any, name: str) -> str:
@@ -117,11 +147,11 @@ def _short(text: str, most: int = MAX_TEXT_CHARS) -> str:
     return " ".join(text.split())[:most]
 
 
-def _read_headers(facts: PageFacts, headers: list[tuple[str, str]]) -> None:
+def _read_headers(facts: PageFacts, headers: list[tuple[str, str]], resolve: Any) -> None:
     robots: dict[str, None] = {}
     for name, value in headers:
         if name == "x-robots-tag":
-            robots |= dict.fromkeys(_directives(value))
+            robots |= dict.fromkeys(_directives(value, facts.unavailable_after))
         elif name == "link":
             for target, parameters in _LINK_HEADER.findall(value[:20_000]):
                 if _REL_CANONICAL.search(parameters):
@@ -130,19 +160,26 @@ def _read_headers(facts: PageFacts, headers: list[tuple[str, str]]) -> None:
             facts.security_headers.append(name)
     facts.header_robots = list(robots)
     if facts.header_canonicals:
-        facts.header_canonical = gossamer.url.parse(facts.header_canonicals[0], facts.url) or ""
+        # a Link header is relative to the URL of the page, whatever its base element says
+        parsed = gossamer.url.parse(facts.header_canonicals[0], facts.url)
+        facts.header_canonical = (parsed and resolve(parsed)) or ""
         facts.canonical = facts.header_canonical
 
 
-def _directives(value: str) -> Iterator[str]:
-    """Yields the directives for search engines, in lower case. Directives after `otherbot:` are left out."""
+def _directives(value: str, dates: list[str]) -> Iterator[str]:
+    """Yields the directives for search engines, in lower case. Directives after `otherbot:` are left out.
+    `dates`: the dates of `unavailable_after` are added to this list, as they are written."""
     ours = True
-    for part in value.lower().split(","):
+    # the comma of a date such as `Saturday, 25-Jul-09` separates no directives
+    for part in _WEEKDAY.sub(r"\1", value[:20_000].lower()).split(","):
         name, colon, rest = part.partition(":")
         if colon and name.strip() not in _FIELDS:
             ours = name.strip() in _ROBOTS or name.strip() == "*"
             part = rest
+        name, colon, rest = part.partition(":")
         if ours and part.strip():
+            if colon and name.strip() == "unavailable_after" and len(dates) < MAX_LISTED:
+                dates.append(rest.strip()[:100])
             yield part.strip()[:100]
 
 
@@ -163,9 +200,9 @@ def _read_head(facts: PageFacts, tree: Any, resolve: Any) -> None:
         if name == "description":
             facts.descriptions.append(_short(content))
         elif name in _ROBOTS:
-            robots |= dict.fromkeys(_directives(content))
+            robots |= dict.fromkeys(_directives(content, facts.unavailable_after))
         elif name == "viewport":
-            facts.viewport = True
+            facts.viewport, facts.viewport_locked = True, zoom_lock(content)
         if name in ("description", "viewport", *_ROBOTS) and not _in_head(meta):
             facts.metas_in_body.append(f"meta {name}")
     facts.robots = list(robots)
@@ -186,15 +223,37 @@ def _read_head(facts: PageFacts, tree: Any, resolve: Any) -> None:
         facts.canonical = resolve(facts.canonicals[0]) or ""
     if len(facts.titles) > MAX_LISTED:
         del facts.titles[MAX_LISTED:]
-    _read_refresh(facts, tree, resolve)
 
 
-def _read_refresh(facts: PageFacts, tree: Any, resolve: Any) -> None:
-    for meta in tree.select('meta[http-equiv="refresh" i][content]'):
-        _, _, target = _attribute(meta, "content").partition("=")
-        if target and meta.closest("noscript") is None:
-            facts.refresh = resolve(target.strip(" \"'")) or ""
-            return
+def zoom_lock(content: str) -> str:
+    """Returns the setting of a viewport that forbids visitors to zoom in to twice the size, or ''.
+
+    >>> zoom_lock("width=device-width, user-scalable=no"), zoom_lock("maximum-scale=5; user-scalable=yes")
+    ('user-scalable=no', '')
+    """
+    for name, value in _VIEWPORT.findall(content[:2000].lower()):
+        number = float(found[0]) if (found := _NUMBER.match(value)) else None
+        if name == "user-scalable" and (value == "no" or (number is not None and abs(number) < 1)):
+            return f"user-scalable={value}"
+        if name == "maximum-scale" and number is not None and 0 <= number < MIN_ZOOM:
+            return f"maximum-scale={value}"
+    return ""
+
+
+def _script_redirect(tree: Any, resolve: Any, inert: set[Any], own: str) -> str:
+    """Returns the URL of another page to which a script of the page sends every visitor, or ''."""
+    scripts = [one.text for one in tree.select("script:not([src])") if one not in inert and _is_run(one)]
+    scripts += [_attribute(one, "onload") for one in tree.select("body[onload]")]
+    for script in scripts:
+        target = script_redirect(script)
+        found = (resolve(target) or "").partition("#")[0] if target else ""
+        if found.startswith(("http://", "https://")) and found != own:
+            return found
+    return ""
+
+
+def _is_run(script: Any) -> bool:
+    return _attribute(script, "type").strip().lower() in (*_BLOCKING, "module")
 
 
 def _read_headings(facts: PageFacts, tree: Any) -> None:
@@ -305,8 +364,21 @@ def _embedded_urls(tree: Any, inert: set[Any]) -> Iterator[str]:
         for element in tree.select(f"{tag}[{attribute}]"):
             if element not in inert:
                 yield _attribute(element, attribute)
+    for element in tree.select("img[srcset], source[srcset]"):
+        if element not in inert:
+            yield from srcset_urls(_attribute(element, "srcset"))
     for link in tree.select('link[rel~="stylesheet" i][href]'):
         yield _attribute(link, "href")
+
+
+def srcset_urls(text: str) -> list[str]:
+    """Returns the URLs of a `srcset` (HTML Standard, 4.8.4.3.11).
+
+    >>> srcset_urls("a.png 1x, b,c.png 2x,d.png")
+    ['a.png', 'b,c.png', 'd.png']
+    """
+    found = (match[1].rstrip(",") for match in _SRCSET.finditer(text[:20_000]))
+    return list(dict.fromkeys(filter(None, found)))[:MAX_LISTED]
 
 
 def _insecure(urls: Iterator[str]) -> list[str]:
@@ -377,12 +449,14 @@ def sketch_of(words: list[str]) -> bytes:
     return array("I", least).tobytes()
 
 
-def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterator[PageLink]:
+def _links(
+    facts: PageFacts, tree: Any, resolve: Any, inert: set[Any], hidden: set[Any]
+) -> Iterator[PageLink]:
     """Yields the links and embedded files of a page. Each combination of URL, element and fragment is yielded
-    once."""
+    once. `inert`: elements that browsers do not load. `hidden`: elements whose links nobody can follow."""
     found: dict[tuple[str, str, str], PageLink] = {}
     shut = facts.is_nofollow
-    for kind, raw, element in _mentions(facts, tree, inert):
+    for kind, raw, element in _mentions(facts, tree, inert, hidden):
         raw = raw.strip()
         if not raw or raw[:11].lower().startswith(_NOT_PAGES):
             continue
@@ -397,24 +471,33 @@ def _links(facts: PageFacts, tree: Any, resolve: Any, inert: set[Any]) -> Iterat
         if (known := found.get(key)) is not None:
             if not known.text and text:
                 known.text = text
-            if known.nofollow and not closed:
-                known.nofollow = False
+            if known.nofollow != int(closed):
+                known.nofollow = 2
         elif len(found) < MAX_LINKS:
-            found[key] = PageLink(url, kind, text, closed, fragment)
+            found[key] = PageLink(url, kind, text, int(closed), fragment)
     yield from found.values()
 
 
-def _mentions(facts: PageFacts, tree: Any, inert: set[Any]) -> Iterator[tuple[str, str, Any]]:
-    if facts.refresh and tree.root is not None:
-        yield "refresh", facts.refresh, tree.root
+def _mentions(
+    facts: PageFacts, tree: Any, inert: set[Any], hidden: set[Any]
+) -> Iterator[tuple[str, str, Any]]:
+    if facts.redirect and tree.root is not None:
+        yield "refresh", facts.redirect, tree.root
     for tag in ("a", "area"):
         for element in tree.select(f"{tag}[href]"):
-            if element not in inert:
+            if element not in hidden:
                 yield tag, _attribute(element, "href"), element
     for tag, attribute, kind in _EMBEDDED:
         for element in tree.select(f"{tag}[{attribute}]"):
             if element not in inert:
                 yield kind, _attribute(element, attribute), element
+    for element in tree.select("img[srcset], source[srcset]"):
+        if element not in inert:
+            for url in srcset_urls(_attribute(element, "srcset")):
+                yield "srcset", url, element
+    for element in tree.select("meta[property][content], meta[name][content]"):
+        if (_attribute(element, "property") or _attribute(element, "name")).strip().lower() in _PREVIEWS:
+            yield "preview", _attribute(element, "content"), element
     for link in tree.select("link[rel][href]"):
         relations = _attribute(link, "rel").lower().split()
         media = _attribute(link, "type").partition(";")[0].strip().lower()

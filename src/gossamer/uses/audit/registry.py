@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.uses.audit.checks import content, hosts, indexability, links, status, titles
+from gossamer.uses.audit.checks import content, hosts, indexability, links, status, titles, urls
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 
 CHECKS: Final[tuple[AuditCheck, ...]] = (
     *status.CHECKS,
     *indexability.CHECKS,
+    *urls.CHECKS,
     *titles.CHECKS,
     *content.CHECKS,
     *hosts.CHECKS,

@@ -13,21 +13,13 @@ from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome
 from gossamer.uses.audit.registry import GROUPS
-from gossamer.uses.html_report import END, facts, head, link
+from gossamer.uses.html_report import END, Cell, breakable, facts, head, link, section, table
+from gossamer.uses.numbers import counted, percent
 
 MAX_ROWS: Final = 100
 """Maximum number of findings of a check that the report shows."""
 _ORDER: Final = {"error": 0, "warning": 1, "notice": 2, "info": 3}
-_STYLE: Final = """
-h1{overflow-wrap:anywhere}th,td{padding:6px 11px;overflow-wrap:anywhere}
-.warn{background:#fff6e0;border:1px solid #e8cf8f;border-radius:8px;padding:10px 16px;margin:16px 0 0}
-.s{display:inline-block;min-width:62px;text-align:center;border-radius:5px;padding:1px 7px;font-size:13px;font-weight:600}
-.error{background:#fbe3e3;color:#8f1a1a}.warning{background:#fff0cf;color:#7a5200}.notice{background:#e3edf9;color:#0b4a8f}
-.info{background:#ececec;color:#333}
-details{background:#fff;border:1px solid #dde2e9;border-radius:8px;margin:0 0 8px}
-summary{cursor:pointer;padding:9px 14px}summary b{margin:0 6px}details>div{padding:0 14px 14px}
-.new{color:#a32020;font-weight:600}.fixed{color:#0b6b3a;font-weight:600}.out{color:#566172}
-"""
+_FINDING: Final = ("page", "other page", "detail")
 
 
 def render_report(database: AuditDatabase, summary: AuditSummary) -> Iterator[str]:
@@ -35,11 +27,11 @@ def render_report(database: AuditDatabase, summary: AuditSummary) -> Iterator[st
     title = f"Audit of {summary.url}"
     record = next(one for one in database.audits() if one.number == summary.audit)
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(record.started))
-    yield head(title, when, f"{when} (UTC), audit {summary.audit}", _STYLE)
+    yield head(title, when, f"{when} (UTC), audit {summary.audit}")
     yield _facts(summary)
     if summary.reasons:
         yield (
-            '<p class="warn">The crawl did not see the whole site, so some checks are inconclusive: '
+            '<p class="warn">The crawl did not see the whole site, so some findings are only likely, or checks inconclusive: '
             f"{escape('; '.join(summary.reasons))}.</p>"
         )
     yield _overview(summary)
@@ -75,26 +67,19 @@ def _overview(summary: AuditSummary) -> str:
             for severity in ("error", "warning", "notice")
         ]
         if found:
-            cells = "".join(f"<td class=n>{n:,}</td>" if n else "<td class=n>-</td>" for n in counts)
-            new, fixed = sum(one.new for one in found), sum(one.fixed for one in found)
-            change = f"<td class=n>{_change(new, fixed)}</td>"
-            rows.append(f"<tr><td>{escape(group)}</td><td class=n>{len(found)}</td>{cells}{change}</tr>")
-    heads = "".join(
-        f'<th scope="col"{" class=n" if place else ""}>{name}</th>'
-        for place, name in enumerate(("group", "checks", "errors", "warnings", "notices", "change"))
-    )
-    return (
-        f"<h2>Overview</h2><table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        "<h2>Findings</h2>"
-    )
+            cells = [("n", f"{n:,}" if n else "-") for n in counts]
+            change = _change(sum(one.new for one in found), sum(one.fixed for one in found))
+            rows.append([("", escape(group)), ("n", f"{len(found):,}"), *cells, ("n", change)])
+    heads = ("group", "checks:n", "errors:n", "warnings:n", "notices:n", "change:n")
+    return f"{section('Overview', heads, rows, '')}<h2>Findings</h2>"
 
 
 def _change(new: int, fixed: int) -> str:
     parts = []
     if new:
-        parts.append(f'<span class="new">{new:,} new</span>')
+        parts.append(f'<span class="bad">{new:,} new</span>')
     if fixed:
-        parts.append(f'<span class="fixed">{fixed:,} fixed</span>')
+        parts.append(f'<span class="good">{fixed:,} fixed</span>')
     return " ".join(parts)
 
 
@@ -103,33 +88,32 @@ def _section(database: AuditDatabase, summary: AuditSummary, check: CheckOutcome
         "SELECT url, target, detail, is_new FROM findings WHERE audit = ? AND check_id = ? "
         "ORDER BY is_new DESC, url, target LIMIT ?"
     )
-    rows = "".join(
-        f"<tr><td>{link(url)}</td><td>{link(target) if target != detail else ''}</td><td>{escape(detail)}"
-        f"{' <span class=new>new</span>' if new else ''}</td></tr>"
+    rows = [
+        _row(url, target, detail, ' <span class="bad">new</span>' if new else "")
         for url, target, detail, new in database.rows(query, [summary.audit, check.id, MAX_ROWS])
-    )
+    ]
     if check.fixed and summary.before is not None:
         gone = fixed_findings(database, summary.audit, summary.before, check.id, whole=summary.whole)
-        rows += "".join(
-            f'<tr class="out"><td>{link(one.url)}</td><td>{link(one.target) if one.target != one.detail else ""}</td>'
-            f"<td>{escape(one.detail)} <span class=fixed>fixed</span></td></tr>"
-            for one in islice(gone, MAX_ROWS)
-        )
+        mark = ' <span class="good">fixed</span>'
+        rows += [_row(one.url, one.target, one.detail, mark) for one in islice(gone, MAX_ROWS)]
     more = (
         f'<p class="note">The first {MAX_ROWS} of {check.count:,}. All of them: -o FOLDER/ or -o FILE.xlsx.</p>'
         if check.count > MAX_ROWS
         else ""
     )
     reason = f'<p class="note">{escape(check.reason)}</p>' if check.reason else ""
-    share = f", {100 * check.share:.0f} % of the indexable pages" if check.share >= 0.01 else ""
-    heads = '<th scope="col">page</th><th scope="col">other page</th><th scope="col">detail</th>'
+    share = f", on {percent(check.share)} of the indexable pages" if check.share >= 0.01 else ""
     return (
-        f'<details id="{check.id}"{" open" if check.severity == "error" else ""}><summary>'
-        f'<span class="s {check.severity}">{check.severity}</span> <b>{escape(check.title)}</b> {check.count:,}'
-        f"{share} {_change(check.new, check.fixed)}</summary><div>"
-        f'<p class="note">{escape(check.fix)}</p>{reason}<table><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table>{more}</div></details>\n"
+        f'<details class="box" id="{check.id}"{" open" if check.severity == "error" else ""}><summary>'
+        f'<span class="s {check.severity}">{check.severity}</span> <b>{escape(check.title)}</b> '
+        f"{counted(check.count, 'finding')}{share} {_change(check.new, check.fixed)}</summary><div>"
+        f'<p class="note">{escape(check.fix)}</p>{reason}{table(_FINDING, rows, stacked=True)}{more}</div></details>\n'
     )
+
+
+def _row(url: str, target: str, detail: str, mark: str) -> list[Cell]:
+    other = link(target) if target != detail else ""
+    return [("u", link(url)), ("u" if other else "", other), ("u", f"{breakable(detail)}{mark}")]
 
 
 def _silent(summary: AuditSummary) -> str:
@@ -138,12 +122,9 @@ def _silent(summary: AuditSummary) -> str:
     clean = [one for one in summary.checks if not one.count and one.state in ("checked", "partial")]
     parts = []
     if undecided:
-        rows = "".join(
-            f"<tr><td>{escape(one.title)}</td><td>{one.state}</td><td>{escape(one.reason)}</td></tr>"
-            for one in undecided
-        )
-        parts.append(f"<h2>Not decided</h2><table><tbody>{rows}</tbody></table>")
+        rows = [[("", escape(one.title)), ("", one.state), ("u", escape(one.reason))] for one in undecided]
+        parts.append(f"<h2>Not decided</h2>{table(('check', 'state', 'reason'), rows, stacked=True)}")
     if clean:
-        shown = "".join(f"<tr><td>{escape(one.title)}</td><td>{escape(one.group)}</td></tr>" for one in clean)
-        parts.append(f"<h2>Nothing found</h2><table><tbody>{shown}</tbody></table>")
+        rows = [[("", escape(one.title)), ("", escape(one.group))] for one in clean]
+        parts.append(section("Nothing found", ("check", "group"), rows, ""))
     return "".join(parts)

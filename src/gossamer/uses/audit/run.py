@@ -14,15 +14,15 @@ import gossamer
 from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
 from gossamer.uses.audit.checks.audit_check import AuditCheck
 from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
-from gossamer.uses.audit.findings import CheckScope, run_checks, total
+from gossamer.uses.audit.findings import UNRENDERED, CheckScope, run_checks, total
 from gossamer.uses.audit.host_probe import probe_hosts
 from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
-from gossamer.uses.audit.link_graph import build_graph
-from gossamer.uses.audit.model import AuditSummary, CheckOutcome, Severity, to_json
+from gossamer.uses.audit.link_graph import FAILED, build_graph
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome, HostAlias, Severity, to_json
 from gossamer.uses.audit.registry import CHECKS
 from gossamer.uses.audit.single_requests import NOT_STORED, request
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
-from gossamer.uses.audit.site_files import find_blocked, read_site_files, sitemap_seeds
+from gossamer.uses.audit.site_files import find_blocked, origin_of, read_site_files, sitemap_seeds
 
 MAX_SITEMAP_SEEDS: Final = 1_000_000
 PAUSE_S: Final = 0.25
@@ -59,13 +59,21 @@ class AuditOptions(msgspec.Struct, kw_only=True):
     http_port: int | None = None
     """The port at which the site serves http, if the site does not serve https at port 443. The audit checks
     that the http port redirects to https."""
+    as_host: str | None = None
+    """The host for which the audited site is meant, if the site is a copy: URLs of this host count as URLs of
+    the copy."""
     crawl: dict[str, Any] = {}
     """Additional arguments of `gossamer.run`."""
 
     def identity(self) -> dict[str, Any]:
         """Returns the options that must not change when an audit is continued."""
-        found = {"limit": self.limit, "depth": self.depth, "external": self.external}
+        found: dict[str, Any] = {"limit": self.limit, "depth": self.depth, "external": self.external}
+        found |= {"as": self.as_host} if self.as_host is not None else {}
         return found | ({"archive": self.archive} if self.archive is not None else {})
+
+    def alias(self, start: str) -> HostAlias | None:
+        """Returns the host that the audited site stands for, or None. `start`: the first page of the site."""
+        return HostAlias(self.as_host, origin_of(start)) if self.as_host is not None else None
 
 
 def database_path(url: str, data: str | None) -> str:
@@ -84,6 +92,15 @@ def start_url(text: str) -> str:
     if url is None or not url.startswith(("http://", "https://")) or not host_of(url):
         raise UsageError(f"{text!r} is not an address of a site: write it as https://example.com/")
     return url.partition("#")[0]
+
+
+def host_name(text: str) -> str:
+    """Returns the host that a user typed, with or without a scheme. Raises UsageError.
+
+    >>> host_name("www.example.com"), host_name("https://www.example.com/")
+    ('www.example.com', 'www.example.com')
+    """
+    return host_of(start_url(text))
 
 
 def without_credentials(url: str) -> str:
@@ -199,7 +216,7 @@ def _first_steps(
 ) -> None:
     tell("robots.txt and sitemaps are read")
     start, fetch = record.options["start"], _fetch_options(options)
-    read_site_files(database, start, fetch, _pause(options), tell)
+    read_site_files(database, start, fetch, _pause(options), tell, options.alias(start))
     if not unasked_reason(options):
         probe_hosts(database, start, fetch, options.http_port, _pause(options), tell)
 
@@ -233,7 +250,13 @@ def _crawl(
         seeds += [{"url": one} for one, _ in zip(listed, range(MAX_SITEMAP_SEEDS), strict=False)]
     tell(f"the site is crawled, from {len(seeds):,} addresses")
     writer = AuditWriter(database)
-    given = {"keep": "off", "files": "off", "scope": "host", "name": crawl_name(record.url)} | options.crawl
+    given = {
+        "keep": "off",
+        "files": "off",
+        "guard": "off",
+        "scope": "host",
+        "name": crawl_name(record.url),
+    } | options.crawl
     if options.archive is not None:
         given |= {"archive": options.archive, "delay": 0}
     for name in ("limit", "depth"):
@@ -243,17 +266,26 @@ def _crawl(
     resumed = bool(database.value("SELECT count(*) FROM responses"))
     if not resumed:
         given["fresh"] = True
-    site = make_site("default", writer, follow=True, hosts=sorted(hosts), **site_options)
+    site = make_site(
+        "default",
+        writer,
+        options.alias(record.options["start"]),
+        hosts if options.archive is None else (),
+        follow=True,
+        hosts=sorted(hosts),
+        **site_options,
+    )
     state, summary = run_crawl(site, writer, seeds, given)
     reasons = incomplete_reasons(state, summary)
+    failed = failed_visits(summary)
     if lost := database.forget_unstored():
         reasons.append(f"{lost:,} linked URLs of the site are not among the stored pages")
-    return {"state": state, "reasons": reasons}
+    return {"state": state, "reasons": reasons, "failed": failed}
 
 
 def incomplete_reasons(state: str, summary: Any) -> list[str]:
-    """Returns the reasons why a crawl may have missed pages of the site. The list is empty if the crawl
-    certainly saw all pages."""
+    """Returns the reasons why a crawl may have missed pages of the site, except pages that failed. The list is
+    empty if the crawl certainly requested all pages that it found."""
     reasons = []
     if state == "limited":
         reasons.append("a limit ended the crawl")
@@ -266,29 +298,56 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
             reasons.append(text.format(n=f"{n:,}"))
     if summary.pending:
         reasons.append(f"{summary.pending:,} URLs were not visited")
-    lost = {
+    return reasons
+
+
+def failed_visits(summary: Any) -> dict[str, int]:
+    """Returns the number of pages that failed and may have links, by the reason."""
+    errors = {} if summary is None else summary.errors
+    return {
         name: n
-        for name, n in summary.errors.items()
+        for name, n in sorted(errors.items())
         if n and name not in ("http-4xx", "redirect-loop", "robots-unreachable")
     }
-    if lost:
-        shown = ", ".join(f"{name} {n:,}" for name, n in sorted(lost.items()))
-        reasons.append(f"pages failed: {shown}")
-    return reasons
 
 
 def unrendered_reasons(database: AuditDatabase) -> list[str]:
     """Returns a list of at most one message. The message reports that some pages of the site need JavaScript,
     because the crawl may have missed the links of these pages."""
-    query = (
-        "SELECT u.url FROM pages p JOIN urls u ON u.id = p.id WHERE p.status = 200 "
-        "AND json_extract(p.facts, '$.unrendered') IS NOT NULL ORDER BY u.url"
-    )
-    urls = [url for (url,) in database.rows(query)]
+    urls = [url for (url,) in database.rows(UNRENDERED)]
     if not urls:
         return []
     shown = f"{urls[0]} is" if len(urls) == 1 else f"{len(urls):,} pages, such as {urls[0]}, are"
     return [f"{shown} empty without JavaScript and may have links: give --ladder browser"]
+
+
+def split_reasons(database: AuditDatabase, crawl_state: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Returns the reasons why the crawl may have missed any page, and those that concern only pages of the table
+    `unread`. A failed page whose URL is not known belongs to the former."""
+    hiding, failed = list(crawl_state["reasons"]), crawl_state.get("failed")
+    if not failed:
+        return hiding, []
+    text = "pages failed: " + ", ".join(f"{name} {n:,}" for name, n in failed.items())
+    named = database.value(f"SELECT count(*) FROM targets t WHERE {FAILED}") >= sum(failed.values())
+    return (hiding, [text]) if named else ([*hiding, text], [])
+
+
+def copy_hint(database: AuditDatabase) -> str:
+    """Returns a message if the site looks like a copy of another site, or ''. Most pages of a copy name the
+    other site in their canonical URLs."""
+    query = (
+        "SELECT c.host, count(*) AS n FROM targets t LEFT JOIN urls c ON c.id = t.canonical "
+        "AND c.host NOT IN (SELECT host FROM hosts) WHERE t.internal AND t.is_page AND t.status = 200 "
+        "GROUP BY c.host ORDER BY n DESC"
+    )
+    counts = dict(database.rows(query))
+    pages, host = sum(counts.values()), next(iter(counts), None)
+    if host is None or 2 * counts[host] <= pages:
+        return ""
+    return (
+        f"{counts[host]:,} of {pages:,} pages have a canonical URL of {host}, so many checks leave them out: "
+        f"if this site is a copy of {host}, give --as {host}"
+    )
 
 
 def _evaluate(
@@ -308,10 +367,14 @@ def _evaluate(
         checked = check_links(database, crawl_name(record.url), given, options.external)
     tell("the link graph is built")
     build_graph(database, record.options["start"])
-    reasons = [*crawl_state["reasons"], *unrendered_reasons(database)]
+    if options.as_host is None and (hint := copy_hint(database)):
+        tell(hint)
+    hiding, failing = split_reasons(database, crawl_state)
+    reasons = [*hiding, *failing, *unrendered_reasons(database)]
+    unread = [url for (url,) in database.rows("SELECT url FROM unread JOIN urls USING (id) ORDER BY url")]
     before = next((one for one in reversed(database.audits()) if one.number < record.number), None)
-    scope = check_scope(database, reasons, is_checking, checked)
-    scope = scope._replace(unasked=unasked_reason(options), stored=options.archive is not None)
+    scope = check_scope(database, hiding, is_checking, checked)
+    scope = scope._replace(unread=unread, unasked=unasked_reason(options), stored=options.archive is not None)
     results = evaluate_checks(database, record.number, before, scope, tell)
     summary = summarize(
         database, record, before, crawl_state["state"], reasons, checked, results, options.database

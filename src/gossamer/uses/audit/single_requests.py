@@ -41,10 +41,9 @@ def _stored(url: str, archive: str) -> Answered:
             found = pages.get(at)
             if found is None:
                 break
-            target = gossamer.url.parse(found.location, at) if found.location else None
-            if target is None or not 300 <= found.status < 400:
+            if found.location is None:
                 return Answered(at, found.status, found.body)
-            at = target.partition("#")[0]
+            at = found.location
     error = FetchFailed(f"{url}: it is not among the stored pages in {archive}")
     error.reason = NOT_STORED
     raise error

@@ -4,7 +4,7 @@ each page. Two sinks write pages and attempts into the database before a visit i
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from gossamer import Site
 from gossamer.client.stored_pages import UNSTORED
 from gossamer.errors import CrawlFailed, NothingFound
 from gossamer.uses.audit.database import AuditDatabase, ResponseRow, host_of
-from gossamer.uses.audit.model import PageFacts, PageLink, to_json
+from gossamer.uses.audit.model import PAGE_KINDS, HostAlias, PageFacts, PageLink, to_json
 from gossamer.uses.audit.page_facts import read_page
 
 if TYPE_CHECKING:
@@ -118,10 +118,12 @@ class AuditAttempts:
         self._writer.write_attempts(rows)
 
 
-def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, Any]:
+def page_item(
+    view: PageView, need: RenderingNeed | None = None, alias: HostAlias | None = None
+) -> dict[str, Any]:
     """Returns the facts of a page as an item."""
     try:
-        facts, links, sketch = read_page(view, need)
+        facts, links, sketch = read_page(view, need, alias)
     except ValueError as error:  # the page would take too much memory
         page = view.page
         facts = PageFacts(
@@ -141,8 +143,16 @@ def page_item(view: PageView, need: RenderingNeed | None = None) -> dict[str, An
     }
 
 
-def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
-    """Returns the site whose pages are audited."""
+def make_site(
+    name: str,
+    writer: AuditWriter,
+    alias: HostAlias | None = None,
+    named: Collection[str] = (),
+    **options: Any,
+) -> Site:
+    """Returns the site whose pages are audited. `alias`: the other host whose URLs count as URLs of the site.
+    `named`: the hosts on which the crawl also visits pages that are only named, for example as a canonical
+    URL."""
     from gossamer.parsing.rendering_need import RenderingNeed  # a late import, because it loads the parser
 
     site = Site(name, sinks=[writer], retries=options.pop("retries", RETRIES), **options)
@@ -150,15 +160,29 @@ def make_site(name: str, writer: AuditWriter, **options: Any) -> Site:
     need = RenderingNeed()
 
     @site.page(name="page")
-    def page(view: PageView) -> Iterator[dict[str, Any]]:
-        yield page_item(view, need)
+    def page(view: PageView) -> Iterator[Any]:
+        item = page_item(view, need, alias)
+        yield item
+        for url in _named_pages(item, alias):
+            if host_of(url) in named:
+                yield view.request(url)
 
     @site.page(name="error_page", status=ERROR_STATUSES)
     def error_page(view: PageView) -> Iterator[dict[str, Any]]:
-        yield {"page": view.url, "unstored": True} if is_unstored(view) else page_item(view)
+        yield {"page": view.url, "unstored": True} if is_unstored(view) else page_item(view, alias=alias)
 
     record_failures(site)
     return site
+
+
+def _named_pages(item: Mapping[str, Any], alias: HostAlias | None) -> Iterator[str]:
+    """Yields the URLs that a page names and to which no ordinary link may lead: its canonical URL, its language
+    versions, the target of its script, and links to the host of `alias`."""
+    facts: PageFacts = _facts(item["facts"])
+    found = [facts.canonical, facts.script_redirect, *(url for _, _, url in facts.hreflangs)]
+    if alias is not None:
+        found += [one.url for one in _links(item["links"]) if one.kind in PAGE_KINDS and one.nofollow != 1]
+    yield from dict.fromkeys(url.partition("#")[0] for url in found if url and url != facts.url)
 
 
 def is_unstored(view: PageView) -> bool:

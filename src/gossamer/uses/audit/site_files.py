@@ -11,7 +11,7 @@ import gossamer
 from gossamer.errors import FetchFailed
 from gossamer.parsing import sitemaps
 from gossamer.uses.audit.database import AuditDatabase, host_of, write_urls
-from gossamer.uses.audit.model import url_id
+from gossamer.uses.audit.model import HostAlias, url_id
 from gossamer.uses.audit.single_requests import NOT_STORED, request
 
 MAX_SITEMAPS: Final = 1000
@@ -33,12 +33,14 @@ def read_site_files(
     options: Mapping[str, Any],
     pause: float,
     tell: Callable[[str], None],
+    alias: HostAlias | None = None,
 ) -> None:
     """Reads robots.txt and the sitemaps that robots.txt names. If robots.txt names no sitemap, reads
     `/sitemap.xml`. `start`: the first page of the site, after redirects. `pause`: the seconds between two
     requests."""
     origin = origin_of(start)
-    named = _read_robots(database, origin, options)
+    own = alias.own if alias is not None else str
+    named = map(own, _read_robots(database, origin, options))
     waiting = [(url, "robots.txt") for url in named] or [(f"{origin}/sitemap.xml", "guess")]
     seen: set[str] = set()
     while waiting and len(seen) < MAX_SITEMAPS:
@@ -47,8 +49,8 @@ def read_site_files(
             continue
         seen.add(url)
         time.sleep(pause)
-        children = _read_sitemap(database, url, source, options)
-        waiting.extend((one, url) for one in children)
+        children = _read_sitemap(database, url, source, options, own)
+        waiting.extend((own(one), url) for one in children)
         if len(seen) % 20 == 0:
             tell(f"{len(seen):,} sitemaps are read, {len(waiting):,} are left")
 
@@ -78,9 +80,15 @@ def _read_robots(database: AuditDatabase, origin: str, options: Mapping[str, Any
     return [url for url in urls if url.startswith(("http://", "https://"))]
 
 
-def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mapping[str, Any]) -> list[str]:
-    """Stores a sitemap and its URLs. Returns the sitemaps of an index. A missing sitemap counts as a problem
-    only if robots.txt or an index lists the sitemap."""
+def _read_sitemap(
+    database: AuditDatabase,
+    url: str,
+    source: str,
+    options: Mapping[str, Any],
+    own: Callable[[str], str] = str,
+) -> list[str]:
+    """Stores a sitemap and its URLs. `own` returns the URL of the audited site for a listed URL. Returns the
+    sitemaps of an index. A missing sitemap counts as a problem only if robots.txt or an index lists the sitemap."""
     status, body, problem = None, b"", ""
     try:
         page = request(url, {**options, "max_size": _FETCHED_BYTES})
@@ -103,10 +111,11 @@ def _read_sitemap(database: AuditDatabase, url: str, source: str, options: Mappi
             "INSERT OR REPLACE INTO sitemaps VALUES (?, ?, ?, ?, ?, ?)",
             [url, source, status, total, len(body), problem],
         )
-        write_urls(base, ((url_id(one), str(one)) for one in pages))
+        entries = [(own(str(one)), one.lastmod) for one in pages]
+        write_urls(base, ((url_id(listed), listed) for listed, _ in entries))
         base.executemany(
             "INSERT OR IGNORE INTO sitemap_urls VALUES (?, ?, ?)",
-            ((url, url_id(one), one.lastmod.isoformat() if one.lastmod else "") for one in pages),
+            ((url, url_id(listed), lastmod.isoformat() if lastmod else "") for listed, lastmod in entries),
         )
     return [str(one) for one in children]
 

@@ -15,11 +15,11 @@ import msgspec
 import xxhash
 
 from gossamer.client.near_duplicates import bands, make_sketch
+from gossamer.parsing.words import count_words, tokens
 from gossamer.uses.keywords.arrow_columns import blobs, integers, numbers, table, texts
 from gossamer.uses.keywords.matching import FIRST, MAX_CONTEXTS, ZONES, KeywordMatcher, cut_contexts
 from gossamer.uses.keywords.term_counts import TermBatch
 from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
-from gossamer.uses.keywords.tokens import count_words, tokens
 
 OTHERS: Final = "(others)"
 """The common name of all sites that are not counted separately. Only the MAX_SITES largest sites are counted

@@ -36,7 +36,7 @@ from gossamer.uses.keywords.merging import (
 )
 from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 
-VERSION: Final = 2
+VERSION: Final = 3
 PARTS: Final = "parts"
 AUTO_KEYWORDS: Final = 200
 """Number of discovered terms that a run counts as keywords if the user gives no keyword list."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gossamer.client.install_command import install_command
-from gossamer.client.spreadsheets import guarded_field
+from gossamer.client.spreadsheets import guarded_field, path_and_encoding
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.uses.keywords.views import EXPORTS, RunTables
 
@@ -29,7 +29,7 @@ _WHOLE, _REAL, _TEXT = ("BIGINT", "INTEGER"), ("DOUBLE PRECISION", "REAL"), ("TE
 
 def check_output(output: str) -> None:
     """Raises UsageError if an output cannot be written to, and ConfigError if a library is missing."""
-    lower = output.lower()
+    lower = path_and_encoding(output)[0].lower()
     if lower.startswith(POSTGRESQL):
         _psycopg()
     elif lower.endswith(".xlsx"):
@@ -43,7 +43,7 @@ def check_output(output: str) -> None:
 def export(tables: RunTables, run: str, output: str) -> list[str]:
     """Writes the tables of a run into one output (checked by `check_output`), and returns messages for the
     user. Raises GossamerError."""
-    lower = output.lower()
+    lower = path_and_encoding(output)[0].lower()
     try:
         if lower.startswith(POSTGRESQL):
             _to_postgresql(tables, run, output)
@@ -136,13 +136,14 @@ def _without_zero(value: Any) -> Any:
 def _to_csv(tables: RunTables, output: str) -> None:
     """Writes the keywords to the output file, and the other tables to the files FILE.pages.csv and
     FILE.terms.csv in the same folder."""
-    stem = output[: -len(".csv")]
+    file_name, encoding = path_and_encoding(output)
+    stem = file_name[: -len(".csv")]
     for table, path in (
-        ("keyword_totals", output),
+        ("keyword_totals", file_name),
         ("keyword_pages", f"{stem}.pages.csv"),
         ("keyword_terms", f"{stem}.terms.csv"),
     ):
-        with open(path, "w", newline="", encoding="utf-8") as file:
+        with open(path, "w", newline="", encoding=encoding) as file:
             lines = csv.writer(file)
             lines.writerow(name for name, _ in tables.columns(table))
             lines.writerows(_guarded(row) for row in tables.rows(table))

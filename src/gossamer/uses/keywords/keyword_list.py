@@ -6,18 +6,16 @@ continues.
 
 from __future__ import annotations
 
-import csv
-import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from gossamer.client.install_command import install_command
-from gossamer.errors import ConfigError, UsageError
-from gossamer.uses.keywords.tokens import is_word, tokens
+from gossamer.client.source_rows import JSON_ENDINGS, ending_of, read_list_file
+from gossamer.errors import UsageError
+from gossamer.parsing.words import is_word, tokens
 
 MAX_WORDS: Final = 20
 """The maximum number of tokens of a keyword."""
@@ -92,103 +90,24 @@ def _lines(source: str) -> Iterator[Place]:
                 f"{source}: there is no such file; a list of keywords is text, CSV, JSON lines or Excel"
             )
         return iter([(1, source, "")])
-    if ending == ".xlsx":
-        return _of_excel(path)
-    if ending in (".jsonl", ".ndjson"):
-        return _of_json(path)
-    return _of_csv(path) if ending in (".csv", ".tsv") else _of_text(path)
+    return _of_list(path)
 
 
-def _text_of(path: Path) -> str:
-    try:
-        body = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    if b"\0" in body[:1000] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UsageError(f"{path} is not a text file: a list of keywords is text, CSV, JSON lines or Excel")
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return body.decode("utf-16", "replace")
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return body.decode("cp1252", "replace")
-
-
-def _of_text(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if line.strip() and not line.startswith("# "):
-            yield number, line, ""
-
-
-def _of_csv(path: Path) -> Iterator[Place]:
-    text = _text_of(path)
-    head = text.partition("\n")[0]
-    mark = max("\t;,", key=head.count) if path.suffix.lower() == ".csv" else "\t"
-    lines = csv.reader(text.splitlines(keepends=True), delimiter=mark)
-    column: int | None = None
-    number = 1
-    while True:
-        try:
-            values = next(lines)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield number, None, str(error)
+def _of_list(path: Path) -> Iterator[Place]:
+    is_json = ending_of(path) in JSON_ENDINGS
+    for row in read_list_file(path, _check_header, "keyword"):
+        if row.columns is None:
+            yield row.line, row.text or None, row.reason
             continue
-        if column is None:
-            column = _column_of(values)
-            if column is not None:
-                number = lines.line_num + 1
-                continue
-            column = 0  # a list without a header
-        if any(value.strip() for value in values):
-            yield number, values[column] if column < len(values) else "", ""
-        number = lines.line_num + 1
-
-
-def _of_json(path: Path) -> Iterator[Place]:
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found: Any = json.loads(line)
-        except ValueError as error:
-            yield number, None, f"it is not JSON: {error}"
-            continue
-        text = _named(found) if isinstance(found, Mapping) else found
-        if isinstance(text, str):
-            yield number, text, ""
+        plain = {str(name).strip().lower(): value for name, value in row.columns.items()}
+        text = next((plain[name] for name in _COLUMN if name in plain), None)
+        if is_json and not isinstance(text, str):
+            yield row.line, None, "it is neither a text nor an object with the field keyword"
         else:
-            yield number, None, "it is neither a text nor an object with the field keyword"
+            yield row.line, "" if text is None else str(text), ""
 
 
-def _of_excel(path: Path) -> Iterator[Place]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise ConfigError(f"an Excel list needs another package: {install_command('excel')}") from None
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:
-        raise UsageError(f"{path} is not an Excel file (.xlsx): {error}") from error
-    column: int | None = None
-    for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
-        values = ["" if one is None else str(one) for one in row]
-        if column is None:
-            column = _column_of(values)
-            if column is not None:
-                continue
-            column = 0
-        if any(value.strip() for value in values):
-            yield number, values[column] if column < len(values) else "", ""
-    book.close()
-
-
-def _column_of(names: Sequence[str]) -> int | None:
-    """Returns the position of the column with the keywords, or None if the row is not a header."""
-    plain = [name.strip().lower() for name in names]
-    return next((plain.index(name) for name in _COLUMN if name in plain), None)
-
-
-def _named(found: Mapping[str, Any]) -> Any:
-    return next((found[name] for name in _COLUMN if name in found), None)
+def _check_header(names: Sequence[str]) -> Sequence[str] | None:
+    """The keywords of a table without a header are in its first column."""
+    has_header = not {name.strip().lower() for name in names}.isdisjoint(_COLUMN)
+    return None if has_header else ["keyword", *(str(n) for n in range(1, len(names)))]

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from gossamer.parsing.words import spans, tokens
 from gossamer.uses.keywords.stemming import stem_language, stems_of
 from gossamer.uses.keywords.texts import StoredText
-from gossamer.uses.keywords.tokens import spans, tokens
 
 ZONES: Final = ("body", "title", "headings", "alt", "meta")
 """The parts of a page in which keywords are counted, in the order of the counts that `KeywordMatcher.count`

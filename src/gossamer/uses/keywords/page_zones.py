@@ -12,6 +12,7 @@ from turbohtml import Document, Element
 
 from gossamer import PageView
 from gossamer.client.near_duplicates import make_sketch
+from gossamer.parsing.shown import shown
 
 MAX_PARTS: Final = 300
 """The maximum number of headings, of links and of images that are read from one page."""
@@ -43,7 +44,7 @@ class PageText(msgspec.Struct, kw_only=True):
 
 def read_zones(page: PageView) -> dict[str, Any] | None:
     """Returns the row of a page, or None for a page without any text."""
-    tree = page.document.tree
+    tree = shown(page.document.tree)
     text = clean(page.main_text, keep_paragraphs=True)
     title = clean(page.title or "")
     around = _inside(tree, _AROUND)

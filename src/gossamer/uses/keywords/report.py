@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.errors import UsageError
-from gossamer.uses.html_report import END, Cell, facts, head, link, section, svg
+from gossamer.uses.html_report import END, Cell, chart, facts, head, link, section, svg
 from gossamer.uses.keywords.run import KeywordRun, list_runs
 from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, read_trend
+from gossamer.uses.numbers import counted, percent
 
 MAX_ROWS: Final = 50
 MAX_TRENDS: Final = 12
@@ -21,11 +22,6 @@ MAX_RUNS: Final = 60
 MAX_MATRIX: Final = 12
 WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
 """The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
-_STYLE = """
-.bar{display:inline-block;height:9px;background:#0b57a4;border-radius:2px;margin-left:8px}
-details{margin:2px 0 0;color:#566172;font-size:13px}summary{cursor:pointer}mark{background:#fff0b3}
-.chart{padding:10px 0 4px}.chart h3,.chart p{padding:0 12px}
-"""
 
 
 def write_report(tables: RunTables, run: KeywordRun, folder: str, output: str) -> None:
@@ -62,7 +58,7 @@ def render_report(tables: RunTables, run: KeywordRun, folder: str) -> str:
         _overlap(tables, sites),
         _cannibals(tables),
     ]
-    top = head(title, day, f"Run {run.id}, {day} UTC", _STYLE)
+    top = head(title, day, f"Run {run.id}, {day} UTC")
     return f"{top}{facts((name, f'{value:,}') for name, value in counts)}{''.join(parts)}{END}"
 
 
@@ -74,8 +70,8 @@ def _keywords(found: Sequence[KeywordTotal], listed: bool) -> str:
             ("n", f"{one.count:,}"),
             ("", f'<span class="bar" style="width:{120 * one.count / max(1, most):.0f}px"></span>'),
             ("n", f"{one.pages:,}"),
-            ("n", f"{one.share:.1%}"),
-            ("n", f"{one.density:.3%}"),
+            ("n", percent(one.share, 1)),
+            ("n", percent(one.density, 3)),
             *(("n", f"{n:,}") for n in (one.in_title, one.in_headings, one.anchors, one.alt, one.meta)),
         ]
         for one in found
@@ -104,7 +100,8 @@ def _contexts(one: KeywordTotal) -> str:
     if not one.contexts:
         return ""
     lines = "".join(f"<div>… {escape(text)} …</div>" for text in one.contexts)
-    return f"<details><summary>{len(one.contexts)} contexts</summary>{lines}</details>"
+    many = counted(len(one.contexts), "context")
+    return f'<details class="small off"><summary>{many}</summary>{lines}</details>'
 
 
 def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
@@ -116,11 +113,19 @@ def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
         points = read_trend(folder, runs, one.keyword)
         if len(points) > 1:
             charts.append(
-                f'<div class="chart"><h3>{escape(one.keyword)}</h3><p class="note">{points[0].count:,} to '
-                f"{points[-1].count:,}</p>{draw_trend(points)}</div>"
+                chart(
+                    escape(one.keyword),
+                    f"{points[0].count:,} to {points[-1].count:,}",
+                    draw_trend(points),
+                    WIDTH,
+                )
             )
-    note = f"Occurrences in the last {len(runs)} runs."
-    return f'<h2>Trend</h2><p class="note">{note}</p>{"".join(charts)}' if charts else ""
+    note = f"Occurrences in the last {counted(len(runs), 'run')}."
+    return (
+        f'<h2>Trend</h2><p class="note">{note}</p><div class="charts">{"".join(charts)}</div>'
+        if charts
+        else ""
+    )
 
 
 def draw_trend(points: Sequence[TrendPoint]) -> str:
@@ -130,7 +135,7 @@ def draw_trend(points: Sequence[TrendPoint]) -> str:
     step = (WIDTH - LEFT - 14) / (len(points) - 1)
     places = [(LEFT + j * step, floor - one.count / most * (floor - top)) for j, one in enumerate(points)]
     path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>' for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="var(--c0)"/>' for x, y in places)
     labels = (
         f'<text x="{LEFT - 6}" y="{top + 6:.0f}" text-anchor="end">{most:,}</text>'
         f'<text x="{LEFT - 6}" y="{floor + 4:.0f}" text-anchor="end">0</text>'
@@ -139,8 +144,8 @@ def draw_trend(points: Sequence[TrendPoint]) -> str:
     )
     label = f"Trend of {points[0].keyword}: {', '.join(str(one.count) for one in points)}"
     drawn = (
-        f'<path d="M{LEFT},{floor}H{WIDTH - 12}" stroke="#dde2e9"/>'
-        f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>{dots}{labels}'
+        f'<path d="M{LEFT},{floor}H{WIDTH - 12}" stroke="var(--line)"/>'
+        f'<path d="{path}" fill="none" stroke="var(--c0)" stroke-width="2"/>{dots}{labels}'
     )
     return svg(label, WIDTH, HEIGHT, drawn, 11)
 
@@ -153,7 +158,7 @@ def _terms(tables: RunTables, sites: Sequence[str]) -> str:
                 ("", escape(one.term)),
                 ("n", f"{one.count:,}"),
                 ("n", f"{one.pages:,}"),
-                ("n", f"{one.density:.3%}"),
+                ("n", percent(one.density, 3)),
                 ("n", f"{one.tfidf:,.1f}"),
                 ("n", f"{one.score:,.1f}"),
             ]
@@ -193,7 +198,7 @@ def _overlap(tables: RunTables, sites: Sequence[str]) -> str:
         for other in shown:
             found = pairs.get(frozenset((site, other)))
             row.append(
-                ("n", "" if site == other else f"{found.both:,} ({found.share:.0%})" if found else "0")
+                ("n", "" if site == other else f"{found.both:,} ({percent(found.share)})" if found else "0")
             )
         rows.append(row)
     note = "Keywords that both sites have, and their share of the keywords that either has."
@@ -206,7 +211,7 @@ def _cannibals(tables: RunTables) -> str:
             ("", escape(one.keyword)),
             ("", escape(one.site)),
             ("n", f"{one.pages:,}"),
-            ("", "<br>".join(map(link, one.urls))),
+            ("u", "<br>".join(map(link, one.urls))),
         ]
         for one in tables.cannibals(limit=25)
     ]

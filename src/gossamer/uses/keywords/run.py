@@ -209,6 +209,7 @@ def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: KeywordR
         "processes": options.processes,
         "keep": "off",
         "files": "off",
+        "guard": "off",
     }
     try:
         run.crawled = gossamer.run(SITE, *urls, output=str(texts), **{**given, **options.crawl}).state

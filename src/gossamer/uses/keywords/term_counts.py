@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from gossamer.parsing.words import count_words, is_word
 from gossamer.uses.keywords.arrow_columns import numbers, table, texts
-from gossamer.uses.keywords.tokens import count_words, is_word
 
 MAX_BATCH_WORDS: Final = 800_000
 """The number of words at which a batch of pages is full. The page with which a batch becomes full still

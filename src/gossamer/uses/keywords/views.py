@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from gossamer.errors import UsageError
+from gossamer.parsing.words import tokens
 from gossamer.uses.keywords.matching import MAX_CONTEXTS, KeywordMatcher, cut_contexts
 from gossamer.uses.keywords.merging import connect
 from gossamer.uses.keywords.run import KeywordRun, run_folder
 from gossamer.uses.keywords.texts import read_line
-from gossamer.uses.keywords.tokens import tokens
 
 TABLES: Final = ("keywords", "counts", "pages", "terms", "groups")
 

@@ -10,6 +10,7 @@ from gossamer.uses.alert_outbox import ReportedChanges
 from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.price_alerts import deliver, evaluate
+from gossamer.uses.prices.product_groups import read_groups
 from gossamer.uses.prices.rules import PriceRule, never_fires, read_rules, rules_of_targets
 from gossamer.uses.rule_files import RuleBook
 
@@ -49,8 +50,9 @@ def remarks(history: History, book: RuleBook[PriceRule]) -> list[str]:
     """Returns one message for each rule that can never fire, and for each invalid rule of a target."""
     targets = history.targets()
     own, lines = rules_of_targets(targets)
+    groups = read_groups(history.database)
     for rule in (*book.rules, *own):
-        if reason := never_fires(rule, targets):
+        if reason := never_fires(rule, targets, groups):
             lines.append(f"rule {rule.name} can never fire: {reason}")
     if len(lines) > MAX_SHOWN:
         lines = [

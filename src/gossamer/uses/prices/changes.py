@@ -12,6 +12,7 @@ changes nothing.
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -21,6 +22,9 @@ import msgspec
 
 from gossamer.uses.prices.model import Event, EventKind, Observation, OfferState
 from gossamer.uses.prices.shop_health import DOUBTFUL_VISITS
+
+UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
+"""The availabilities of an offer that cannot be bought."""
 
 AGREEING_VISITS = 2
 """The usual number of visits that must show a new value before the new value is reported as a change."""
@@ -41,12 +45,19 @@ MAX_REMEMBERED = 20
 SUSPECT_RATIO = 10
 MAX_DIGITS = 15
 """Amounts are rounded to this many significant digits, which SQLite stores exactly."""
+_WORDS = re.compile(r"[^\W_]+")
 _STORED_DIGITS = Context(prec=MAX_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
 PLACEHOLDERS = frozenset(
     Decimal(text) for text in ("9999", "99999", "999999", "9999999", "9999.99", "99999.99", "999999.99")
 )
 """Amounts that shops show for products without a price."""
-SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline")
+REDESIGNED = "redesigned"
+"""The reason of a value that a redesigned shop shows. The value is held until another source of the page states it, or
+a person accepts the values of the shop."""
+NAME_DAYS = 3
+"""A price that changed together with the product's name is held until visits have shown it for this many days: the
+page may be about another product now."""
+SUSPECT = ("zero", "placeholder", "currency", "ten-times", "baseline", "name", REDESIGNED)
 """The reasons why a price counts as suspect. The reason `baseline` means that the price differs by a factor
 of ten or more from the only earlier price. If later visits confirm a `baseline` price, the earlier price was
 wrong, and the confirmed price replaces the earlier price without an event."""
@@ -90,6 +101,8 @@ class Offer(msgspec.Struct, kw_only=True):
     shipping: Decimal | None = None
     tax_included: bool | None = None
     source: str | None = None
+    place: str | None = None
+    """Where on the page the price comes from (`Observation.place`)."""
     confidence: float | None = None
     body_hash: str | None = None
     name: str | None = None
@@ -199,7 +212,8 @@ def known_field(offer: Offer, field: str) -> str | None:
 
 
 def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
-    """Returns the reason why a price is suspect (`zero`, `placeholder`, `currency` or `ten-times`), or "".
+    """Returns the reason why a price is suspect (`zero`, `placeholder`, `currency`, `name` or
+    `ten-times`), or "".
 
     `expected`: the currency that the target must have.
     """
@@ -213,10 +227,27 @@ def suspicion(offer: Offer, seen: Observation, expected: str = "") -> str:
     wanted = expected or offer.currency
     if wanted and seen.currency and seen.currency != wanted:
         return "currency"
+    if price != offer.price and not seen.second_source and _is_renamed(offer, seen):
+        return "name"
     for usual in (offer.price, offer.median):
         if usual and not (usual / SUSPECT_RATIO < price < usual * SUSPECT_RATIO):
             return "ten-times"
     return ""
+
+
+def _is_renamed(offer: Offer, seen: Observation) -> bool:
+    """Whether a page shows another product than before: another name, and not the same number."""
+    if (
+        not offer.name
+        or not seen.name
+        or any(
+            (known := getattr(offer, field)) and known == getattr(seen, field)
+            for field in ("gtin", "sku", "mpn")
+        )
+    ):
+        return False
+    before, now = (set(_WORDS.findall(name.lower())) for name in (offer.name, seen.name))
+    return 2 * len(before & now) < min(len(before), len(now)) + 1 and before != now
 
 
 def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
@@ -237,6 +268,8 @@ def compare(offer: Offer, seen: Observation, expected: str = "") -> Compared:
         if _adopted(offer, field, value, known, seen):
             continue
         if held and held.value == value:
+            if held.reason == REDESIGNED and seen.second_source:
+                held.reason = "changed"
             if held.seen == 1 and held.reason == "changed":
                 agreed.append(field)
             held.seen, held.last, held.rival = held.seen + 1, seen.time, ""
@@ -266,10 +299,10 @@ def _may_be_glitch(held: HeldChange, new: HeldChange) -> bool:
 
 def _adopted(offer: Offer, field: str, value: str, known: str | None, seen: Observation) -> bool:
     """Adopts a new value of a field at once if the value does not count as a change. Returns whether the
-    value was adopted. The first availability and the first seller of an offer do not count as changes, nor
-    does a regular price while no price is known. If a target has moved and the visit read its new address,
-    the state of the page does not count as a change."""
-    if known is None and field in ("availability", "seller"):
+    value was adopted. The first seller of an offer does not count as a change, nor does the first
+    availability, unless the offer can no longer be bought. A regular price does not count while no price is
+    known. If a target has moved and the visit read its new address, the state of the page does not count."""
+    if known is None and (field == "seller" or (field == "availability" and value not in UNAVAILABLE)):
         setattr(offer, field, value)
     elif field == "regular_price" and offer.price is None:
         offer.regular_price = Decimal(value) if value else None
@@ -308,7 +341,12 @@ def _hold(offer: Offer, field: str, value: str, seen: Observation, expected: str
     if field == "price":
         if reason == "ten-times" and offer.first_seen == offer.last_seen:
             reason = "baseline"
-        found = {"source": seen.source, "confidence": seen.confidence, "body_hash": seen.body_hash}
+        found = {
+            "source": seen.source,
+            "place": seen.place,
+            "confidence": seen.confidence,
+            "body_hash": seen.body_hash,
+        }
     return HeldChange(value, str(reason), seen.time, seen.time, needed=needed, found=found)
 
 
@@ -336,7 +374,15 @@ def visits_needed(offer: Offer, field: str, doubtful_visits: int = 0) -> int:
 
 def is_ready(offer: Offer, field: str, doubtful_visits: int = 0) -> bool:
     """Whether enough visits have shown a held value. `doubtful_visits`: see `visits_needed`."""
-    return offer.held[field].seen >= visits_needed(offer, field, doubtful_visits)
+    held = offer.held[field]
+    if waits(held):
+        return False
+    return held.seen >= visits_needed(offer, field, doubtful_visits)
+
+
+def waits(held: HeldChange) -> bool:
+    """Whether a held value waits for something else than further visits in this run: for a person, or for days."""
+    return held.reason == REDESIGNED or (held.reason == "name" and held.last - held.since < NAME_DAYS * DAY_S)
 
 
 def first_sight(offer: Offer, seen: Observation, expected: str = "") -> Event | None:
@@ -364,9 +410,11 @@ def take_details(offer: Offer, seen: Observation) -> None:
     offer.shipping, offer.tax_included = rounded(seen.shipping), seen.tax_included
     if seen.price is not None and rounded(seen.price) == offer.price:
         offer.unit_price, offer.unit = rounded(seen.unit_price), seen.unit
-        offer.source, offer.confidence, offer.body_hash = seen.source, seen.confidence, seen.body_hash
+        offer.source, offer.place = seen.source, seen.place
+        offer.confidence, offer.body_hash = seen.confidence, seen.body_hash
         offer.currency = offer.currency or seen.currency
-    for name in ("name", "sku", "gtin", "mpn", "brand"):
+    doubted = offer.held.get("price")
+    for name in ("name", "sku", "gtin", "mpn", "brand") if not doubted or not waits(doubted) else ():
         if value := getattr(seen, name):
             setattr(offer, name, value)
 

@@ -21,16 +21,19 @@ def discover(url: str, *, limit: int, options: Mapping[str, Any] | None = None) 
     if start is None or not start.startswith(("http://", "https://")):
         raise UsageError(f"shop:{url}: write the address of the shop, such as shop:https://shop.example/")
     seen: dict[str, str] = {}
+    listings = set[str]()
     for page in gossamer.crawl(start, limit=limit, sitemaps=True, progress=True, **(options or {})):
         if page.status != 200 or page.error:
             continue
-        main = page.product
-        if main["price"] is None:
-            continue
-        product = page.product_page
-        if not (product.offers or product.variants or (main["sku"] or main["availability"])):
-            continue
+        main, product = page.product, page.product_page
+        sold = product.offers or product.variants or main["sku"] or main["availability"]
         address = page["canonical"] or page.url
+        whole, _, query = address.partition("?")
+        if main["price"] is None or not sold:
+            listings.add(whole)
+            continue
+        if query and whole in listings:  # a filter or a search that leaves one product
+            continue
         if address in seen or gossamer.url.host(address) != gossamer.url.host(page.url):
             continue
         name = main["name"] or ""

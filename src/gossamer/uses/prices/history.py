@@ -61,7 +61,7 @@ class Held(NamedTuple):
     after: str
     reason: str
     """The reason why the value is held: `changed`, `zero`, `placeholder`, `ten-times`, `baseline`,
-    `currency`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, `reason` contains the
+    `currency`, `name`, `redesigned`, `alternates`, `gone`, `moved` or `back`. If `field` is `visit`, `reason` contains the
     `OfferState` of the failed visit."""
     since: float
     seen: int
@@ -165,7 +165,11 @@ class History:
             agrees = shop_health.sample_agrees(health)
             for field, held in offer.held.items():
                 doubtful = shop_health.doubtful_visits(health, everywhere, field)
-                if held.reason == "missing" or changes.is_ready(offer, field, doubtful):
+                if (
+                    held.reason == "missing"
+                    or changes.waits(held)
+                    or changes.is_ready(offer, field, doubtful)
+                ):
                     continue
                 if held.reason == "changed" and not doubtful:
                     sampled[offer.shop] += 1
@@ -231,7 +235,17 @@ class History:
             events += release_ready(self.database, offers, health, started, everywhere)
         else:
             for offer in offers:
-                offer.held = {field: held for field, held in offer.held.items() if held.since < started}
+                offer.held = {
+                    field: held
+                    for field, held in offer.held.items()
+                    if held.since < started or (verdict.state == "redesigned" and field == "price")
+                }
+                if (
+                    verdict.state == "redesigned"
+                    and (held := offer.held.get("price"))
+                    and held.since >= started
+                ):
+                    held.reason = changes.REDESIGNED
             offer_rows.write_offers(self.database, offers)
         shop_health.end(health, verdict)
         write_shops(self.database, [shop])

@@ -87,6 +87,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     source: str = ""
     """The source of the price (see `PriceCandidate.source`), or `selector` if a line of the selector table
     found the price."""
+    place: str = ""
+    """Where on the page the price comes from: a path in structured data or in a script, or a class, id or tag."""
+    second_source: str = ""
+    """Another source that states the same price, independently of `source`, or ''."""
     confidence: float = 0.0
     candidates: tuple[PriceCandidate, ...] = ()
     body_hash: str = ""

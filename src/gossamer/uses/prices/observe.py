@@ -15,6 +15,7 @@ import msgspec
 from gossamer.parsing.prices import price
 from gossamer.parsing.products import (
     CONFIDENCE,
+    ON_REQUEST,
     PageOffer,
     PriceCandidate,
     PriceDecision,
@@ -24,6 +25,7 @@ from gossamer.parsing.products import (
     amount_of,
     availability_of,
     iso_of,
+    page_kind,
 )
 from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
 
@@ -74,6 +76,10 @@ class PageReading(msgspec.Struct, omit_defaults=True):
     list_price: Decimal | None = None
     unit_price: UnitPrice | None = None
     tax_included: bool | None = None
+    second_source: str = ""
+    """Another source of the page that states the price of `decisions['']`."""
+    notice: tuple[OfferState, str] | None = None
+    """The state and its description, if the page says that it has no product of its own."""
 
 
 class SeenPage(msgspec.Struct, omit_defaults=True):
@@ -114,7 +120,19 @@ def read_page(page: PageView, selectors: Selectors) -> PageReading:
         regular,
         product.unit_price,
         product.tax_included,
+        product.second_source,
+        None if chosen else _notice(product),
     )
+
+
+def _notice(product: ProductPage) -> tuple[OfferState, str] | None:
+    """Returns the state of a page that has no product of its own, and a description, or None."""
+    decision = product.decision
+    if decision.missing in (page_kind.GONE, page_kind.SOFT_404):
+        return OfferState.GONE, f"{decision.missing}: {decision.reason}"
+    if decision.missing == page_kind.LISTING:
+        return OfferState.EMPTY, f"{decision.missing}: {decision.reason}"
+    return None
 
 
 def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> PriceCandidate | None:
@@ -138,12 +156,17 @@ def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming
     body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
     seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
-    has_product = reading.main["price"] is not None or bool(
-        reading.name or reading.offers or reading.variants or reading.chosen
+    has_product = reading.notice is None and (
+        reading.main["price"] is not None
+        or bool(reading.name or reading.offers or reading.variants or reading.chosen)
+        or reading.decisions[""].reason == ON_REQUEST
     )
     for_now = page.request.is_redirected_for_now
     if other_page(requested, page.url) and not (for_now and has_product and same_path(requested, page.url)):
         seen.state, seen.detail = _redirected(requested, page.url, has_product, for_now)
+    elif reading.notice is not None:
+        seen.state, detail = reading.notice
+        seen.detail = f"HTTP {page.status}, {detail}"
     elif not has_product and reading.main["availability"] is None:
         seen.state = OfferState.EMPTY
         seen.detail = f"HTTP {page.status}, without a product: {(page.title or 'no title')[:100]}"
@@ -266,6 +289,8 @@ def _of_main(target: PriceTarget, reading: PageReading, shared: dict[str, Any]) 
         mpn=chosen["mpn"][0] if "mpn" in chosen else reading.mpn,
         brand=_field(reading, "brand"),
         source=best.source if best else "",
+        place=best.place if best else "",
+        second_source=reading.second_source if best and best == reading.decisions[""].price else "",
         confidence=best.confidence if best else 0.0,
         candidates=tuple(reading.candidates) if len(reading.candidates) > 1 or best is None else (),
         detail=detail,
@@ -309,6 +334,7 @@ def _of_variant(
         mpn=offer.mpn,
         brand=_field(reading, "brand"),
         source=offer.source if offer.amount is not None else "",
+        place=offer.place if offer.amount is not None else "",
         confidence=CONFIDENCE.get(offer.source, 0.0) if offer.amount is not None else 0.0,
         unit_price=offer.unit_price.amount if offer.unit_price else None,
         unit=offer.unit_price.unit if offer.unit_price else None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -19,9 +19,10 @@ import msgspec
 from gossamer.client.notifications import Notification, Receivers
 from gossamer.uses.alert_outbox import Delivered, RuleAlert, alert_id, deliver_alerts
 from gossamer.uses.prices import offer_rows, series
-from gossamer.uses.prices.changes import Offer, amount_text
+from gossamer.uses.prices.changes import UNAVAILABLE, Offer, amount_text
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.model import Event, EventKind, PriceTarget
+from gossamer.uses.prices.product_groups import read_groups
 from gossamer.uses.prices.rules import STATES, PriceRule, rules_of_targets
 from gossamer.uses.rule_files import RuleBook
 
@@ -82,9 +83,14 @@ class Evaluation:
                 for rule in self._rules(target):
                     if rule.condition.kind in STATES:
                         self._state(rule, target, offer)
-        for rule in self._general:
-            if rule.condition.kind == "cheapest":
-                self._cheapest(rule)
+        cheapest = [
+            rule
+            for rule in (*self._general, *(one for own in self._own.values() for one in own))
+            if rule.condition.kind == "cheapest"
+        ]
+        groups = read_groups(self._database) if cheapest else {}
+        for rule in cheapest:
+            self._cheapest(rule, groups)
         self._write()
 
     def _any_rules(self) -> bool:
@@ -117,17 +123,16 @@ class Evaluation:
         self, rule: PriceRule, target: PriceTarget, number: str, event: Event, offer: Offer | None
     ) -> None:
         kind = rule.condition.kind
-        if rule.condition.in_stock and (offer is None or offer.availability in series.UNAVAILABLE):
+        if rule.condition.in_stock and (offer is None or offer.availability in UNAVAILABLE):
             return
         if kind in _PRICE_KINDS:
             if event.kind == EventKind.PRICE and event.before and event.after:
                 self._price_edge(rule, target, number, event)
         elif event.kind == EventKind.AVAILABILITY:
-            was, now = (value in series.UNAVAILABLE for value in (event.before, event.after))
+            was, now = (value in UNAVAILABLE for value in (event.before, event.after))
             if was != now and kind == ("out-of-stock" if now else "back-in-stock"):
-                self._fire(
-                    rule, target, event.variant, number, f"is {event.after}, was {event.before}", event
-                )
+                text = f"is {event.after}, was {event.before or 'not stated'}"
+                self._fire(rule, target, event.variant, number, text, event)
         elif _EVENT_KINDS.get(event.kind) == kind:
             self._fire(rule, target, event.variant, number, f"{kind}: {event.before} -> {event.after}", event)
 
@@ -165,7 +170,7 @@ class Evaluation:
             return
         known = self._known(rule, target.key, offer.variant)
         holds, text = self._holds(rule, target, offer, price, known is not None)
-        if holds and condition.in_stock and offer.availability in series.UNAVAILABLE:
+        if holds and condition.in_stock and offer.availability in UNAVAILABLE:
             holds = False
         if holds and known is None:
             self._remember(rule, target.key, offer.variant, str(price))
@@ -217,9 +222,15 @@ class Evaluation:
             f"{series.PERIOD_DAYS} days before was {amount_text(lowest)}"
         )
 
-    def _cheapest(self, rule: PriceRule) -> None:
-        """Fires for each product whose cheapest shops are not the same as in the last evaluation."""
-        products = {one.product for one in self._targets.values() if one.product and rule.applies(one)}
+    def _cheapest(self, rule: PriceRule, groups: Mapping[str, str]) -> None:
+        """Fires for each product whose cheapest shops are not the same as in the last evaluation. `groups`:
+        see `read_groups`."""
+        keys = [next(iter(rule.target))] if len(rule.target) == 1 else groups
+        products = {
+            groups[key]
+            for key in keys
+            if key in groups and (one := self._targets.get(key)) and rule.applies(one)
+        }
         for product in sorted(products):
             market = [one for one in series.read_market(self._database, product) if one.rank is not None]
             if len({one.target for one in market}) < 2:

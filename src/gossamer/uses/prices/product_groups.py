@@ -91,19 +91,36 @@ def list_groups(
             [*([shop] if shop else []), limit],
         )
         return [product for (product,) in rows]
+    several = [
+        (-len(group), name)
+        for name, group in _read_members(database, pairs).items()
+        if (not shop or any(at == shop for _, at in group))
+        and (keys is None or any(key in keys for key, _ in group))
+    ]
+    return [name for _, name in sorted(several)[:limit]]
+
+
+def read_groups(database: Database) -> dict[str, str]:
+    """Maps the key of each listed target that has a group with several listed targets to the group's name."""
+    pairs = database.rows("SELECT one, other FROM price_matches WHERE decision = 'same'")
+    return {key: name for name, group in _read_members(database, pairs).items() for key, _ in group}
+
+
+def _read_members(database: Database, pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Maps the name of each group with several listed targets to its targets. Each target is a pair of a key
+    and a shop."""
     targets = database.rows("SELECT key, product, shop FROM price_targets WHERE listed = 1")
     groups = group_targets([(key, product) for key, product, _ in targets], pairs)
     members: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for target in targets:
         members[groups.find(target[0])].append(target)
-    several = [
-        (-len(group), min((product for _, product, _ in group if product), default=min(group)[0]))
+    return {
+        min((product for _, product, _ in group if product), default=min(group)[0]): [
+            (key, shop) for key, _, shop in group
+        ]
         for group in members.values()
         if len(group) > 1
-        and (not shop or any(at == shop for _, _, at in group))
-        and (keys is None or any(key in keys for key, _, _ in group))
-    ]
-    return [name for _, name in sorted(several)[:limit]]
+    }
 
 
 def group_targets(targets: Iterable[tuple[str, str]], pairs: Iterable[tuple[str, str]]) -> Groups:

@@ -180,9 +180,13 @@ class Batch:
             return
         seen = visit[0]
         offer = self._offers[seen.target].get(seen.variant)
-        if offer and offer.source and seen.source and seen.source != offer.source:
+        if offer is None or not offer.source or not seen.source:
+            return
+        agrees = seen.price == offer.price or bool(seen.second_source)
+        health.changed += not agrees
+        if seen.source != offer.source or (offer.place and seen.place and seen.place != offer.place):
             health.new_source += 1
-            health.new_source_agrees += seen.price == offer.price
+            health.new_source_agrees += agrees
 
     def _offer(self, target: str, seen: Observation) -> Offer:
         offer = self._offers[target].get(seen.variant)

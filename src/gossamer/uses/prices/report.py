@@ -11,12 +11,14 @@ from gossamer.uses.prices.history import History
 from gossamer.uses.prices.offer_rows import DAY_S
 from gossamer.uses.prices.product_groups import list_groups, read_group
 from gossamer.uses.prices.series import (
+    CurrentPrice,
     MarketOffer,
     Move,
     Point,
     PriceStatistics,
     StaleOffer,
     biggest_moves,
+    current_prices,
     fresh_share,
     read_market,
     read_series,
@@ -54,6 +56,8 @@ class PriceReport(NamedTuple):
     charts: list[PriceChart]
     markets: dict[str, list[MarketOffer]]
     """Maps each product to its offers, with the cheapest offer first."""
+    current: list[CurrentPrice]
+    """The newest values of the first MAX_ROWS offers, by target."""
     failing: list[tuple[Failing, str]]
     stale: list[StaleOffer]
 
@@ -75,6 +79,7 @@ def read_report(history: History, *, now: float, days: float = 30, chosen: Targe
         moves=moves,
         charts=_read_charts(history, moves, after, now),
         markets={name: offers for name, offers in markets.items() if offers},
+        current=current_prices(database, limit=MAX_ROWS, chosen=chosen),
         failing=list_failing(database, chosen=chosen, limit=MAX_ROWS),
         stale=stale_offers(database, before=now - STALE_DAYS * DAY_S, limit=MAX_ROWS, chosen=chosen),
     )

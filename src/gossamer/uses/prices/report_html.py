@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from html import escape
 
-from gossamer.uses.html_report import END, date, facts, head, link, section, svg
+from gossamer.uses.html_report import END, breakable, date, facts, head, link, section, svg
+from gossamer.uses.html_report import chart as chart_box
+from gossamer.uses.numbers import percent
+from gossamer.uses.prices.changes import UNAVAILABLE
 from gossamer.uses.prices.report import MAX_ROWS, PriceChart, PriceReport
-from gossamer.uses.prices.series import UNAVAILABLE, MarketOffer, Point
+from gossamer.uses.prices.series import MarketOffer, Point
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 560, 150, 70, 34
 """The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
-_STYLE = """
-.up{color:#a32020}.down{color:#0b6b3a}.chart{width:560px}
-.out{color:#566172}.index{color:#566172;font-size:12px;font-weight:400}
-"""
+MIN_LINE_PX = 3.0
+"""The price of a shorter time is shown as a point."""
 
 
 def render_report(report: PriceReport) -> str:
@@ -24,12 +25,19 @@ def render_report(report: PriceReport) -> str:
     period = f"{date(report.after)} to {date(report.now)} (UTC)"
     numbers = (
         ("targets", f"{report.targets:,}"),
-        ("found in the last 24 hours", f"{100 * report.fresh:.1f} %"),
+        ("found in the last 24 hours", percent(report.fresh, 1)),
         ("failing", _counted(report.failing)),
         ("stale", _counted(report.stale)),
     )
-    parts = [_moves(report), _charts(report), _market(report), _failing(report), _stale(report)]
-    return f"{head(report.title, period, period, _STYLE)}{facts(numbers)}{''.join(parts)}{END}"
+    parts = [
+        _moves(report),
+        _charts(report),
+        _market(report),
+        _current(report),
+        _failing(report),
+        _stale(report),
+    ]
+    return f"{head(report.title, period, period)}{facts(numbers)}{''.join(parts)}{END}"
 
 
 def money(amount: Decimal | None, currency: str | None = None) -> str:
@@ -44,15 +52,15 @@ def money(amount: Decimal | None, currency: str | None = None) -> str:
 def _moves(report: PriceReport) -> str:
     rows = []
     for move in report.moves:
-        way = "up" if move.after > move.before else "down"
+        way = ("bad", "▲") if move.after > move.before else ("good", "▼")
         rows.append(
             [
                 ("", escape(move.name or move.target)),
                 ("", escape(move.shop)),
-                ("", date(move.time)),
+                ("d", date(move.time)),
                 ("n", money(move.before, move.currency)),
                 ("n", money(move.after, move.currency)),
-                (f"n {way}", f"{'▲' if way == 'up' else '▼'} {move.percent:+.1f} %"),
+                (f"n {way[0]}", f"{way[1]} {move.percent:+.1f}%"),
             ]
         )
     heads = ("product", "shop", "day", "before:n", "after:n", "change:n")
@@ -80,11 +88,28 @@ def _market(report: PriceReport) -> str:
 def _cell(offer: MarketOffer) -> tuple[str, str]:
     price = money(offer.price, offer.currency)
     if offer.rank is None:
-        return "n out", f'{price}<br><span class="index">{escape(offer.availability or "no price")}</span>'
+        return "n off", f'{price}<br><span class="small">{escape(offer.availability or "no price")}</span>'
     mark = "★ " if offer.rank == 1 else ""
     return (
         "n best" if offer.rank == 1 else "n"
-    ), f'{mark}{price}<br><span class="index">{offer.price_index}</span>'
+    ), f'{mark}{price}<br><span class="small off">{offer.price_index}</span>'
+
+
+def _current(report: PriceReport) -> str:
+    rows = [
+        [
+            ("", escape(one.name or one.target)),
+            ("", escape(one.variant)),
+            ("", escape(one.shop)),
+            ("n", money(one.price, one.currency)),
+            ("", escape(one.availability or "")),
+            ("d", date(one.last_seen)),
+        ]
+        for one in report.current
+    ]
+    note = f"The first {MAX_ROWS} offers of the list." if len(rows) == MAX_ROWS else ""
+    heads = ("product", "variant", "shop", "price:n", "availability", "last found")
+    return section("Current prices", heads, rows, "No price was found yet.", note)
 
 
 def _failing(report: PriceReport) -> str:
@@ -92,9 +117,9 @@ def _failing(report: PriceReport) -> str:
         [
             ("", escape(one.target)),
             ("", escape(one.state)),
-            ("", date(one.since)),
+            ("d", date(one.since)),
             ("n", f"{one.runs:,}"),
-            ("", escape(one.address or (one.tried[-1] if one.tried else ""))),
+            ("u", breakable(one.address or (one.tried[-1] if one.tried else ""))),
         ]
         for one, _ in report.failing
     ]
@@ -107,8 +132,8 @@ def _stale(report: PriceReport) -> str:
         [
             ("", escape(one.target)),
             ("", escape(one.shop)),
-            ("", date(one.last_seen)),
-            ("", date(one.last_checked)),
+            ("d", date(one.last_seen)),
+            ("d", date(one.last_checked)),
         ]
         for one in report.stale
     ]
@@ -124,7 +149,7 @@ def _charts(report: PriceReport) -> str:
         "Bar below: green while in stock, red while not, grey if unknown."
     )
     charts = "".join(_chart(chart, report.after, report.now) for chart in report.charts)
-    return f'<h2>Price lines</h2><p class="note">{note}</p>{charts}'
+    return f'<h2>Price lines</h2><p class="note">{note}</p><div class="charts">{charts}</div>'
 
 
 def _chart(chart: PriceChart, after: float, now: float) -> str:
@@ -132,9 +157,7 @@ def _chart(chart: PriceChart, after: float, now: float) -> str:
     title = link(chart.url, move.name or move.target)
     currency = next((one.currency for one in reversed(chart.points) if one.price is not None), move.currency)
     about = f"{escape(move.shop)} · lowest {money(found.lowest)}, median {money(found.median)}, highest {money(found.highest, currency)}"
-    return (
-        f'<div class="chart"><h3>{title}</h3><p class="note">{about}</p>{draw_chart(chart, after, now)}</div>'
-    )
+    return chart_box(title, about, draw_chart(chart, after, now), WIDTH)
 
 
 def draw_chart(chart: PriceChart, after: float, now: float) -> str:
@@ -162,17 +185,15 @@ def draw_chart(chart: PriceChart, after: float, now: float) -> str:
     lower, upper = found.band
     band = (
         f'<rect x="{LEFT}" y="{y(upper):.1f}" width="{WIDTH - LEFT - 14}" '
-        f'height="{max(1.0, y(lower) - y(upper)):.1f}" fill="#e6eaf0"/>'
+        f'height="{max(1.0, y(lower) - y(upper)):.1f}" fill="var(--band)"/>'
     )
-    median = (
-        f'<path d="M{LEFT},{y(found.median or 0):.1f}H{WIDTH - 14}" stroke="#77839a" stroke-dasharray="4 4"/>'
-    )
+    median = f'<path d="M{LEFT},{y(found.median or 0):.1f}H{WIDTH - 14}" stroke="var(--dash)" stroke-dasharray="4 4"/>'
     labels = "".join(
         f'<text x="{LEFT - 8}" y="{y(price) + 4:.1f}" text-anchor="end">{money(price)}</text>'
         for price in sorted({found.lowest, found.highest})
     )
     stock = "".join(
-        f'<rect x="{x(one.time):.1f}" y="{floor + 3:.0f}" width="{max(0.5, x(until) - x(one.time)):.1f}" height="6" '
+        f'<rect x="{x(one.time):.1f}" y="{floor + 3:.0f}" width="{max(2.0, x(until) - x(one.time)):.1f}" height="6" '
         f'fill="{_color(one)}"/>'
         for one, until in _ends(chart.points, end)
         if until > after
@@ -184,7 +205,13 @@ def draw_chart(chart: PriceChart, after: float, now: float) -> str:
     label = (
         f"Price line: {chart.move.name or chart.move.target}, lowest {found.lowest}, highest {found.highest}"
     )
-    line = f'<path d="{path}" fill="none" stroke="#0b57a4" stroke-width="2"/>'
+    line = f'<path d="{path}" fill="none" stroke="var(--c0)" stroke-width="2"/>'
+    # a line without length, such as that of the first run, shows its points
+    line += "".join(
+        f'<circle cx="{x(point.time):.1f}" cy="{y(point.price):.1f}" r="2.5" fill="var(--c0)"/>'
+        for point, until in steps
+        if point.price is not None and point.time >= after and x(until) - x(point.time) < MIN_LINE_PX
+    )
     return svg(label, WIDTH, HEIGHT, f"{band}{median}{line}{stock}{labels}{days}")
 
 
@@ -195,9 +222,9 @@ def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
 
 def _color(point: Point) -> str:
     if point.availability is None:
-        return "#b5bdc9"
-    return "#c23b3b" if point.availability in UNAVAILABLE else "#2a9d5c"
+        return "var(--unknown)"
+    return "var(--out)" if point.availability in UNAVAILABLE else "var(--in)"
 
 
 def _counted(found: Sequence[object]) -> str:
-    return f"{len(found)} or more" if len(found) == MAX_ROWS else str(len(found))
+    return f"{len(found):,} or more" if len(found) == MAX_ROWS else f"{len(found):,}"

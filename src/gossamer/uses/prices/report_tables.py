@@ -10,7 +10,7 @@ from decimal import Decimal
 from gossamer.client.table_files import TableRows
 from gossamer.uses.prices.failing import Failing
 from gossamer.uses.prices.report import PriceReport
-from gossamer.uses.prices.series import MarketOffer, Move, StaleOffer
+from gossamer.uses.prices.series import CurrentPrice, MarketOffer, Move, StaleOffer
 
 
 def moves_table(moves: Sequence[Move]) -> TableRows:
@@ -40,6 +40,19 @@ def market_table(markets: Mapping[str, Sequence[MarketOffer]]) -> TableRows:
     return TableRows(names, rows)
 
 
+def current_table(offers: Sequence[CurrentPrice]) -> TableRows:
+    """Returns the table of current prices."""
+    rows = [
+        (
+            *(one.name or one.target, one.target, one.variant, one.shop, one.price, one.currency),
+            *(one.availability, _time(one.last_seen)),
+        )
+        for one in offers
+    ]
+    names = ("name", "target", "variant", "shop", "price", "currency", "availability", "last found")
+    return TableRows(names, rows)
+
+
 def stale_table(offers: Sequence[StaleOffer]) -> TableRows:
     """Returns the table of offers that no visit has found for a long time."""
     rows = [
@@ -66,6 +79,7 @@ def report_tables(report: PriceReport) -> dict[str, TableRows]:
     return {
         "moves": moves_table(report.moves),
         "market": market_table(report.markets),
+        "prices": current_table(report.current),
         "failing": failing_table(report.failing),
         "stale": stale_table(report.stale),
     }

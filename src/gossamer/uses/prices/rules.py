@@ -6,7 +6,8 @@ rule fires again only after the condition was false. An edge rule (`falls 5%`) f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -206,9 +207,12 @@ def rules_of_targets(targets: Iterable[PriceTarget]) -> tuple[list[PriceRule], l
     return rules, bad
 
 
-def never_fires(rule: PriceRule, targets: Sequence[PriceTarget]) -> str:
+def never_fires(
+    rule: PriceRule, targets: Sequence[PriceTarget], groups: Mapping[str, str] | None = None
+) -> str:
     """Returns the reason why a rule can never fire for these targets, and the remedy. Returns "" if the rule
-    can fire."""
+    can fire. `groups`: the targets that offer the same product as another target
+    (`product_groups.read_groups`)."""
     condition = rule.condition
     for scope in _SCOPE:
         names: frozenset[str] = getattr(rule, scope)
@@ -230,13 +234,15 @@ def never_fires(rule: PriceRule, targets: Sequence[PriceTarget]) -> str:
     if condition.kind == "out-of-stock" and condition.in_stock:
         return "nothing is out of stock and in stock at once; leave `and in stock` out"
     if condition.kind == "cheapest":
-        counts: dict[str, int] = {}
-        for target in scoped:
-            if target.product:
-                counts[target.product] = counts.get(target.product, 0) + 1
-        if max(counts.values(), default=0) < 2:
+        if groups is None:
+            counts = Counter(target.product for target in targets if target.product)
+            several = any(counts[target.product] > 1 for target in scoped)
+        else:
+            several = any(target.key in groups for target in scoped)
+        if not several:
             return (
-                "its targets have no product with two offers; give offers of one product the same `product`"
+                "its targets have no product with two offers; give offers of one product the same `product`, or "
+                "run gossamer prices match"
             )
     return ""
 

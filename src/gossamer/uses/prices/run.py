@@ -25,6 +25,9 @@ from gossamer.uses.prices.selector_table import SelectorTable, read_selectors
 CRAWL = "prices"
 """The prefix of the names of the crawls that a run starts. After the prefix, a crawl's name contains a hash
 of the history's URL, because several histories may share a store."""
+CONFIRMING_RETRIES = "10s"
+"""The retries of visits that confirm held values. They are few, because the first visits of the run already
+had all retries, and a value that is not confirmed is held until the next run."""
 UNVISITED = "not requested: robots.txt or another rule forbids it"
 DAY_S = 86400.0
 MAX_RESUME_S = 18 * 3600.0
@@ -164,7 +167,8 @@ class PriceRun:
         return state
 
     def confirm(self, state: str) -> str:
-        """Visits the pages with held values again, until the held values are confirmed or rejected."""
+        """Visits the pages with held values again, until the held values are confirmed or rejected. If such a
+        visit fails, the next run visits the page again."""
         url_of = {target.key: url for url, found in self.listed.targets.items() for target in found}
         for number in range(CONFIRMING_ROUNDS):
             held = self.history.held()
@@ -181,6 +185,10 @@ class PriceRun:
             state = self._visit(urls, {}, confirming=True)
             if state == "finished":
                 self._note_unvisited(urls, began, confirming=True)
+            for (target,) in self.history.query(
+                "SELECT target FROM price_failing WHERE state = ? AND last >= ?", [OfferState.FAILED, began]
+            ):
+                url_of.pop(target, None)
         return state
 
     def _visit(
@@ -188,9 +196,16 @@ class PriceRun:
     ) -> str:
         """Crawls pages. Returns `finished`, `limited` or `stopped`."""
         options = self._options
-        given: dict[str, Any] = {"delay": options.delay, "keep": "off", "files": "off"} | options.crawl
+        given: dict[str, Any] = {
+            "delay": options.delay,
+            "keep": "off",
+            "files": "off",
+            "guard": "off",
+        } | options.crawl
         given |= {"name": self._name, "fresh": True, "scope": "page", "output": self._outputs[0]}
         given["progress"] = given.get("progress", False) and not confirming
+        if confirming:
+            given["retries"] = CONFIRMING_RETRIES
         if any(conditions.values()):  # only a conditional request can find a page unchanged
             given["attempts"] = self._outputs[1]
         if self._end is not None:

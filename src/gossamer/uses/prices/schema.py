@@ -25,13 +25,13 @@ schema version."""
 
 VALUES = (
     *("state", "price", "regular_price", "currency", "unit_price", "unit", "availability", "seller"),
-    *("shipping", "tax_included", "source", "confidence", "body_hash"),
+    *("shipping", "tax_included", "source", "place", "confidence", "body_hash"),
 )
 """The columns that `price_offers` and `price_points` have in common."""
 
 _VALUE_COLUMNS = """
     state TEXT NOT NULL, price NUMERIC, regular_price NUMERIC, currency TEXT, unit_price NUMERIC, unit TEXT,
-    availability TEXT, seller TEXT, shipping NUMERIC, tax_included INTEGER, source TEXT, confidence DOUBLE PRECISION,
+    availability TEXT, seller TEXT, shipping NUMERIC, tax_included INTEGER, source TEXT, place TEXT, confidence DOUBLE PRECISION,
     body_hash TEXT"""
 
 TABLES = (
@@ -86,6 +86,9 @@ TABLES = (
     one TEXT NOT NULL, other TEXT NOT NULL, decision TEXT NOT NULL, reason TEXT NOT NULL,
     score DOUBLE PRECISION, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (one, other))""",
 )
+
+LATER_COLUMNS = (("price_offers", "place", "TEXT"), ("price_points", "place", "TEXT"))
+"""Columns that databases of earlier versions lack: table, column, type."""
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from gossamer.client.source_rows import read_list_file
 from gossamer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -135,15 +136,19 @@ def read_selectors(path: str | None) -> SelectorTable:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise ConfigError(f"the table of selectors {path} cannot be read: {error.strerror}") from error
-    lines = csv.DictReader(raw.decode("utf-8-sig", "replace").splitlines())
-    if missing := [one for one in ("domain", "field", "selector") if one not in (lines.fieldnames or ())]:
-        raise ConfigError(f"{path} has no column {missing[0]}: its columns are {', '.join(COLUMNS)}")
+
+    def check_names(names: Sequence[str]) -> None:
+        if missing := [one for one in ("domain", "field", "selector") if one not in names]:
+            raise ConfigError(f"{path} has no column {missing[0]}: its columns are {', '.join(COLUMNS)}")
+
     found = []
-    for columns in lines:
+    for row in read_list_file(Path(path), check_names, form=".csv"):
         try:
-            found.append(_line({name: (columns.get(name) or "").strip() for name in COLUMNS}))
+            if row.columns is None:
+                raise ValueError(row.reason)
+            found.append(_line({name: (row.columns.get(name) or "").strip() for name in COLUMNS}))
         except ValueError as error:
-            raise ConfigError(f"{path} line {lines.line_num}: {error}") from None
+            raise ConfigError(f"{path} line {row.line}: {error}") from None
     return SelectorTable(found, hashlib.blake2b(raw, digest_size=6).hexdigest())
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from gossamer.uses.prices import offer_rows
-from gossamer.uses.prices.changes import rounded
+from gossamer.uses.prices.changes import UNAVAILABLE, rounded
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.offer_rows import DAY_S, offer_id
 from gossamer.uses.prices.product_groups import read_group
@@ -95,6 +95,19 @@ class MarketOffer(NamedTuple):
     currency."""
 
 
+class CurrentPrice(NamedTuple):
+    """The newest values of an offer."""
+
+    target: str
+    variant: str
+    shop: str
+    name: str
+    price: Decimal | None
+    currency: str | None
+    availability: str | None
+    last_seen: float
+
+
 class StaleOffer(NamedTuple):
     """An offer that no visit has found for a long time."""
 
@@ -108,7 +121,6 @@ class StaleOffer(NamedTuple):
 MAX_FILTERED_OFFERS = 3000
 """If a filter matches at most this number of offers, price changes are read offer by offer. If a filter
 matches more than this number of offers, price changes are read day by day."""
-UNAVAILABLE = frozenset(("OutOfStock", "SoldOut", "Discontinued"))
 
 
 def read_series(
@@ -299,6 +311,21 @@ def read_market(database: Database, product: str) -> list[MarketOffer]:
             )
         )
     return sorted(found, key=lambda one: (one.rank is None, one.currency or "", one.rank or 0, one.target))
+
+
+def current_prices(database: Database, *, limit: int, chosen: TargetFilter = ALL) -> list[CurrentPrice]:
+    """Returns the newest values of the offers of listed targets, in the order of their targets."""
+    where, values = chosen.condition(database)
+    rows = database.rows(
+        "SELECT o.target, o.variant, o.shop, o.name, o.price, o.currency, o.availability, o.last_seen "
+        "FROM price_offers o JOIN price_targets t ON t.key = o.target "
+        f"WHERE t.listed = 1 AND o.gone = 0{where} ORDER BY o.target, o.variant LIMIT ?",
+        [*values, limit],
+    )
+    return [
+        CurrentPrice(target, variant, shop, name or "", amount(price), *rest)
+        for target, variant, shop, name, price, *rest in rows
+    ]
 
 
 def stale_offers(

@@ -31,6 +31,9 @@ AGREEING_SHARE = 0.8
 """If most prices of a shop come from a new source, at least this share of these prices must equal the old
 prices. If fewer prices are equal, the shop counts as redesigned."""
 SAME_AMOUNT_PAGES = 10
+CHANGED_SHARE = 0.8
+"""If more than this share of a shop's prices change in one run, the shop counts as redesigned, unless two sources of
+each page state the new price."""
 DOUBT_SHARE = 0.05
 """A shop counts as doubtful if more than this share of its second visits show the old value again. A shop
 with too few second visits also counts as doubtful."""
@@ -82,9 +85,11 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     hosts: dict[str, int] = {}
     """Maps each host to the number of the shop's pages that moved to the host."""
     new_source: int = 0
-    """Number of priced pages whose price comes from another source than before."""
+    """Number of priced pages whose price comes from another source or another place of the page than before."""
     new_source_agrees: int = 0
-    """Number of pages whose price comes from another source than before and equals the old price."""
+    """Number of these pages whose price equals the old price, or is stated by two sources of the page."""
+    changed: int = 0
+    """Number of priced pages with another price than before, which only one source of the page states."""
     amounts: dict[str, int] = {}
     """Maps each new price to the number of pages that show the price."""
     agreed: int = 0
@@ -139,9 +144,11 @@ def begin(health: ShopHealth, run: int) -> ShopHealth:
 
 def is_lost(visit: list[Observation], known_offers: int) -> bool:
     """Whether a page has lost its values. A page has lost its values if a visit shows no values, or shows the
-    values of less than half of the known variants."""
+    values of less than half of the known variants. A product in stock always has a price, so a page that shows
+    one without the other has lost it."""
     shown = sum(
-        seen.state == OfferState.PRICED or (seen.state == OfferState.NO_PRICE and bool(seen.availability))
+        seen.state == OfferState.PRICED
+        or (seen.state == OfferState.NO_PRICE and seen.availability not in (None, "", "InStock"))
         for seen in visit
     )
     return shown == 0 or 2 * shown < known_offers
@@ -234,6 +241,11 @@ def judge(health: ShopHealth) -> ShopVerdict:
             "redesigned",
             f"{health.new_source} of {priced} prices come from another place of the page, and "
             f"{health.new_source - health.new_source_agrees} of them differ",
+        )
+    if health.changed >= SAME_AMOUNT_PAGES and health.changed > CHANGED_SHARE * priced:
+        return ShopVerdict(
+            "redesigned",
+            f"{health.changed} of {priced} prices changed at once, and one source each states them",
         )
     amount, pages = max(health.amounts.items(), key=lambda one: one[1], default=("", 0))
     if pages >= SAME_AMOUNT_PAGES and 2 * pages > priced:

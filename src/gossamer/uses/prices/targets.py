@@ -68,7 +68,7 @@ def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = Non
         for row in read_rows(source, partial(_has_url, source), options):
             line, target = row.line, row.reason if row.columns is None else _target(row.columns)
             if isinstance(target, str):
-                text = "" if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
+                text = row.text if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
                 rejected.append(RejectedLine(source, line, target, text))
                 continue
             known = targets.get(target.key)

@@ -11,3 +11,4 @@ class RankDatabase(Database):
     describes the methods."""
 
     tables, indexes, version, kind = TABLES, INDEXES, VERSION, "rank"
+    later_columns = ()

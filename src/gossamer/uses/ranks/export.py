@@ -6,10 +6,12 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gossamer.client.install_command import install_command
+from gossamer.client.spreadsheets import path_and_encoding
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.page_rows import unpack_results
@@ -76,17 +78,22 @@ NAMES = (*TABLES, "results")
 
 def export(history: RankHistory, path: str, what: str = "", *, after: float = 0.0) -> dict[str, int]:
     """Exports tables to a file, and returns the number of rows per table. A CSV or Parquet file contains one
-    table, which is `positions` by default. An Excel file contains one sheet per table. `after`: exports only
-    rows since this time, in seconds since the epoch. Raises UsageError and ConfigError."""
-    ending = Path(path).suffix.lower()
+    table, which is `positions` by default. The name of a CSV file may end in `?bom=yes`. An Excel file contains
+    one sheet per table. `after`: exports only rows since this time, in seconds since the epoch. Raises UsageError and ConfigError."""
+    file, encoding = path_and_encoding(path)
+    ending = Path(file).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{path}: the file ends in {', '.join(ENDINGS)}")
     if what and what not in NAMES:
         raise UsageError(f"--what {what}: choose {', '.join(NAMES)}")
     names = [what] if what else list(TABLES) if ending == ".xlsx" else ["positions"]
-    write: dict[str, Callable[..., dict[str, int]]] = {".csv": _csv, ".xlsx": _excel, ".parquet": _parquet}
+    write: dict[str, Callable[..., dict[str, int]]] = {
+        ".csv": partial(_csv, encoding=encoding),
+        ".xlsx": _excel,
+        ".parquet": _parquet,
+    }
     try:
-        return write[ending](path, {name: read_table(history, name, after) for name in names})
+        return write[ending](file, {name: read_table(history, name, after) for name in names})
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
 
@@ -137,9 +144,9 @@ def _results(history: RankHistory, after: float) -> list[list[Any]]:
 Tables = dict[str, tuple[tuple[str, ...], list[list[Any]]]]
 
 
-def _csv(path: str, tables: Tables) -> dict[str, int]:
+def _csv(path: str, tables: Tables, encoding: str) -> dict[str, int]:
     ((name, (columns, rows)),) = tables.items()
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with open(path, "w", newline="", encoding=encoding) as file:
         out = csv.writer(file)
         out.writerow(columns)
         out.writerows([_csv_cell(value) for value in row] for row in rows)

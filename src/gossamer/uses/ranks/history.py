@@ -226,6 +226,16 @@ class RankHistory:
             with self.database.transaction():
                 page_rows.write_pages(self.database, self._run()[0], pages, keep=keep)
 
+    def record_checks(self, depth: Depth, searches: Sequence[str]) -> None:
+        """Writes the checks and the positions of searches whose pages are all recorded, while the run is open. The
+        end of the run writes them again, together with the events. A check that failed is not written, because
+        the run may be resumed."""
+        with self.database.transaction():
+            run, started, is_open, _ = self._run()
+            if is_open:
+                recorder = CheckRecorder(self.database, self.followed(searches), depth)
+                recorder.settle(run, searches, started, {}, early=True)
+
     def end_run(
         self, depth: Depth, skipped: Mapping[str, str] | None = None, keep_days: float = KEEP_DAYS
     ) -> list[RankEvent]:

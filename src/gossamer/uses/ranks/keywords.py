@@ -74,7 +74,7 @@ def read_keywords(sources: Iterable[str], defaults: Mapping[str, str] | None = N
         for row in _rows(source):
             read = row.reason if row.columns is None else _keywords(row.columns, defaults or {})
             if isinstance(read, str):
-                text = "" if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
+                text = row.text if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]
                 rejected.append(RejectedLine(source, row.line, read, text))
                 continue
             for one in read:

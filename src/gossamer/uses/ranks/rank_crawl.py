@@ -7,9 +7,12 @@ from __future__ import annotations
 import base64
 import threading
 import time
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 import gossamer
 from gossamer.client.background import Background
@@ -20,6 +23,7 @@ from gossamer.parsing.ranks.page_rules import PageRules
 from gossamer.uses.ranks.history import PageRequest, RankHistory
 from gossamer.uses.ranks.model import FetchedResultPage, Search
 from gossamer.uses.ranks.own_exits import crawl_by_exits, exit_options, read_exits
+from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.provider_answers import READERS, read_answer
 from gossamer.uses.ranks.result_page_sources import ResultPageSource, headers_of
 from gossamer.uses.ranks.search_urls import HOSTS, REFERERS, search_url
@@ -32,6 +36,10 @@ MAX_BODY = 8 << 20
 WALLS = ("captcha", "consent")
 """If an HTTP error page has one of these verdicts, the history stores the verdict. For all other HTTP error
 pages, the history stores only the error."""
+CHECKS_PAUSE = 20.0
+"""After checks were written in an open run, the next checks are written after this many times the duration, so
+that writing them takes at most 5 % of the time."""
+_QUOTES = str.maketrans("‘’ʼ′“”„«»″", "''''" + '"' * 6)
 MEASURED = {"load": ["images", "fonts"], "until": MEASURE_SCRIPT}
 """The rendering options for result pages that a browser fetches directly from the engines. MEASURE_SCRIPT
 measures the positions of blocks on the result page. The browser loads images and fonts because images and
@@ -48,10 +56,29 @@ def parse_page(
     return result_page(body, engine, url, data=layout)
 
 
+def refuse_other_query(parsed: ResultPage, asked: str, source: str) -> ResultPage:
+    """Returns a page without results if the page of a provider or unlocker answers another query than `asked`.
+    Other pages are returned as they are."""
+    if source in ("own", "archive", "file") or not parsed.query or not parsed.writes_positions:
+        return parsed
+    if _plain_query(parsed.query) == _plain_query(asked):
+        return parsed
+    reason = f"the answer is for {parsed.query[:100]!r}, not for {asked[:100]!r}"
+    return msgspec.structs.replace(parsed, verdict="soft_block", reason=reason, results=(), unknown=0)
+
+
+def _plain_query(text: str) -> str:
+    """Returns a query without the differences that providers make: case, widths, quotation marks, and white
+    space, for which some write `+`."""
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_QUOTES)
+    return " ".join(text.replace("+", " ").split())
+
+
 class RankCrawl:
     """Crawls result pages and writes the pages to the history. Several threads of the crawl may call `write`,
     and a lock serializes the writes. `hosts`: the base URL of each engine. `layout`: the page rules for HTML
-    pages. `keep`: whether to store the bodies of the pages. `tell`: called with messages for the user."""
+    pages. `keep`: whether to store the bodies of the pages. `depth`: if given, the check of a search is
+    written as soon as all pages of the search are. `tell`: called with messages for the user."""
 
     def __init__(
         self,
@@ -62,12 +89,20 @@ class RankCrawl:
         hosts: Mapping[str, str] = HOSTS,
         layout: PageRules | None = None,
         keep: bool = True,
+        depth: Depth | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.searches, self.source, self._hosts, self._layout = searches, source, hosts, layout
         self._history, self._keep, self._tell = history, keep, tell
         self._lock = threading.Lock()
         self._recorded: set[tuple[str, int]] = set()
+        self._depth = depth
+        self._open: dict[str, set[int]] = {}
+        """The pages of the current round that are not recorded, by search."""
+        self._complete: set[str] = set()
+        """Searches whose pages are recorded and whose checks are not."""
+        self._checks_at = 0.0
+        """The monotonic time from which checks may be written again."""
 
     def seeds(self, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
         """Returns the seeds of a crawl, one per requested result page."""
@@ -88,6 +123,9 @@ class RankCrawl:
     def crawl(self, requests: Sequence[PageRequest], options: Mapping[str, Any]) -> str:
         """Fetches result pages, and returns the state of the crawl. Returns `no-credit: ...` if the
         provider's account is empty. Raises GossamerError, for example if the provider's key is wrong."""
+        self._open = {}
+        for one in requests:
+            self._open.setdefault(one.search, set()).add(one.page)
         if self.source.name == "own" and len(proxies := read_exits(options.get("proxies") or ())) > 1:
             with exit_options(proxies, options) as exits:
                 background = Background(
@@ -106,7 +144,10 @@ class RankCrawl:
         """Fetches the requested result pages in a single crawl."""
         given = dict(options)
         given.setdefault("name", CRAWL)
-        site_options = {name: given.pop(name) for name in ("ladder",) if name in given}
+        given.setdefault("guard", "off")  # the pages of keywords have a history of their own
+        site_options: dict[str, Any] = {
+            name: given.pop(name) for name in ("ladder", "retries") if name in given
+        }
         try:
             result = await gossamer.run_async(
                 self.site(site_options), self.seeds(requests), fresh=True, scope="page", **given
@@ -149,6 +190,22 @@ class RankCrawl:
         with self._lock:
             self._history.record(pages, keep=self._keep)
             self._recorded.update((one.search, one.page) for one in pages)
+            self._record_checks(pages)
+
+    def _record_checks(self, pages: Sequence[FetchedResultPage]) -> None:
+        """Writes the checks of searches whose last page was recorded, so that a page that fails or a kill holds no
+        other search's result."""
+        for one in pages:
+            left = self._open.get(one.search, set())
+            left.discard(one.page)
+            if not left:
+                self._complete.add(one.search)
+        if self._depth is None or not self._complete or (began := time.monotonic()) < self._checks_at:
+            return
+        self._history.record_checks(self._depth, sorted(self._complete))
+        self._complete.clear()
+        now = time.monotonic()
+        self._checks_at = now + CHECKS_PAUSE * (now - began)
 
     def _page(self, row: Mapping[str, Any]) -> FetchedResultPage:
         name, page, first = row["page"].split(" ")
@@ -159,6 +216,7 @@ class RankCrawl:
         parsed = None
         if body:
             parsed = parse_page(self.source.form, body, search.engine, int(page), row["url"], self._layout)
+            parsed = refuse_other_query(parsed, search.keyword, self.source.name)
             if row["error"] and parsed.verdict not in WALLS:  # the error is more informative than the page
                 parsed = None
         return FetchedResultPage(

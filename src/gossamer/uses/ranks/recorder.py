@@ -57,11 +57,14 @@ class CheckRecorder:
         skipped: Mapping[str, str],
         *,
         again: bool = False,
+        early: bool = False,
     ) -> list[RankEvent]:
         """Writes the checks of the searches `names` in a run, and returns the events of the checks. `again`:
         whether the results of the run are rewritten, because its pages were parsed again. Events of rewritten
-        results cause no alerts. A rewrite does not change the stored states of layouts."""
-        withheld, events = self._layouts(run, started, again=again)
+        results cause no alerts. A rewrite does not change the stored states of layouts. `early`: whether the run
+        still fetches pages of other searches. Only good checks are written then, and neither events nor the
+        states of layouts, because the end of the run judges the layouts by all pages and writes all checks."""
+        withheld, events = self._layouts(run, started, again=again or early)
         pages = page_rows.read_pages(self._database, run, names)
         known = self._known(run, names)
         old = self._positions_of(run, names) if again else {}
@@ -82,6 +85,8 @@ class CheckRecorder:
             outcome = read_check(name, found, self._followed.get(name, {}), depth, held)
             if name in skipped and outcome.state == "failed" and all(one.state != FAILED for one in found):
                 outcome = outcome._replace(state="skipped", error=skipped[name])
+            if early and outcome.state not in ("done", "no-results"):
+                continue
             outcome = _with_notes(outcome, old)
             time = min((one.time for one in found), default=started)
             checks.append(
@@ -93,6 +98,8 @@ class CheckRecorder:
             outcomes.append((name, time, outcome))
             events += changes(name, self._engines.get(name, ("", ""))[0], time, known[name], outcome)
         self._write(run, checks, outcomes)
+        if early:
+            return []
         self._write_events(run, [row[0] for row in checks], events, again=again)
         return events
 

@@ -12,6 +12,7 @@ from gossamer.parsing.ranks import ResultPage
 from gossamer.uses.ranks import page_rows
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.pages_to_fetch import Depth
+from gossamer.uses.ranks.rank_crawl import refuse_other_query
 from gossamer.uses.ranks.recorder import CheckRecorder
 
 Parse = Callable[[bytes, str, str], ResultPage]
@@ -74,12 +75,13 @@ def _parse_run(
     """Parses the stored pages of a run again. Returns the number of parsed pages, and the ids of the searches
     whose parsed results changed."""
     rows = history.query(
-        "SELECT p.search, p.page, p.verdict, p.results, p.data_version, p.url, s.engine FROM rank_pages p JOIN "
+        "SELECT p.search, p.page, p.verdict, p.results, p.data_version, p.url, s.engine, s.keyword, p.source "
+        "FROM rank_pages p JOIN "
         "rank_searches s ON s.id = p.search WHERE p.run = ? AND p.body IS NOT NULL AND p.form = 'html'",
         [run],
     )
     count, searches = 0, set()
-    for search, page, verdict, results, old, url, engine in rows:
+    for search, page, verdict, results, old, url, engine, keyword, source in rows:
         if old == version and not everything:
             continue
         key = (search, run, page)
@@ -89,7 +91,7 @@ def _parse_run(
         body = page_rows.body_of(packed)
         if body is None:
             continue
-        parsed, count = parse(body, engine, url), count + 1
+        parsed, count = refuse_other_query(parse(body, engine, url), keyword, source), count + 1
         note = ""
         if parsed.verdict != verdict or page_rows.pack_results(parsed.results) != results:
             searches.add(search)

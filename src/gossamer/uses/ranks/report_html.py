@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from gossamer.uses.html_report import END, date, facts, head, link, section, svg, table
+from gossamer.uses.html_report import chart as chart_box
+from gossamer.uses.numbers import percent
 from gossamer.uses.ranks.domains import shown_domain
 from gossamer.uses.ranks.measures import BELOW, count_bands
 from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
@@ -16,15 +18,8 @@ from gossamer.uses.ranks.series import RankPoint, Standing
 
 WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
 """The size of a chart, and the space for axis labels, in pixels."""
-COLORS = ("#0b57a4", "#b45f06", "#6a329f", "#38761d", "#a61c5d")
-BAND_COLORS = ("#0b6b3a", "#3f9a63", "#9bc96f", "#e3c04b", "#e39a4b", "#c9ced6", "#e6e9ee")
-_STYLE = """
-th,td{padding:6px 10px}td.u{max-width:340px;overflow-wrap:anywhere;font-size:13px;color:#566172}
-.up{color:#0b6b3a}.down{color:#a32020}.off{color:#566172}.chart{width:560px}
-.beside{display:flex;gap:12px;align-items:stretch;flex-wrap:wrap}.beside>div{flex:1 1 440px;min-width:0}
-iframe{width:100%;height:760px;border:1px solid #dde2e9;background:#fff}
-.own{font-weight:600;background:#eaf2fb}.key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 10px}
-"""
+COLORS = tuple(f"var(--c{number})" for number in range(5))
+BAND_COLORS = tuple(f"var(--b{number})" for number in range(7))
 _ACTIVE = re.compile(
     r"<(script|iframe|object|embed|noscript|template)\b.*?(?:</\1\s*>|\Z)|<(?:meta|link|base)\b[^>]*>",
     re.IGNORECASE | re.DOTALL,
@@ -48,7 +43,7 @@ def render_report(report: RankReport) -> str:
         _failing(report),
         _page(report),
     ]
-    return f"{head(title, period, period, _STYLE)}{''.join(parts)}{END}"
+    return f"{head(title, period, period)}{''.join(parts)}{END}"
 
 
 def _facts(report: RankReport) -> str:
@@ -61,9 +56,9 @@ def _facts(report: RankReport) -> str:
         ("not in results", f"{bands.get(BELOW, 0):,}"),
     ]
     if report.days:
-        numbers.insert(1, ("visibility", f"{100 * report.days[-1].visibility:.1f} %"))
+        numbers.insert(1, ("visibility", percent(report.days[-1].visibility, 1)))
     if report.domain in report.voice:
-        numbers.append(("share of voice", f"{100 * report.voice[report.domain]:.1f} %"))
+        numbers.append(("share of voice", percent(report.voice[report.domain], 1)))
     note = (
         "Visibility: the expected clicks relative to position 1 everywhere, by volume. "
         f"Curve of clicks: {escape(report.curve)}."
@@ -79,7 +74,7 @@ def _moves(report: RankReport) -> str:
 
 def _standing_row(one: Standing) -> list[tuple[str, str]]:
     before = "-" if not one.known_before else str(one.before) if one.before is not None else f">{one.depth}"
-    way = "up" if one.change > 0 else "down"
+    way = "good" if one.change > 0 else "bad"
     change = f"{'▲' if one.change > 0 else '▼'} {abs(one.change)}" if one.change else ""
     return [
         ("", escape(one.keyword)),
@@ -135,7 +130,7 @@ def _rivals(report: RankReport) -> str:
         rows.append(
             [
                 ("own" if domain == report.domain else "", escape(shown_domain(domain))),
-                ("n", f"{100 * share:.1f} %"),
+                ("n", percent(share, 1)),
                 *(("n", value) for value in (shown if found else ("", "", ""))),
             ]
         )
@@ -250,12 +245,12 @@ def _distribution(report: RankReport) -> str:
         f"{LEFT + (number + 0.5) * width:.1f},{floor - share / high * (floor - top):.1f}"
         for number, share in enumerate(shares)
     )
-    line = f'<polyline points="{points}" fill="none" stroke="{COLORS[0]}" stroke-width="2"/>'
-    axis = _axis(report.days[0].time, report.days[-1].time, ((f"{100 * high:.1f}%", top + 4), ("0", floor)))
+    line = _polyline(points, COLORS[0])
+    axis = _axis(report.days[0].time, report.days[-1].time, ((percent(high, 1), top + 4), ("0", floor)))
+    drawn = svg("Visibility by day", WIDTH, HEIGHT, line + axis)
     return (
-        f'<h2>Distribution and visibility</h2><div class="chart"><h3>Keywords by band</h3><p class="note">{key}</p>'
-        f'{bands}</div><div class="chart"><h3>Visibility</h3><p class="note">Share of the clicks that position 1 '
-        f"everywhere would get</p>{svg('Visibility by day', WIDTH, HEIGHT, line + axis)}</div>"
+        f'<h2>Distribution and visibility</h2><div class="charts">{chart_box("Keywords by band", key, bands, WIDTH)}'
+        f"{chart_box('Visibility', 'Share of the clicks that position 1 everywhere would get', drawn, WIDTH)}</div>"
     )
 
 
@@ -270,15 +265,17 @@ def _volatility(report: RankReport) -> str:
         points = " ".join(
             f"{x(one.time):.1f},{floor - getattr(one, name) / high * (floor - top):.1f}" for one in found
         )
-        lines += f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>'
+        lines += _polyline(points, color)
     axis = _axis(found[0].time, found[-1].time, ((f"{high:.2f}", top + 4), ("0", floor)))
     key = (
         f'<span class="key" style="background:{COLORS[0]}"></span>1 - Jaccard of the first ten'
         f'<span class="key" style="background:{COLORS[1]}"></span>1 - rank-biased overlap (p = .9)'
     )
-    return (
-        f'<h2>Volatility</h2><div class="chart"><h3>How much the first ten results moved</h3><p class="note">{key}</p>'
-        f"{svg('Volatility by run', WIDTH, HEIGHT, lines + axis)}</div>"
+    return "<h2>Volatility</h2>" + chart_box(
+        "How much the first ten results moved",
+        key,
+        svg("Volatility by run", WIDTH, HEIGHT, lines + axis),
+        WIDTH,
     )
 
 
@@ -290,7 +287,7 @@ def _charts(report: RankReport) -> str:
         "A red mark: a failed check, which has no position."
     )
     charts = "".join(_chart(chart, report.after, report.now) for chart in report.charts)
-    return f'<h2>Histories</h2><p class="note">{note}</p>{charts}'
+    return f'<h2>Histories</h2><p class="note">{note}</p><div class="charts">{charts}</div>'
 
 
 def _chart(chart: RankChart, after: float, now: float) -> str:
@@ -301,9 +298,7 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
         for n, (name, _) in enumerate(names)
     )
     title = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
-    return (
-        f'<div class="chart"><h3>{title}</h3><p class="note">{key}</p>{draw_chart(chart, after, now)}</div>'
-    )
+    return chart_box(title, key, draw_chart(chart, after, now), WIDTH)
 
 
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
@@ -312,25 +307,27 @@ def draw_chart(chart: RankChart, after: float, now: float) -> str:
     places = [point.position for points in lines for point in points if point.position is not None]
     times = [point.time for points in lines for point in points] or [now]
     lowest = max([*places, 10])
-    top, floor, out = 10.0, float(HEIGHT - BOTTOM - 16), float(HEIGHT - BOTTOM)
+    top, floor, out = 10.0, float(HEIGHT - BOTTOM - 22), float(HEIGHT - BOTTOM)
     x = _scale(max(after, min(times)), max(now, max(times)))
 
     def y(position: int | None) -> float:
         return out if position is None else top + (position - 1) / max(1, lowest - 1) * (floor - top)
 
     drawn = "".join(
-        f'<path d="M{LEFT},{y(place):.1f}H{WIDTH - RIGHT}" stroke="#e8ebf0"/>'
+        f'<path d="M{LEFT},{y(place):.1f}H{WIDTH - RIGHT}" stroke="var(--row)"/>'
         for place in (1, 3, 10)
         if place <= lowest
     )
-    drawn += f'<path d="M{LEFT},{out:.1f}H{WIDTH - RIGHT}" stroke="#c9ced6" stroke-dasharray="3 3"/>'
+    drawn += f'<path d="M{LEFT},{out:.1f}H{WIDTH - RIGHT}" stroke="var(--line)" stroke-dasharray="3 3"/>'
     for number in range(len(lines) - 1, -1, -1):
         drawn += _line(lines[number], x, y, COLORS[number % 5], 2.4 if number == 0 else 1.4)
     drawn += "".join(
-        f'<path d="M{x(at):.1f},{out + 3:.1f}v6" stroke="#c23b3b" stroke-width="2"><title>{escape(why)}</title></path>'
+        f'<path d="M{x(at):.1f},{out + 3:.1f}v6" stroke="var(--out)" stroke-width="2"><title>{escape(why)}</title></path>'
         for at, why in chart.failed
     )
-    labels = [(str(place), y(place) + 4) for place in dict.fromkeys((1, min(10, lowest), lowest))]
+    labels = [
+        (str(place), y(place) + 4) for place in dict.fromkeys((1, 10 if lowest > 13 else lowest, lowest))
+    ]
     depth = chart.standing.depth
     axis = _axis(max(after, min(times)), max(now, max(times)), (*labels, (f">{depth}", out + 4)))
     return svg(f"Positions for {chart.standing.keyword}, position 1 at the top", WIDTH, HEIGHT, drawn + axis)
@@ -345,7 +342,8 @@ def _line(
 ) -> str:
     path, inside = "", False
     dots = ""
-    for point in points:
+    shown = [False, *(point.position is not None for point in points), False]
+    for number, point in enumerate(points, 1):
         at = f"{x(point.time):.1f},{y(point.position):.1f}"
         if point.position is None:
             inside = False
@@ -353,15 +351,13 @@ def _line(
             continue
         path += f"{'L' if inside else 'M'}{at}"
         inside = True
+        if not shown[number - 1] and not shown[number + 1]:  # a point without a neighbour makes no line
+            dots += f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="{color}"/>'
         if point.note:
             dots += (
-                f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="#fff" stroke="{color}">'
+                f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="var(--box)" stroke="{color}">'
                 f"<title>{escape(point.note)}</title></circle>"
             )
-    if len(points) == 1 and inside:
-        dots += (
-            f'<circle cx="{x(points[0].time):.1f}" cy="{y(points[0].position):.1f}" r="3" fill="{color}"/>'
-        )
     return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"/>{dots}' if path else dots
 
 
@@ -393,6 +389,14 @@ def _frame(page: ShownPage) -> str:
     policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
     body = _ACTIVE.sub("", page.body)
     return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'
+
+
+def _polyline(points: str, color: str) -> str:
+    """Returns a line through points, or the point if there is only one."""
+    if " " not in points:
+        x, _, y = points.partition(",")
+        return f'<circle cx="{x}" cy="{y}" r="3" fill="{color}"/>'
+    return f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>'
 
 
 def _scale(start: float, end: float) -> Callable[[float], float]:

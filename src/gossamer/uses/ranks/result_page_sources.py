@@ -125,6 +125,8 @@ def crawl_options(
         options |= {"archive": archive, "delay": 0, "retries": "none"}
     else:
         options |= {"delay": OWN_DELAY, "per_host": 1, "retries": "none"}
+    if any(text.startswith("retries=") for text in given.get("setting") or ()):
+        del options["retries"]
     return options | dict(given)
 
 

@@ -101,6 +101,7 @@ def run(
             hosts=options.hosts,
             layout=layout,
             keep=options.keep_days > 0,
+            depth=depth,
             tell=tell,
         )
         skipped = _rounds(history, rank_crawl, depth, options, refused, tell)

@@ -10,13 +10,14 @@ from typing import Any, Final
 from gossamer.errors import UsageError
 from gossamer.uses.search.document import IndexedPage, site_names
 from gossamer.uses.search.query import PageFilter, Query, Term
-from gossamer.uses.search.words import indexed
+from gossamer.uses.search.words import SIGNS, indexed
 
 WEIGHTS: Final = "10.0, 4.0, 1.0, 2.0, 0.0"
 """The weights of a matching word in the title, the headings, the text, the URL and the site names, in this
 order."""
 _TABLE: Final = (
-    "CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, site, content='', tokenize='ascii')"
+    "CREATE VIRTUAL TABLE words USING fts5(title, headings, text, url, site, content='', "
+    f"tokenize=\"ascii tokenchars '{SIGNS.replace(chr(39), chr(39) * 2)}'\")"
 )
 
 
@@ -132,8 +133,8 @@ def _is_site(part: PageFilter) -> bool:
 
 
 def _match(term: Term) -> str:
-    """Returns a term in the query language of FTS5. The words need no escaping, because they contain only
-    letters and digits."""
+    """Returns a term in the query language of FTS5. The words need no escaping, because a phrase in quotes
+    may contain letters, digits and SIGNS."""
     phrase = f'"{" ".join(term.words)}"{" *" if term.is_prefix else ""}'
     return f"{{{term.column}}} : {phrase}" if term.column else phrase
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from gossamer.parsing import page_cost, pagedates
 from gossamer.parsing.encodings import decode
-from gossamer.parsing.html import parse
+from gossamer.parsing.html import page_type, parse
+from gossamer.parsing.shown import shown
 from gossamer.parsing.text import text_of
 from gossamer.uses.search.document import IndexedPage, PageSource
 
@@ -70,13 +71,13 @@ def of_page(url: str, fetched: str, body: bytes, content_type: str | None) -> In
     >>> of_page("https://e.com/", "2026-11-25", b"<title>Cats</title><h1>Cats</h1><p>A cat sleeps.", "text/html").headings
     'Cats'
     """
-    kind = (content_type or "").partition(";")[0].strip().lower()
+    kind = page_type(content_type, body)
     if kind == "text/plain":
         return IndexedPage(url, fetched, "", "", decode(body, content_type)[:MAX_CHARS], None, None)
     if kind not in _HTML or page_cost.is_costly(body):
         return None
     page = parse(body, content_type, url)
-    headings = [" ".join(one.text.split()) for one in page.tree.select("h1, h2, h3")[:MAX_HEADINGS]]
+    headings = [" ".join(one.text.split()) for one in shown(page.tree).select("h1, h2, h3")[:MAX_HEADINGS]]
     dates = pagedates.of(page)
     text = text_of(page.tree, body, url) or page.text
     return IndexedPage(

@@ -213,15 +213,15 @@ class TantivyWords:
         return found
 
     def _words(self, column: str, term: Term) -> Any:
-        """Returns the tantivy query for a word or phrase. The words need no escaping, because they contain
-        only letters and digits."""
+        """Returns the tantivy query for a word or phrase."""
         make, schema, words = self._tantivy.Query, self._opened().schema, list(term.words)
         if len(words) == 1:
             if term.is_prefix:
-                return make.regex_query(schema, column, f"{words[0]}.*")
+                return make.regex_query(schema, column, f"{_escaped(words[0])}.*")
             return make.term_query(schema, column, words[0])
         if term.is_prefix:
-            return make.regex_phrase_query(schema, column, [*words[:-1], f"{words[-1]}.*"])
+            first = [_escaped(word) for word in words[:-1]]
+            return make.regex_phrase_query(schema, column, [*first, f"{_escaped(words[-1])}.*"])
         return make.phrase_query(schema, column, words)
 
     def _filter(self, part: PageFilter) -> Any:

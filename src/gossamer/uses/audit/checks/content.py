@@ -9,12 +9,13 @@ from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, Audit
 from gossamer.uses.audit.checks.indexability import language_fault
 from gossamer.uses.audit.link_graph import CLICKS
 from gossamer.uses.audit.model import PageFacts
+from gossamer.uses.numbers import counted
 
 THIN_WORDS: Final = 50
 LARGE_IMAGE_BYTES: Final = 500_000
 HEAVY_BYTES: Final = 5_000_000
 _WEIGHT: Final = f"""
-SELECT u.url, '', round((t.size + sum(f.size)) / 1e6, 1) || ' MB in ' || count(*) || ' files and the page'
+SELECT u.url, '', round((t.size + sum(f.size)) / 1e6, 1) || ' MB in ' || counted(count(*), 'file') || ' and the page'
 FROM targets t JOIN urls u ON u.id = t.id
 JOIN (SELECT DISTINCT source, target FROM links WHERE kind IN ('img', 'script', 'stylesheet')) l ON l.source = t.id
 JOIN targets f ON f.id = l.target AND f.status = 200 AND f.size > 0
@@ -28,8 +29,8 @@ WHERE {where} AND (t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL 
   OR e.status >= 400) AND (t.internal OR coalesce(t.status, 0) NOT IN (401, 403, 405, 429, 999)) GROUP BY l.source, l.target
 """
 _HOST_HEADER: Final = """
-SELECT 'https://' || u.host || '/', '', count(*) || ' of ' || (SELECT count(*) FROM pages q JOIN urls v ON v.id = q.id
-  WHERE v.host = u.host AND q.is_html AND q.status = 200) || ' pages, for example ' || min(u.url)
+SELECT 'https://' || u.host || '/', '', count(*) || ' of ' || counted((SELECT count(*) FROM pages q JOIN urls v ON v.id = q.id
+  WHERE v.host = u.host AND q.is_html AND q.status = 200), 'page') || ', for example ' || min(u.url)
 FROM pages p JOIN urls u ON u.id = p.id WHERE p.is_html AND p.status = 200 AND u.url LIKE 'https://%'
 AND p.facts NOT LIKE '%"{name}"%' GROUP BY u.host
 """
@@ -61,7 +62,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title=f"Pages with fewer than {THIN_WORDS} words",
         fix="Add text, merge the page with another page, or forbid its indexing.",
-        test=lambda facts: f"{facts.words} words" if facts.words < THIN_WORDS else "",
+        test=lambda facts: counted(facts.words, "word") if facts.words < THIN_WORDS else "",
     ),
     AuditCheck(
         id="duplicate-exact",
@@ -74,6 +75,7 @@ CHECKS: Final = (
         "  min(printf('%05d ', length(u.url)) || u.url) AS first FROM pages p JOIN targets t ON t.id = p.id "
         "  JOIN urls u ON u.id = p.id WHERE t.indexable AND p.words > 0 GROUP BY p.text_hash HAVING count(*) > 1) g "
         "ON g.text_hash = p.text_hash WHERE t.indexable AND u.url != substr(g.first, 7)",
+        is_of_content=True,
     ),
     AuditCheck(
         id="duplicate-near",
@@ -81,9 +83,10 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages with nearly the same text",
         fix="Make the pages differ, or keep one of them.",
-        sql="SELECT u.url, f.url, 'about ' || cast(round(a.likeness * 100) AS INTEGER) || ' % alike' FROM alike a "
+        sql="SELECT u.url, f.url, 'about ' || cast(round(a.likeness * 100) AS INTEGER) || '% alike' FROM alike a "
         "JOIN urls u ON u.id = a.page JOIN urls f ON f.id = a.first JOIN pages p ON p.id = a.page "
         "JOIN pages q ON q.id = a.first WHERE p.text_hash != q.text_hash",
+        is_of_content=True,
     ),
     AuditCheck(
         id="lorem-ipsum",
@@ -92,6 +95,15 @@ CHECKS: Final = (
         title="Pages with placeholder text",
         fix="Replace the lorem ipsum.",
         test=lambda facts: "lorem ipsum dolor" if facts.is_lorem else "",
+        over="html",
+    ),
+    AuditCheck(
+        id="charset-wrong",
+        group="content",
+        severity=WARNING,
+        title="Pages with a wrong character encoding",
+        fix="Save the page as UTF-8, and declare UTF-8 in the header and the page.",
+        test=lambda facts: facts.charset_faults,
         over="html",
     ),
     AuditCheck(
@@ -171,7 +183,7 @@ CHECKS: Final = (
         severity=ERROR,
         title="Images that do not load",
         fix="Correct the address of the image.",
-        sql=_RESOURCE.format(where="l.kind = 'img'"),
+        sql=_RESOURCE.format(where="l.kind IN ('img', 'srcset', 'preview')"),
         needs="links",
         thing="files",
     ),
@@ -195,6 +207,16 @@ CHECKS: Final = (
         fix="Correct the address of the file.",
         sql=_RESOURCE.format(where="l.kind IN ('script', 'stylesheet', 'media')"),
         needs="links",
+        thing="files",
+    ),
+    AuditCheck(
+        id="resource-blocked",
+        group="media",
+        severity=WARNING,
+        title="Scripts and style sheets that robots.txt forbids",
+        fix="Allow the file in robots.txt: without it, search engines do not see the page as visitors do.",
+        sql="SELECT s.url, d.url, l.kind FROM blocked b JOIN links l ON l.target = b.id JOIN urls s ON s.id = l.source "
+        "JOIN urls d ON d.id = b.id WHERE l.kind IN ('script', 'stylesheet') GROUP BY l.source, l.target",
         thing="files",
     ),
     AuditCheck(
@@ -284,7 +306,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Hosts that serve pages without https",
         fix="Serve the site over https, and redirect http to it.",
-        sql="SELECT 'http://' || u.host || '/', '', count(*) || ' pages, for example ' || min(u.url) FROM pages p "
+        sql="SELECT 'http://' || u.host || '/', '', counted(count(*), 'page') || ', for example ' || min(u.url) FROM pages p "
         "JOIN urls u ON u.id = p.id WHERE p.is_html AND p.status = 200 AND u.url LIKE 'http://%' "
         "AND is_public(u.host) GROUP BY u.host",
         thing="hosts",
@@ -334,5 +356,14 @@ CHECKS: Final = (
         title="Pages without a viewport",
         fix='Add <meta name="viewport" content="width=device-width, initial-scale=1">.',
         test=lambda facts: "" if facts.viewport else "there is no meta viewport",
+    ),
+    AuditCheck(
+        id="viewport-locked",
+        group="mobile",
+        severity=WARNING,
+        title="Pages that forbid visitors to zoom in",
+        fix="Remove user-scalable and maximum-scale from the viewport.",
+        test=lambda facts: facts.viewport_locked,
+        over="html",
     ),
 )

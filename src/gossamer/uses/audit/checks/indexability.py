@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, AuditCheck
+from gossamer.uses.audit.checks.audit_check import BROKEN, ERROR, NOTICE, WARNING, AuditCheck
 from gossamer.uses.audit.link_graph import CLICKS
-from gossamer.uses.audit.model import PageFacts, url_id
+from gossamer.uses.audit.model import PageFacts, read_date, url_id
+from gossamer.uses.numbers import counted
 
 _CANONICAL: Final = """
 SELECT u.url, c.url, {detail} FROM pages p JOIN urls u ON u.id = p.id JOIN urls c ON c.id = p.canonical
@@ -22,7 +24,6 @@ SELECT DISTINCT u.url, h.url, h.code || ': ' || {detail} FROM hreflangs h JOIN p
 JOIN urls u ON u.id = h.page JOIN targets t ON t.id = h.target WHERE p.status = 200 AND {where}
 """
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_BROKEN: Final = "(t.status >= 400 OR (t.status IS NULL AND t.error IS NOT NULL AND t.error != 'robots'))"
 
 
 @cache
@@ -88,6 +89,23 @@ def canonical_missing(facts: PageFacts) -> Iterator[str]:
         yield "none in the head, none in the header"
 
 
+def canonical_fragment(facts: PageFacts) -> Iterator[str]:
+    """Finds a canonical URL with a fragment."""
+    for href in (*facts.canonicals, *facts.header_canonicals):
+        if "#" in href:
+            yield f"it is written as {href[:150]}"
+
+
+def unavailable_after(facts: PageFacts) -> Iterator[str]:
+    """Finds a date of `unavailable_after` that has passed or that cannot be read."""
+    for text in facts.unavailable_after:
+        date = read_date(text)
+        if date is None:
+            yield f"{text or 'an empty text'}: it is not a date that search engines read"
+        elif date <= datetime.now(UTC):
+            yield f"{text}: it has passed"
+
+
 def _said_where(facts: PageFacts, words: set[str]) -> Iterator[str]:
     """Yields `X-Robots-Tag` or `meta robots`, depending on which of them contains one of the given
     directives."""
@@ -126,7 +144,7 @@ def hreflang_self(facts: PageFacts) -> Iterator[str]:
     """Finds a list of language versions that does not include the page itself."""
     own = url_id(facts.url)
     if facts.hreflangs and all(url_id(url) != own for _, _, url in facts.hreflangs):
-        yield f"{len(facts.hreflangs)} versions, none of them is the page itself"
+        yield f"{counted(len(facts.hreflangs), 'version')}, and the page itself is missing"
 
 
 def hreflang_duplicate(facts: PageFacts) -> Iterator[str]:
@@ -200,6 +218,15 @@ CHECKS: Final = (
         over="html",
     ),
     AuditCheck(
+        id="unavailable-after",
+        group="indexability",
+        severity=WARNING,
+        title="Pages whose unavailable_after has passed or is not a date",
+        fix="Remove unavailable_after, or write a later date: after the date, search engines drop the page.",
+        test=unavailable_after,
+        over="html",
+    ),
+    AuditCheck(
         id="canonical-missing",
         group="indexability",
         severity=NOTICE,
@@ -235,6 +262,15 @@ CHECKS: Final = (
         over="html",
     ),
     AuditCheck(
+        id="canonical-fragment",
+        group="indexability",
+        severity=WARNING,
+        title="Canonical URLs with a fragment",
+        fix="Remove the part from the # on: search engines ignore a canonical URL with a fragment.",
+        test=canonical_fragment,
+        over="html",
+    ),
+    AuditCheck(
         id="canonical-mismatch",
         group="indexability",
         severity=ERROR,
@@ -258,7 +294,7 @@ CHECKS: Final = (
         severity=ERROR,
         title="Canonical URLs that do not work",
         fix="Name a page that exists.",
-        sql=_CANONICAL.format(detail="said(t.status, t.error)", where=_BROKEN),
+        sql=_CANONICAL.format(detail="said(t.status, t.error)", where=BROKEN),
     ),
     AuditCheck(
         id="canonical-to-redirect",
@@ -370,7 +406,7 @@ CHECKS: Final = (
         severity=ERROR,
         title="Language versions that are broken links",
         fix="Correct the URL, or remove the version.",
-        sql=_VERSION.format(detail="said(t.status, t.error)", where=_BROKEN),
+        sql=_VERSION.format(detail="said(t.status, t.error)", where=BROKEN),
     ),
     AuditCheck(
         id="hreflang-to-redirect",

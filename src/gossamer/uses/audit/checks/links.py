@@ -30,6 +30,7 @@ CHECKS: Final = (
         "JOIN targets t ON t.id = m.id WHERE t.indexable AND m.id NOT IN (SELECT id FROM inlinks) "
         "AND m.id NOT IN (SELECT id FROM depths) GROUP BY m.id",
         needs="whole",
+        holds="NOT EXISTS (SELECT 1 FROM unread x WHERE x.id != u.id)",
     ),
     AuditCheck(
         id="dead-end",
@@ -40,6 +41,7 @@ CHECKS: Final = (
         sql="SELECT u.url, '', '' FROM targets t JOIN urls u ON u.id = t.id WHERE t.indexable AND NOT EXISTS "
         f"(SELECT 1 FROM links l JOIN urls d ON d.id = l.target WHERE l.source = t.id AND l.target != t.id "
         f"AND l.kind IN {CLICKS} AND d.host IN (SELECT host FROM hosts))",
+        is_of_content=True,
     ),
     AuditCheck(
         id="deep-page",
@@ -50,6 +52,8 @@ CHECKS: Final = (
         sql=f"SELECT u.url, '', e.depth || ' clicks' FROM depths e JOIN targets t ON t.id = e.id JOIN urls u ON u.id = e.id "
         f"WHERE t.indexable AND e.depth > {MAX_CLICKS}",
         needs="whole",
+        # a link on an unread page makes a page at most one click deeper than the unread page
+        holds=f"NOT EXISTS (SELECT 1 FROM unread x JOIN depths e ON e.id = x.id WHERE e.depth < {MAX_CLICKS})",
     ),
     AuditCheck(
         id="single-inlink",
@@ -60,6 +64,8 @@ CHECKS: Final = (
         sql="SELECT u.url, s.url, 'the only page that links to it' FROM inlinks i JOIN targets t ON t.id = i.id "
         "JOIN urls u ON u.id = i.id JOIN urls s ON s.id = i.source WHERE t.indexable AND i.pages = 1",
         needs="whole",
+        holds="NOT EXISTS (SELECT 1 FROM unread x WHERE x.id != u.id "
+        "AND x.id != (SELECT i.source FROM inlinks i WHERE i.id = u.id))",
     ),
     AuditCheck(
         id="many-links",
@@ -82,6 +88,7 @@ CHECKS: Final = (
             where="l.kind = 'a' AND l.source != l.target AND l.text = '' AND d.host IN (SELECT host FROM hosts)",
         ),
         thing="links",
+        is_of_content=True,
     ),
     AuditCheck(
         id="anchor-generic",
@@ -94,6 +101,7 @@ CHECKS: Final = (
             where="l.kind = 'a' AND l.source != l.target AND is_generic(l.text) AND d.host IN (SELECT host FROM hosts)",
         ),
         thing="links",
+        is_of_content=True,
     ),
     AuditCheck(
         id="fragment-missing",
@@ -124,11 +132,12 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Pages that are linked with and without nofollow",
         fix="Decide whether the page may be followed.",
-        sql="SELECT d.url, '', sum(l.nofollow) || ' of ' || count(*) || ' links have nofollow' FROM links l JOIN urls d ON d.id = l.target "
+        sql="SELECT d.url, '', sum(l.nofollow > 0) || ' of ' || sum(1 + (l.nofollow = 2)) || ' links have nofollow' "
+        "FROM links l JOIN urls d ON d.id = l.target "
         "JOIN pages p ON p.id = l.source "
         "WHERE l.kind IN ('a', 'area') AND d.host IN (SELECT host FROM hosts) AND NOT p.nofollow "
-        "AND l.target IN (SELECT target FROM links WHERE nofollow = 1) "
-        "GROUP BY l.target HAVING sum(l.nofollow) > 0 AND sum(l.nofollow) < count(*)",
+        "AND l.target IN (SELECT target FROM links WHERE nofollow > 0) "
+        "GROUP BY l.target HAVING sum(l.nofollow > 0) > 0 AND sum(l.nofollow != 1) > 0",
     ),
     AuditCheck(
         id="pagination-broken",

@@ -24,7 +24,7 @@ _IN_CHAIN: Final = "JOIN finals f ON f.id = t.id"
 _WITH_TEXT: Final = (
     "said(t.status, t.error) || CASE WHEN l.text != '' THEN ', link \"' || l.text || '\"' ELSE '' END"
 )
-_LINKED: Final = "' (' || coalesce(i.pages, 0) || ' pages link to it)'"
+_LINKED: Final = "' (linked from ' || counted(coalesce(i.pages, 0), 'page') || ')'"
 _ERROR_TITLE: Final = re.compile(
     r"\b(?:(?:error\s*)?404|page not found|not found|seite nicht gefunden|nicht gefunden|page introuvable|"
     r"p[áa]gina no encontrada|pagina non trovata|p[áa]gina n[ãa]o encontrada|pagina niet gevonden|"
@@ -106,7 +106,7 @@ CHECKS: Final = (
         severity=NOTICE,
         title="Linked pages that robots.txt forbids",
         fix="If the page should be found, allow it in robots.txt. If not, this is as intended.",
-        sql=f"SELECT u.url, '', count(DISTINCT l.source) || ' pages link to it' FROM blocked b JOIN urls u ON u.id = b.id "
+        sql=f"SELECT u.url, '', 'linked from ' || counted(count(DISTINCT l.source), 'page') FROM blocked b JOIN urls u ON u.id = b.id "
         f"JOIN links l ON l.target = b.id WHERE l.kind IN {CLICKS} GROUP BY b.id",
     ),
     AuditCheck(
@@ -222,6 +222,25 @@ CHECKS: Final = (
         fix="If the page moved for good, answer with 301 or 308.",
         sql="SELECT u.url, e.url, said(t.status, NULL) FROM targets t JOIN urls u ON u.id = t.id JOIN urls e ON e.id = t.location "
         "WHERE t.internal AND t.status IN (302, 303, 307) AND coalesce(t.error, '') != 'redirect-loop'",
+    ),
+    AuditCheck(
+        id="redirect-to-home",
+        group="redirects",
+        severity=WARNING,
+        title="Redirects of other pages to the home page",
+        fix="Redirect to the page that replaces the old one, or answer with 404: search engines treat this as an error.",
+        sql="SELECT u.url, e.url, said(t.status, NULL) FROM finals f JOIN urls u ON u.id = f.id JOIN urls e ON e.id = f.final "
+        "JOIN targets t ON t.id = f.id WHERE t.internal AND e.host IN (SELECT host FROM hosts) AND is_home(e.url) "
+        "AND NOT is_home(u.url)",
+    ),
+    AuditCheck(
+        id="script-redirect",
+        group="redirects",
+        severity=WARNING,
+        title="Redirects by script",
+        fix="Answer with a redirect (301 or 308) instead.",
+        test=lambda facts: f"to {facts.script_redirect}" if facts.script_redirect else "",
+        over="html",
     ),
     AuditCheck(
         id="meta-refresh",

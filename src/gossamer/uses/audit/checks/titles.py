@@ -7,6 +7,7 @@ from typing import Final
 
 from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, AuditCheck
 from gossamer.uses.audit.model import PageFacts
+from gossamer.uses.numbers import counted
 
 TITLE_PX: Final = (200, 600)
 """The minimum and the maximum width of a page title in pixels. Search results show page titles in Arial, 20
@@ -72,7 +73,7 @@ def _several(values: list[str]) -> Iterator[str]:
 
 def _short(text: str, size: int, bounds: tuple[int, int]) -> Iterator[str]:
     if text and (width := width_px(text, size)) < bounds[0]:
-        yield f"{width} of at least {bounds[0]} pixels, {len(text)} characters: {text[:100]}"
+        yield f"{width} of at least {bounds[0]} pixels, {counted(len(text), 'character')}: {text[:100]}"
 
 
 def _long(text: str, size: int, bounds: tuple[int, int]) -> Iterator[str]:
@@ -115,6 +116,7 @@ CHECKS: Final = (
         title="Pages with the same title",
         fix="Give each page a title of its own, or make one of them the canonical page.",
         sql=_DUPLICATE.format(name="title"),
+        is_of_content=True,
     ),
     AuditCheck(
         id="title-short",
@@ -164,6 +166,7 @@ CHECKS: Final = (
         title="Pages with the same description",
         fix="Describe each page for itself.",
         sql=_DUPLICATE.format(name="description"),
+        is_of_content=True,
     ),
     AuditCheck(
         id="description-short",
@@ -204,6 +207,7 @@ CHECKS: Final = (
         title="Pages with the same h1",
         fix="Give each page a heading of its own.",
         sql=_DUPLICATE.format(name="h1"),
+        is_of_content=True,
     ),
     AuditCheck(
         id="heading-order",

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.uses.keywords import tokens as subject
-from gossamer.uses.keywords.tokens import count_words, fold, is_word, spans, tokens
+from gossamer.parsing import words as subject
+from gossamer.parsing.words import count_words, fold, is_word, spans, tokens
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("Tea-pots and/or CUPS", ["tea", "pots", "and", "or", "cups"]),
-        ("C++, .NET, node.js", ["c", "+", "+", ",", ".", "net", ",", "node", ".", "js"]),
-        ("don’t “quote” l'heure", ["don", "'", "t", "quote", "l", "'", "heure"]),
+        ("C++, .NET, node.js", ["c++", ",", ".", "net", ",", "node", ".", "js"]),
+        ("C# C++17 Ｃ＋＋ A+ a++b", ["c#", "c++", "17", "c++", "a", "+", "a", "+", "+", "b"]),
+        ("don’t “quote” l'heure qu’il", ["don't", "quote", "l", "heure", "qu", "il"]),
+        ("O`Neill's İzmir'de п’ять aujourd'hui", ["o'neill", "s", "izmir", "de", "п'ять", "aujourd'hui"]),
+        ("don´t 5'3 'tis' 1’000 oʻzbek", ["don't", "5", "3", "tis", "1", "000", "o'zbek"]),
+        ("co\u200bop foo_bar ｶﾞｲﾄﾞ", ["coop", "foo", "bar", "ガイド"]),
         ("One.\n\nTwo\nthree", ["one", ".", "\n\n", "two", "three"]),
         ("Straße ＷＥＢ ﬁne m² x\u00ady", ["strasse", "web", "fine", "m2", "xy"]),
         ("cafe\u0301 हिन्दी में می‌خواهم", ["cafe\u0301", "हिन्दी", "में", "میخواهم"]),
@@ -72,7 +76,7 @@ def test_spans_are_those_of_the_tokens(text: str) -> None:
     assert [fold(text[start:end]) for start, end in spans(text)] == [fold(one) for one in tokens(text)]
 
 
-@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²ﬁC+#_Ωж")))
+@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²½ﬁC+#_Ωж")))
 def test_both_patterns_split_alike(text: str) -> None:
     """A character of another script at the end of a text does not change how the rest is split."""
     text = unicodedata.normalize("NFC", text)
@@ -84,7 +88,7 @@ def test_long_texts_have_the_same_words() -> None:
 
 
 def test_words_are_told_from_symbols() -> None:
-    assert [is_word(one) for one in ("tea", "_x", "²", "+", "\n\n", "茶")] == [
+    assert [is_word(one) for one in ("tea", "x", "²", "+", "\n\n", "茶")] == [
         True,
         True,
         True,

@@ -1,0 +1,165 @@
+"""Measures whether a month of prices stays right when shops are redesigned into markup that cannot be read.
+
+    python benchmarks/price_redesigns.py [--days 30] [--seed 1]
+
+The shops have the markup of eight shop systems (`tests/support/web_shops.py`), with prices that change each day.
+Five of the shops are redesigned on different days. From then on their pages show the prices of other products, in
+cards of many forms, and their own price only in a custom element, or they are answered by a category page, a notice
+or a home page. The pages are read and recorded as by `gossamer prices run`. A recorded price is wrong if the product
+never had it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import random
+import sys
+import tempfile
+import time
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from gossamer.parsing.products import product_page
+from gossamer.uses.prices.history import CONFIRMING_ROUNDS, History
+from gossamer.uses.prices.model import EventKind, Observation, PriceTarget
+from gossamer.uses.prices.observe import observations_of, see_page
+from support.web_shops import Product, Shop, make_shop, money, page_of
+
+DAY_S = 86_400.0
+SHOPS, PRODUCTS = 10, 20
+CHANGED_SHARE = 0.03
+
+
+class NoSelectors:
+    def values(self, page: Any) -> dict[str, tuple[str, str]]:
+        return {}
+
+
+def cards(shop: Shop, but: Product, form: int) -> str:
+    others = [one for one in shop.products.values() if one is not but][:4]
+    forms = (
+        '<div class="rel"><a href="/p/{n}">{name}</a> <span class="price">{price}</span></div>',
+        '<li class="product"><a href="/p/{n}"><img src="/{n}.jpg"><h3>{name}</h3><b class="price-now">{price}</b></a></li>',
+        '<x-tile><a href="/p/{n}">{name}</a><x-price class="current-price">{price}</x-price><button>Add to cart</button></x-tile>',
+    )
+    card = forms[form % len(forms)]
+    return "".join(
+        card.format(n=one.number, name=html.escape(one.name), price=money(one.price, shop.currency))
+        for one in others
+    )
+
+
+def redesigned(shop: Shop, one: Product, kind: int) -> str:
+    """Returns a page of a shop after its redesign."""
+    name = html.escape(one.name)
+    more = cards(shop, one, kind)
+    if kind == 0:
+        box = f"<x-buybox item={one.number}></x-buybox><p>Ab 50 € frei Haus</p>"
+        return f"<title>{name}</title><h1>{name}</h1>{box}<section>{more}</section>"
+    if kind == 1:
+        aside = f"<aside><h2>You may also like</h2><ul>{more}</ul></aside>"
+        return f"<title>{name} | Shop</title><main><h1>{name}</h1><div id=app></div></main>{aside}"
+    if kind == 2:
+        return f"<title>Shop</title><h1>Everything for your home</h1><div class=grid>{more}</div>"
+    if kind == 3:
+        return f"<title>{name}</title><h1>Sorry, this product is no longer available</h1><div>{more}</div>"
+    return f"<title>{name}</title><h1>{name}</h1><p>In stock</p><div class=c>{more}</div><button>Add to cart</button>"
+
+
+def visited(
+    shop: Shop, target: PriceTarget, one: Product, kind: int | None, at: float, again: bool
+) -> list[Observation]:
+    body = page_of(shop, one) if kind is None else redesigned(shop, one, kind)
+    page = SimpleNamespace(
+        body=body.encode(),
+        url=target.url,
+        status=200,
+        title="",
+        page=SimpleNamespace(fetched_at=at),
+        request=SimpleNamespace(is_redirected_for_now=False),
+        product_page=product_page(body, target.url),
+    )
+    return observations_of(see_page(page, target.url, NoSelectors(), confirming=again), [target])  # type: ignore[arg-type]
+
+
+def simulate(days: int, seed: int) -> tuple[int, int, int, int, int]:
+    """Returns the numbers of wrong recorded prices, false events, true changes at untouched shops, those that were
+    found within a day, and events about redesigned shops."""
+    chance = random.Random(seed)
+    shops = [make_shop(number, PRODUCTS) for number in range(SHOPS)]
+    kinds = {number: (chance.randint(days // 3, 2 * days // 3), number) for number in range(5)}
+    pages: dict[str, tuple[int, Shop, Product, PriceTarget]] = {}
+    for number, shop in enumerate(shops):
+        for path, one in shop.products.items():
+            url = f"https://shop{number}.example{path}"
+            pages[url] = number, shop, one, PriceTarget(key=url, url=url, shop=f"shop{number}")
+    had = {url: {one.price} for url, (_, _, one, _) in pages.items()}
+    now = [0.0]
+    changes, found, false, told, wrong = set[tuple[str, int]](), set[tuple[str, int]](), 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder, History(f"{folder}/prices.db", lambda: now[0]) as history:
+        history.list_targets([target for *_, target in pages.values()])
+        for day in range(days):
+            now[0] = (day + 1) * DAY_S
+            for url, (number, shop, one, _) in pages.items():
+                if day and chance.random() < CHANGED_SHARE:
+                    one.price = max(
+                        Decimal("0.99"),
+                        (one.price * Decimal(chance.choice(("0.8", "0.95", "1.1")))).quantize(
+                            Decimal(1 if shop.currency == "JPY" else "0.01")
+                        ),
+                    )
+                    one.was = None
+                    if one.price not in had[url] and number > 4:
+                        changes.add((url, day))
+                    had[url].add(one.price)
+            history.begin_run()
+            events = []
+            wanted, again = [*pages], False
+            for _ in range(CONFIRMING_ROUNDS):
+                batch: list[Observation] = []
+                for url in wanted:
+                    number, shop, one, target = pages[url]
+                    start, kind = kinds.get(number, (days, 0))
+                    now[0] += 0.1
+                    batch += visited(shop, target, one, kind if day >= start else None, now[0], again)
+                events += history.record(batch)
+                wanted, again = sorted({held.target for held in history.held()}), True
+                if not wanted:
+                    break
+            events += history.end_run()
+            for event in events:
+                if event.kind == EventKind.PRICE:
+                    is_true = event.after is not None and Decimal(event.after) in had[event.target]
+                    false += not is_true
+                    found.add((event.target, int(event.time // DAY_S) - 1))
+                elif event.kind in (EventKind.SHOP_REDESIGNED, EventKind.SHOP_AWAY):
+                    told += 1
+            wrong += sum(
+                offer.price is not None and offer.price not in had[offer.target]
+                for offer in history.offers()
+                if not offer.variant
+            )
+    return wrong, false, len(changes), len(changes & found), told
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--days", type=int, default=30)
+    asked.add_argument("--seed", type=int, default=1)
+    given = asked.parse_args()
+    start = time.process_time()
+    wrong, false, changes, found, told = simulate(given.days, given.seed)
+    print(
+        f"{wrong} wrong prices recorded, {false} false changes, {found} of {changes} changes at untouched shops found on "
+        f"their day, {told} events of redesigned shops, {time.process_time() - start:.0f} s of CPU"
+    )
+    sys.exit(1 if wrong or false else 0)
+
+
+if __name__ == "__main__":
+    main()

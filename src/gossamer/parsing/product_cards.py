@@ -1,0 +1,200 @@
+"""Finds the elements of a page that present other products than the page's own: cards in lists, links with a
+price, and all that stands below a heading such as "Related products".
+
+The names that a page's authors give to elements are not enough, because each shop has its own names. Cards are
+found by their structure: an element with a price and a link to another product, or one of several elements of
+the same kind that each have a price and a link.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any, Final
+
+import turbohtml
+
+from gossamer.parsing import shop_words as words
+from gossamer.parsing.currencies import spellings
+from gossamer.parsing.html import attribute_of
+
+Element = turbohtml.Element
+
+MAX_LINKS: Final = 10
+"""Maximum number of links that are checked per element."""
+MAX_CARD_CHARS: Final = 1500
+"""Maximum length of the text of a card. An element with a longer text is a section of the page."""
+MAX_PARTS: Final = 200
+"""Maximum number of parts of an element that are searched for the link before its price."""
+MAX_TWINS: Final = 100
+"""Maximum number of siblings that are compared with an element."""
+MIN_NAME_CHARS: Final = 6
+"""If the last part of the page's path has at least this many characters, links that contain it lead to the same
+product: to its sellers, its reviews, its colors."""
+_FILES: Final = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|pdf|mp4)$", re.IGNORECASE)
+_NO_PAGES: Final = ("#", "?", "javascript:", "mailto:", "tel:")
+_HEADINGS: Final = frozenset(("h2", "h3", "h4", "h5", "h6"))
+MAX_CHAIN: Final = 4
+_NUMBER: Final = re.compile(r"\d+")
+_DIGIT: Final = re.compile(r"\d")
+
+
+class ProductCards:
+    """The elements of a page that present other products. `url`: the URL of the page. `above`: the ancestors of the
+    page's own heading, which are never part of a card."""
+
+    def __init__(self, url: str, above: frozenset[Element]) -> None:
+        self._own = re.split(r"[?#]", url, maxsplit=1)[0]
+        self._folder = _folder(self._own)
+        last = _path(self._own).rstrip("/").rpartition("/")[2]
+        self._name = last if len(last) >= MIN_NAME_CHARS and "//" in self._own else None
+        self._above = above
+        self._kinds: dict[Element, bool] = {}
+        self._priced: dict[Element, bool] = {}
+        self._linked: dict[Element, bool] = {}
+
+    def holds(self, chain: list[Element]) -> bool:
+        """Whether an element is part of a card. `chain`: the element and its ancestors, the nearest one first, up to the
+        first ancestor that contains the page's own heading."""
+        inner: Element | None = None
+        if self._presents(chain[0]):
+            return True
+        for node in chain:
+            if self._is_twin(node) or (inner is not None and self._follows_link(inner)):
+                return True
+            if node.tag == "a" and self._leads_to_product(node) and self._is_priced(node):
+                return True
+            inner = node
+        return False
+
+    def follows_link(self, chain: list[Element]) -> bool:
+        """Whether a link to another page stands before an element, in one of its ancestors in the chain. Only the prices
+        of other products follow a link on a page that has no other sign of a product of its own."""
+        return any(
+            isinstance(one, Element)
+            and one not in self._above
+            and any(
+                self._leads_to_product(link) and link.text.strip() != ""
+                for link in ([one] if one.tag == "a" else one.select("a[href]")[:MAX_LINKS])
+            )
+            for node in chain[:MAX_CHAIN]
+            if not isinstance(node.parent, Element) or node.parent not in self._above
+            for one in _before(node)
+        )
+
+    def leads_away(self, href: str) -> bool:
+        """Whether a link leads to another page."""
+        href = href.strip()
+        path = re.split(r"[?#]", href, maxsplit=1)[0]
+        return (
+            bool(path)
+            and not href.lower().startswith(_NO_PAGES)
+            and not self._own.endswith(path)
+            and not _FILES.search(path)
+            and not (self._name and self._name in href)
+        )
+
+    def _is_twin(self, node: Element) -> bool:
+        """Whether a node is one of several elements of the same kind that present products."""
+        if (found := self._kinds.get(node)) is None:
+            parent = node.parent
+            found = False
+            if isinstance(parent, Element) and self._presents(node):
+                names = _kinds(node)
+                alike = (
+                    one
+                    for one in parent.children[: 4 * MAX_TWINS]
+                    if isinstance(one, Element)
+                    and one != node
+                    and one.tag == node.tag
+                    and one not in self._above
+                    and (not names or bool(names & _kinds(one)))
+                )
+                found = any(self._presents(one) for one in list(alike)[:MAX_TWINS])
+            self._kinds[node] = found
+        return found
+
+    def _presents(self, node: Element) -> bool:
+        """Whether a node has a price after a link to another page, or a price, a picture and a heading."""
+        if node in self._above or not self._is_priced(node):
+            return False
+        if node.tag == "a":
+            return self._leads_to_product(node)
+        for one in itertools.islice(node.descendants, MAX_PARTS):
+            if isinstance(one, turbohtml.Text):
+                if _DIGIT.search(one.text) and spellings().sure.search(one.text):
+                    break
+            elif isinstance(one, Element) and one.tag == "a" and self._leads_to_product(one):
+                return True
+        return (
+            node.select_one("img, picture") is not None and node.select_one("h2, h3, h4, h5, h6") is not None
+        )
+
+    def _is_priced(self, node: Element) -> bool:
+        if (found := self._priced.get(node)) is None:
+            text = node.text[: MAX_CARD_CHARS + 1]
+            found = self._priced[node] = (
+                len(text) <= MAX_CARD_CHARS
+                and _DIGIT.search(text) is not None
+                and (
+                    spellings().sure.search(text) is not None
+                    or node.select_one('[class*="price" i]') is not None
+                )
+            )
+        return found
+
+    def _follows_link(self, node: Element) -> bool:
+        """Whether a link to another product stands before a node, in a sibling that has no price of its own."""
+        if (found := self._linked.get(node)) is None:
+            found = self._linked[node] = any(
+                isinstance(one, Element)
+                and one not in self._above
+                and self._names_product(one)
+                and not self._is_priced(one)
+                for one in _before(node)
+            )
+        return found
+
+    def _names_product(self, node: Element) -> bool:
+        """Whether a node has a link to a page in the folder of the page's own URL, or a heading that is a link."""
+        for link in [node] if node.tag == "a" else node.select("a[href]")[:MAX_LINKS]:
+            if not self._leads_to_product(link):
+                continue
+            parent: Any = link.parent
+            headed = getattr(parent, "tag", "") in _HEADINGS or link.select_one("h2, h3, h4, h5") is not None
+            if headed or (self._folder and _folder(_path(attribute_of(link, "href"))) == self._folder):
+                return True
+        return False
+
+    def _leads_to_product(self, link: Element) -> bool:
+        href = attribute_of(link, "href")[:500]
+        return (
+            self.leads_away(href)
+            and words.OF_MAKER.search(href.lower()) is None
+            and words.BUY.search(words.lower(f"{href} {link.text[:60]}")) is None
+        )
+
+
+def _kinds(node: Element) -> set[str]:
+    """Returns the class names of an element without their numbers."""
+    return {_NUMBER.sub("", name) for name in attribute_of(node, "class").split()}
+
+
+def _before(node: Element) -> list[Any]:
+    """Returns the siblings before a node, at most 6 nodes away."""
+    found: list[Any] = []
+    one: Any = node.previous_sibling
+    while one is not None and len(found) < 6:
+        found.append(one)
+        one = one.previous_sibling
+    return found
+
+
+def _path(href: str) -> str:
+    return re.split(r"[?#]", href.strip(), maxsplit=1)[0]
+
+
+def _folder(url: str) -> str:
+    """Returns the path of a URL without its last part, or '' if this is the root."""
+    path = re.sub(r"^(?:[a-z]+:)?//[^/]*", "", url)
+    return path.rstrip("/").rpartition("/")[0]

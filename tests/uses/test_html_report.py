@@ -1,0 +1,44 @@
+"""All reports have one style. It is readable on a phone, in the dark and on paper."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from gossamer.uses.html_report import STYLE, breakable, head, link, table
+from gossamer.uses.ranks.report_html import _polyline
+
+REPORTS = ("audit/report_html.py", "keywords/report.py", "prices/report_html.py", "ranks/report_html.py")
+
+
+def test_no_report_has_a_style_or_colours_of_its_own() -> None:
+    for name in REPORTS:
+        source = files("gossamer.uses").joinpath(name).read_text(encoding="utf-8")
+        assert not re.search(r"#[0-9a-f]{3}(?:[0-9a-f]{3})?\b|<style|<table|<th\b", source), name
+
+
+def test_every_colour_has_a_light_and_a_dark_value() -> None:
+    light, dark = (set(re.findall(r"(--[\w-]+):#", part)) for part in STYLE.split("@media screen", 1))
+    used = set(re.findall(r"var\((--[\w-]+)\)", STYLE))
+    assert light == dark
+    assert used <= light
+    assert "@media print" in STYLE
+    assert "@media (max-width:640px)" in STYLE
+
+
+def test_urls_break_between_their_words() -> None:
+    assert breakable("a <b> c") == "a &lt;b&gt; c"
+    assert link("https://e.example/a-b?c=d").count("<wbr>") == 5
+    assert '<h1>Audit of <span class="b">https://<wbr>e.<wbr>example/</span></h1>' in head(
+        "Audit of https://e.example/", "", ""
+    )
+
+
+def test_a_stacked_table_shows_its_cells_below_one_another_on_a_phone() -> None:
+    assert table(("page",), [[("u", "x")]], stacked=True).startswith('<div class="wide stack"><table><thead>')
+    assert "<thead>" not in table(("",), [[("u", "x")]])
+
+
+def test_a_line_of_one_day_shows_its_point() -> None:
+    assert _polyline("3.0,4.0", "red") == '<circle cx="3.0" cy="4.0" r="3" fill="red"/>'
+    assert _polyline("3.0,4.0 5.0,6.0", "red").startswith("<polyline")
