@@ -162,10 +162,10 @@ def measure(
 
 
 def archived(revision: str, folder: Path) -> Path:
-    """Unpacks the files of a git tree, and returns the folder. Raises RuntimeError if the clone lacks the tree."""
+    """Unpacks the files of a git tree, and returns the folder. Raises LookupError if the clone lacks the tree."""
     done = subprocess.run(["git", "archive", revision], cwd=ROOT, check=False, capture_output=True)
     if done.returncode:
-        raise RuntimeError(
+        raise LookupError(
             f"this clone lacks {revision}, whose instructions are to be measured on this machine: "
             "`git fetch --unshallow`, or `git fetch --all --tags`, then run this again"
         )
@@ -223,11 +223,20 @@ def too_dear(figures: Mapping[str, float], bounds: Mapping[str, float]) -> list[
 def bounds_of(
     record: Mapping[str, Any], now: Mapping[str, str], remeasured: Callable[[str], Mapping[str, float]]
 ) -> Figures:
-    """Returns the best figures for the versions of this machine. `remeasured` measures a git tree of `src`."""
-    best = record["best"]
-    if record["versions"] == now:
-        return {kind: one["instructions"] for kind, one in best.items()}
-    return {kind: remeasured(one["tree"])[kind] for kind, one in best.items()}
+    """Returns the best figures for the versions of this machine. `remeasured` measures a git tree of `src`.
+
+    A recorded figure is the bound, even if it was measured with other versions, where the clone lacks its tree.
+    """
+
+    def bound(kind: str, one: Mapping[str, Any]) -> float:
+        if record["versions"] != now:
+            try:
+                return remeasured(one["tree"])[kind]
+            except LookupError as lacking:
+                print(f"{kind}: compared with the figure of other versions: {lacking}", file=sys.stderr)
+        return float(one["instructions"])
+
+    return {kind: bound(kind, one) for kind, one in record["best"].items()}
 
 
 def improved(

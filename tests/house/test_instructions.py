@@ -83,6 +83,15 @@ def test_other_versions_measure_the_recorded_trees_first() -> None:
     }
 
 
+def test_the_recorded_figure_is_the_bound_of_a_clone_without_the_tree() -> None:
+    def remeasured(tree: str) -> Mapping[str, float]:
+        if tree == "t2":
+            raise LookupError("this clone lacks t2")
+        return {"start": 1200.0, "shop": 120.0}
+
+    assert instructions.bounds_of(RECORD, OTHER, remeasured) == {"start": 1200.0, "shop": 100.0}
+
+
 class Runs:
     """A measurement that returns given totals of the shop, one after the other."""
 
@@ -116,7 +125,7 @@ def test_only_what_is_not_clear_is_measured_again(totals: list[int], shop: float
 
 
 def test_a_clone_without_the_tree_says_how_to_fetch_it(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="git fetch --unshallow"):
+    with pytest.raises(LookupError, match="git fetch --unshallow"):
         instructions.archived("0" * 40, tmp_path / "old")
 
 

@@ -452,8 +452,23 @@ def share(value: object) -> float:
     return found
 
 
-REQUEST_FIELDS = tuple(
-    "url priority method headers body id country region proxy rung use carry depth added_at key json".split()
+REQUEST_FIELDS = (
+    "url",
+    "priority",
+    "method",
+    "headers",
+    "body",
+    "id",
+    "country",
+    "region",
+    "proxy",
+    "rung",
+    "use",
+    "carry",
+    "depth",
+    "added_at",
+    "key",
+    "json",
 )
 """The names of the fields of a seed as a JSON line."""
 
