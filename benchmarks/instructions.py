@@ -345,7 +345,7 @@ def main() -> None:
                 report, faults = against(Path(name), options)
             else:
                 report = guard(Path(name))
-        except (AssertionError, Missing, RuntimeError) as trouble:
+        except (AssertionError, Missing, LookupError, RuntimeError) as trouble:
             sys.exit(f"missing: {trouble}" if isinstance(trouble, Missing) else str(trouble))
     print("\n".join((time.strftime("%Y-%m-%d %H:%M UTC\n", time.gmtime()), report)))
     if faults:

@@ -13,7 +13,6 @@ from xxhash import xxh3_64_hexdigest
 
 from gossamer.app.job import Job, JobOutput, Setup, register_secrets
 from gossamer.app.targets import target_kind
-from gossamer.collectors.unlocker.providers import worker_unlocker
 from gossamer.config.redaction import mask
 from gossamer.config.resources import AUTO_VISITS
 from gossamer.config.settings import Settings
@@ -85,6 +84,8 @@ def unpack_setup(
     """Decodes a stored setup for one process of a worker. `mine`: the worker's own settings. Raises
     ConfigError if an incompatible version wrote the setup. Raises ConfigError if the setup was encrypted with
     another key."""
+    from gossamer.collectors.unlocker.providers import worker_unlocker  # lazy: most crawls have no unlocker
+
     stored = _read(raw)
     setup = _opened(stored, seal)
     register_secrets(setup)
@@ -185,11 +186,14 @@ _PARTS: dict[str, type[msgspec.Struct]] = {"setup": Setup, "job": Job, "settings
 
 def _uses(setup: Setup) -> list[str]:
     parts = {"setup": setup, "job": setup.job, "settings": setup.job.settings, "spec": setup.spec}
+    # `__struct_fields__` and `__struct_defaults__`: `msgspec.structs.fields` also resolves all annotations
     return [
-        f"{part}.{field.name}"
+        f"{part}.{name}"
         for part, value in parts.items()
-        for field in msgspec.structs.fields(value)
-        if not field.required and getattr(value, field.name) != field.default
+        for name, default in zip(
+            reversed(value.__struct_fields__), reversed(value.__struct_defaults__), strict=False
+        )
+        if default is not msgspec.NODEFAULT and getattr(value, name) != default
     ]
 
 

@@ -56,11 +56,8 @@ EXIT_S = 5.0
 exit."""
 MAX_PROCESSES = 2
 """Maximum number of costly pages that one worker reads at the same time."""
-_NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
-_ROWS = msgspec.msgpack.Decoder(list[PackedRow])
-_TAKES = msgspec.msgpack.Decoder(list[RecordedTake])
-_END = msgspec.msgpack.Decoder(End)
 _encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.decode
 
 
 class ProcessDied(Exception):
@@ -104,7 +101,7 @@ class PageReader:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
             return ""
-        return _END.decode(frames[-1][1:]).lacks
+        return _decode(frames[-1][1:], type=End).lacks
 
     async def close(self) -> None:
         """Stops the page processes."""
@@ -138,7 +135,7 @@ class PageReader:
             finally:
                 if not whole:
                     await self._end(process)
-            end = _END.decode(frames[-1][1:])
+            end = _decode(frames[-1][1:], type=End)
             if end.retire:
                 await self._end(process, exits=True)
             else:
@@ -255,7 +252,7 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> ReadResult:
     """Decodes the answer of a page process. The links and requests in the answer are added to the frontier,
     as if this process had read the page."""
-    read, end, met = ReadResult([], TakenLinks()), _END.decode(frames[-1][1:]), set[int]()
+    read, end, met = ReadResult([], TakenLinks()), _decode(frames[-1][1:], type=End), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
         end.counts,
@@ -270,11 +267,11 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
         for frame in frames[:-1]:
             data = memoryview(frame)[1:]
             if frame[0] == ROWS:
-                read.rows += map(unpack_row, _ROWS.decode(data))
+                read.rows += map(unpack_row, _decode(data, type=list[PackedRow]))
             elif frame[0] == NAMES:
-                names += _NAMES.decode(data)
+                names += _decode(data, type=list[tuple[list[Named], int]])
             elif frame[0] == TAKES:
-                for one in _TAKES.decode(data):
+                for one in _decode(data, type=list[RecordedTake]):
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
