@@ -5,12 +5,11 @@
         [--here OPTIONS]                                 more options of the working tree's crawls, in one text
         [-- CRAWL OPTIONS]                               more options of all crawls
 
-The exit code is 1 if a figure is more than 1.03 of its bound. ./test runs the first form
-(tests/house/test_instructions.py).
+The exit code is 1 if a figure is more than 1.03 of its bound. ./test runs the first form, before the tests.
 
 A start is a crawl of a web of one page. The cost of a page is (crawl of N pages - start) / N. `real_pages.py`
 makes the webs. The instructions are those of all processes of the command, including the embedded store.
-Instructions do not depend on the load of the machine, except that the load slightly changes the size of batches.
+A busy machine adds instructions: a crawl lasts longer, so its timers fire more often. So nothing should run beside it.
 
 `best_instructions.json` contains the best figure of each kind, the git tree of `src` that it was measured with, and
 the versions of everything else that the figures depend on, including the pages. With the same versions, the bounds

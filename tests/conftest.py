@@ -61,7 +61,7 @@ APART = (
     "uses/prices",
     "config/test_s",
 )
-APART += ("house/test_install.py", "house/test_launcher.py", "house/test_instructions.py")
+APART += ("house/test_install.py", "house/test_launcher.py")
 """Folders and files of tests that start processes. Any pytest process may run each of these tests."""
 FIRST = ("house", "sinks/databases", "sinks/test_object", "fleet", "config", "e2e", "scheduler", "collectors")
 FIRST += ("recrawl", "uses", "app", "frontier")

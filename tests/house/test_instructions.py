@@ -1,4 +1,4 @@
-"""The instructions of a start and of a page stay within 1.03 of the best ones (benchmarks/instructions.py)."""
+"""The verdict of the guard on instructions (benchmarks/instructions.py), which is a step of ./test."""
 
 from __future__ import annotations
 
@@ -23,14 +23,6 @@ RECORD: dict[str, Any] = {
     },
 }
 MADE = {"tree": "t3", "date": "2026-11-03"}
-
-
-@pytest.mark.timeout(1800)
-def test_a_start_and_a_page_cost_no_more_than_the_best(tmp_path: Path) -> None:
-    try:
-        print(instructions.guard(tmp_path))
-    except instructions.Missing as missing:
-        pytest.skip(f"missing: {missing}")
 
 
 @pytest.mark.parametrize(
