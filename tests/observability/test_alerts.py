@@ -100,6 +100,9 @@ BAD: dict[str, dict[str, Any]] = {
     "GossamerBrokerDown": {"broker_error": "Connection refused"},
     "GossamerWorkerGone": {"workers": [worker("gone")]},
     "GossamerClockWrong": {"workers": [msgspec.structs.replace(worker("running"), clock_off=-7200.0)]},
+    "GossamerWorkerMemoryHigh": {
+        "workers": [msgspec.structs.replace(worker("running"), memory=95, memory_limit=100)]
+    },
     "GossamerHostsWait": {"lanes": [LaneNow("http", "", 1, 1, 400.0)]},
     "GossamerScheduleMissed": {"schedules": [ScheduleNow("s", False, None, {"missed": 1})]},
     "GossamerOutputAway": {"crawls": [crawl(recent=RecentRates(last=9_999.0), reason="db: waiting for it")]},

@@ -121,6 +121,10 @@ SERIES = {
     "GossamerStoreEvicts": [('gossamer_store_evicted_keys_total{server="0"}', "0+1x40")],
     "GossamerWorkerGone": [('gossamer_worker_up{worker="w",region=""}', "0x40")],
     "GossamerClockWrong": [('gossamer_worker_clock_offset_seconds{worker="w"}', "7200x40")],
+    "GossamerWorkerMemoryHigh": [
+        ('gossamer_worker_memory_bytes{worker="w"}', "95x40"),
+        ('gossamer_worker_memory_limit_bytes{worker="w"}', "100x40"),
+    ],
     "GossamerHostsWait": [('gossamer_lane_oldest_ready_seconds{lane="http",region=""}', "400x40")],
     "GossamerScheduleMissed": [('gossamer_schedule_runs_total{schedule="s",result="missed"}', "0+1x40")],
     "GossamerOutputAway": [('gossamer_crawl_waits_for_output{crawl="c"}', "1x40")],

@@ -241,6 +241,7 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
             pid=os.getpid(),
             lanes=lanes,
             processes=int(instance.concurrency),
+            memory_limit=int(instance.concurrency) * own.recycle_memory,
             version=__version__,
             region=own.region or "",
         )

@@ -202,6 +202,12 @@ def _clock(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
         yield (("worker", one.name),), 0.0 if one.state == "gone" else abs(one.clock_off)
 
 
+def _worker_memory(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
+    for one in found.last.workers:
+        known = one.memory_limit and one.state != "gone"
+        yield (("worker", one.name),), one.memory / one.memory_limit if known else 0.0
+
+
 def _waiting(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]:
     for one in found.last.lanes:
         yield (("lane", one.lane), ("region", one.region)), one.oldest
@@ -389,6 +395,15 @@ RULES: tuple[Rule, ...] = (
         for_s=60,
     ),
     Rule(
+        name="GossamerWorkerMemoryHigh",
+        text="worker {worker} uses {value} of the memory that its processes may use, so it claims fewer URLs",
+        expr="gossamer_worker_memory_bytes / (gossamer_worker_memory_limit_bytes > 0) > {fire}",
+        read=_worker_memory,
+        fire=0.9,
+        clear=0.8,
+        for_s=300,
+    ),
+    Rule(
         name="GossamerHostsWait",
         text="hosts have been ready for {value} s, and no worker of lane {lane} takes them",
         expr="gossamer_lane_oldest_ready_seconds > {fire}",
@@ -454,6 +469,7 @@ SHARES = (
     "PagesUnread",
     "BudgetSpent",
     "StoreMemoryHigh",
+    "WorkerMemoryHigh",
     "ProxiesLow",
 )
 

@@ -469,6 +469,15 @@ METRICS: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "gossamer_worker_memory_limit_bytes",
+        "gauge",
+        "Memory that all processes of the worker together may use (`recycle_memory`).",
+        ("worker",),
+        lambda found: (
+            ("", (one.name,), one.memory_limit) for one in found.workers[:MAX_WORKERS] if one.state != "gone"
+        ),
+    ),
+    Metric(
         "gossamer_worker_processes",
         "gauge",
         "Processes of the worker.",

@@ -45,6 +45,8 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     """The time of the worker's last heartbeat, by the store's clock."""
     memory: int = 0
     """Memory of all processes of the worker, in bytes."""
+    memory_limit: int = 0
+    """`recycle_memory` of all processes of the worker, in bytes. 0 if the worker is of an earlier version."""
     malformed: int = 0
     """Number of malformed messages that the worker has removed from the queues of the message broker."""
     clock_off: float = 0.0
