@@ -1,12 +1,14 @@
 """Checks that a crawl through 200 local proxies succeeds and sends nothing directly, although 60 proxies are
 bad.
 
-    python benchmarks/proxies.py [--rotation request|session] [--no-check] [--hosts 40] [--pages 25]
+    python benchmarks/proxies.py [--rotation request|session] [--no-check] [--hosts 40] [--pages 25] [--times 1]
+
+`--times 5` multiplies all numbers of proxies: a crawl through 1,000 proxies, of which 300 are bad.
 
 The goals are that at least 98 % of the URLs succeed, that a dead proxy gets at most 3 requests, that a sticky
 session never changes its address, and that hosts get requests only from the addresses of proxies.
 
-The good proxies are Debian's squid (100 addresses of one process), tinyproxy (20) and microsocks (20). The
+The good proxies are Debian's squid (100 addresses a process), tinyproxy (20) and microsocks (20). The
 hosts ban 10 of their addresses. The 60 bad proxies are small programs of our own, which are dead, slow or
 lying, or refuse or break off connections. Each proxy listens on an address of its own on 127.x, and sends its
 requests from that address.
@@ -41,12 +43,17 @@ BAD = {"dead": 20, "hangs": 10, "slow": 5, "breaks": 7, "refuses": 8, "lies": 10
 
 
 def pool(
-    check: bool, port: int, squids: int, tiny: int, socks: int
+    check: bool, port: int, squids: int, tiny: int, socks: int, times: int
 ) -> tuple[list[str], list[str], list[str], list[Light]]:
     """Returns the addresses of squid, of tinyproxy and of microsocks, and the bad proxies."""
     good = [f"127.0.{20 + n // 200}.{n % 200 + 1}" for n in range(squids + tiny + socks)]
-    manners = [manner if check or manner != "lies" else "dead" for manner, n in BAD.items() for _ in range(n)]
-    light = [Light(f"127.0.40.{n + 1}", port, manner, delay=4.0) for n, manner in enumerate(manners)]
+    manners = [
+        manner if check or manner != "lies" else "dead" for manner, n in BAD.items() for _ in range(n * times)
+    ]
+    light = [
+        Light(f"127.0.{40 + n // 200}.{n % 200 + 1}", port, manner, delay=4.0)
+        for n, manner in enumerate(manners)
+    ]
     return good[:squids], good[squids : squids + tiny], good[squids + tiny :], light
 
 
@@ -95,14 +102,16 @@ async def crawl(
     return await process.wait(), time.monotonic() - began, json.loads(said or b"{}")
 
 
-async def measure(rotation: str, check: bool, hosts: int, pages: int, shares: tuple[int, int, int]) -> bool:
+async def measure(rotation: str, check: bool, hosts: int, pages: int, times: int) -> bool:
     """Runs one crawl. Returns whether all goals are met."""
+    shares = (100 * times, 20 * times, 20 * times)
     port, rng = free_port(), random.Random(5)
-    squids, tiny, socks, light = pool(check, port, *shares)
+    squids, tiny, socks, light = pool(check, port, *shares, times)
     banned = frozenset(rng.sample(squids + socks, max(1, sum(shares) // 14)))
     with contextlib.ExitStack() as real, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        real.enter_context(squid(squids, port))
+        for first in range(0, len(squids), 100):  # a squid listens on at most 128 addresses
+            real.enter_context(squid(squids[first : first + 100], port))
         for address in tiny:
             real.enter_context(tinyproxy(folder, address, port))
         for address in socks:
@@ -237,11 +246,11 @@ def main() -> int:
     options.add_argument("--no-check", action="store_true")
     options.add_argument("--hosts", type=int, default=40)
     options.add_argument("--pages", type=int, default=25)
+    options.add_argument("--times", type=int, default=1)
     given = options.parse_args()
     kinds = [given.rotation] if given.rotation else ["request", "session"]
     fine = [
-        asyncio.run(measure(one, not given.no_check, given.hosts, given.pages, (100, 20, 20)))
-        for one in kinds
+        asyncio.run(measure(one, not given.no_check, given.hosts, given.pages, given.times)) for one in kinds
     ]
     return int(not all([choices(), *fine]))
 

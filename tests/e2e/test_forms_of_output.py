@@ -296,3 +296,10 @@ def test_names_in_outputs(room: Path, web: str) -> None:
     assert (room / f"both-{day}.jsonl").exists(), "a new pass has a new date"
     code, _, err = gossamer(room, "crawl", f"{web}/0", "-o", "{site}.jsonl")
     assert (code, "no site file" in err) == (2, True)
+
+
+def test_the_first_run_of_a_crawl_that_keeps_no_rows_lacks_none(room: Path, web: str) -> None:
+    write(room, web)
+    assert "only changed rows" not in crawl(
+        room, "-o", "books.csv", "--processes", "2", "-s", "keep=off", error=True
+    )

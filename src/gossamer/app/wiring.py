@@ -621,6 +621,8 @@ async def _report_unfilled(setup: Setup, store: Store, filler: OutputBackfill, f
     found = filler.unfilled
     if found and (setup.job.refresh or (await CrawlStatistics(store).summary(setup.crawl)).pages):
         print(f"gossamer: {unfilled_message(setup.crawl, found, folder)}", file=sys.stderr)
+    else:  # the first run: no output lacks a row
+        found = []
     note_lacking(folder, [*filler.changes, *found], filler.whole)
     values = [one.spec for one in setup.job.outputs if one.spec not in found]
     if line := lacking_message(folder, values):
