@@ -7,8 +7,8 @@ store.
 50 ms, 4 visits run at once, and requests to a host start at least 0.2 s apart. The urgent hosts alone could
 therefore use all visits. The pages are counted at the web server. The table shows how many of the first 200
 pages are urgent, and after which page 190 urgent pages were fetched. The stores are the embedded store, a
-server with 64 buckets and a Cluster of three servers. The two revisions take turns. If each eighth page is an
-ordinary one, 175 of the first 200 pages are urgent. The number can be higher, because each eighth page
+server with 64 buckets and a Cluster of three servers. The two revisions take turns. If each sixteenth page
+is an ordinary one, 188 of the first 200 pages are urgent. The number can be higher, because each sixteenth page
 belongs to the host that has been due longest, and that host may be an urgent one.
 
 `cost` counts the store's instructions (valgrind, cachegrind) per URL that is claimed and settled, in batches

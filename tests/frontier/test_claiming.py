@@ -10,17 +10,17 @@ from gossamer.store.store import Store
 async def test_higher_priority_comes_first_and_a_low_one_does_not_starve(bed: Beds) -> None:
     b = bed(delay=1)
     await b.add(*(f"{A}/low{i}" for i in range(5)), priority=-3)
-    await b.add(*(f"{A}/high{i}" for i in range(30)), priority=12)
+    await b.add(*(f"{A}/high{i}" for i in range(40)), priority=12)
     await b.add(*(f"{A}/mid{i}" for i in range(5)), priority=2)
     order = []
-    for _ in range(16):
+    for _ in range(32):
         (claim,) = await b.claim()
         order += paths([claim])
         await b.end(claim, delay=0)
     assert [path for path in order if "low" in path] == ["/low0", "/low1"], (
-        "every 8th claim is the lowest level's"
+        "every 16th claim is the lowest level's"
     )
-    assert order[:7] == [f"/high{i}" for i in range(7)]
+    assert order[:15] == [f"/high{i}" for i in range(15)]
     assert "mid" not in "".join(order)
 
 

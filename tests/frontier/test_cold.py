@@ -106,7 +106,7 @@ async def test_a_higher_priority_does_not_wait_behind_the_cold_tail(bed: Beds, s
     assert [path for path in order if "low" in path] == [f"/low{n}" for n in range(40)]
     assert [path for path in order if "high" in path] == [f"/high{n}" for n in range(20)]
     first = order.index("/high19")
-    assert sum("low" in path for path in order[:first]) <= 3, "every 8th turn is the lowest level's"
+    assert sum("low" in path for path in order[:first]) <= 3, "every 16th turn is the lowest level's"
 
 
 async def test_many_priorities_are_bound_as_well(bed: Beds, store: Store, spiller: Spiller) -> None:
@@ -262,7 +262,7 @@ async def test_priorities_of_cold_urls_change(bed: Beds, store: Store, spiller: 
     order = await all_claimed(one, spiller)
     assert [path for path in order if "y" in path] == [f"/y{n}" for n in range(30)]
     assert [path for path in order if "x" in path] == [f"/x{n}" for n in range(30)]
-    assert order.index("/y29") <= 34, "every 8th turn is the lowest level's"
+    assert order.index("/y29") <= 34, "every 16th turn is the lowest level's"
     assert await one.adds_up()
 
 

@@ -1,5 +1,5 @@
 """The order of hosts in a real Valkey. Of the hosts that may start, the one with the most urgent URL is
-claimed first, and every 8th claim takes the host that has been due for the longest time. Changes apply to the
+claimed first, and every 16th claim takes the host that has been due for the longest time. Changes apply to the
 next claim."""
 
 from __future__ import annotations
@@ -43,24 +43,22 @@ async def claimed(b: Any, k: int, order: ClaimOrder) -> Claimed:
     return b.frontier.claimed(0, await b.store.run("claim", 0, *b.frontier.claiming(k, order)))
 
 
-async def test_the_most_urgent_host_is_first_and_every_8th_is_due_longest(bed: Beds) -> None:
+async def test_the_most_urgent_host_is_first_and_every_16th_is_due_longest(bed: Beds) -> None:
     b = polite(bed)
     await b.add(*(url(f"low{n:02}") for n in range(20)), priority=-1)
     await b.add(*(url(f"mid{n:02}") for n in range(10)))
     await b.add(*(url(f"top{n:02}") for n in range(10)), priority=7)
     found = [name(claim)[:3] for claim in await b.claim(24)]
-    assert found == ["top"] * 7 + ["low"] + ["top"] * 3 + ["mid"] * 4 + ["low"] + ["mid"] * 6 + ["low"] + [
-        "low"
-    ]
+    assert found == ["top"] * 10 + ["mid"] * 5 + ["low"] + ["mid"] * 5 + ["low"] * 3
 
 
 async def test_turns_go_on_from_call_to_call(bed: Beds) -> None:
     b, found = polite(bed), []
     await b.add(*(url(f"low{n}") for n in range(9)))
-    await b.add(*(url(f"top{n}") for n in range(16)), priority=1)
-    while len(found) < 16:
+    await b.add(*(url(f"top{n}") for n in range(32)), priority=1)
+    while len(found) < 32:
         found += [name(claim) for claim in (await claimed(b, 3, ClaimOrder(len(found)))).claims]
-    assert [n for n, one in enumerate(found) if one[:3] == "low"] == [7, 15]
+    assert [n for n, one in enumerate(found) if one[:3] == "low"] == [15, 31]
     assert {one for one in found if one[:3] == "low"} <= {f"low{n}" for n in range(9)}
 
 
@@ -84,7 +82,7 @@ async def test_a_floor_leaves_lower_hosts(bed: Beds) -> None:
     got = await claimed(b, 9, ClaimOrder(None, 0))
     assert [name(claim) for claim in got.claims] == ["mid"]
     assert (got.rank, got.next_at <= got.now) == (-3, True)
-    assert [name(claim) for claim in (await claimed(b, 9, ClaimOrder(7, 2))).claims] == ["low"]
+    assert [name(claim) for claim in (await claimed(b, 9, ClaimOrder(15, 2))).claims] == ["low"]
 
 
 async def test_nothing_starves_while_urgent_urls_keep_coming(bed: Beds) -> None:
@@ -97,7 +95,7 @@ async def test_nothing_starves_while_urgent_urls_keep_coming(bed: Beds) -> None:
         turns += len(got)
         low |= {name(claim) for claim in got if name(claim)[:3] == "low"}
         await b.later(1)
-    assert turns <= 12 * 8 + 4, "each 8th turn was one of theirs"
+    assert turns <= 12 * 16 + 4, "each 16th turn was one of theirs"
 
 
 async def test_an_urgent_url_raises_a_host_that_waits_already(bed: Beds, store: Store) -> None:
@@ -269,7 +267,7 @@ class Model:
         by_rank = [h for h in by_rank if order.floor is None or max(self.queued[h]) >= order.floor]
         found: list[str] = []
         while len(found) < k:
-            low = order.turn is not None and (order.turn + len(found)) % 8 == 7
+            low = order.turn is not None and (order.turn + len(found)) % 16 == 15
             left = [host for host in (by_time if low else by_rank) if host not in found]
             left = left or [host for host in by_rank if host not in found]
             if not left:

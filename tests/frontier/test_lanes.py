@@ -121,7 +121,7 @@ async def test_the_turn_of_the_lowest_level_does_not_stop_a_host(bed: Beds, stor
             done += paths([claim])
             await b.end(claim, delay=0)
         await asyncio.sleep(0.002)
-    assert len(done) == 12, "every 8th turn is for what nobody here may have"
+    assert len(done) == 12, "every 16th turn is for what nobody here may have"
     assert await standing(store) == {"http@nowhere": ["a.example"]}
 
 

@@ -267,9 +267,9 @@ class DueBucket(NamedTuple):
 class ClaimOrder(NamedTuple):
     """The order in which a claim takes the due hosts of a bucket. Hosts with the highest rank come first.
 
-    `turn`: the number of hosts that the caller has claimed so far. Every 8th claimed host is the host that
+    `turn`: the number of hosts that the caller has claimed so far. Every 16th claimed host is the host that
     has been due for longest, regardless of its rank. If `turn` is None, all hosts are selected by rank.
-    `floor`: the minimum rank of the claimed hosts, except for every 8th host. If `floor` is None, there is no
+    `floor`: the minimum rank of the claimed hosts, except for every 16th host. If `floor` is None, there is no
     minimum.
     """
 
@@ -278,7 +278,7 @@ class ClaimOrder(NamedTuple):
 
     def __str__(self) -> str:
         """Returns the order as text for `claim_order.lua`."""
-        turn = "-" if self.turn is None else self.turn % 8
+        turn = "-" if self.turn is None else self.turn % 16
         return f"{turn} {'-' if self.floor is None else self.floor}"
 
 

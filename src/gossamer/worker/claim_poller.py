@@ -3,7 +3,7 @@ server returns the buckets that contain a due host.
 
 The rank of a bucket is the rank of its first host. A host with more urgent URLs has a higher rank. The worker
 first requests claims from the buckets of the highest rank, and only for hosts of this rank. If the worker can
-take more claims, the worker continues with the next lower rank. Every 8th claim goes to the bucket whose host
+take more claims, the worker continues with the next lower rank. Every 16th claim goes to the bucket whose host
 has been due for longest, so that no host starves.
 
 All workers read the same ranks. Each worker therefore polls the buckets of a rank in a different random
@@ -62,8 +62,8 @@ class ClaimPoller:
         """Maps each bucket to the monotonic time at which the bucket is due."""
         self._ranks: dict[int, int] = {}
         """Maps each bucket to the rank of the most urgent host in the bucket."""
-        self._turns = random.randrange(8)
-        """The number of claims so far, plus a random number below 8. One in every 8 claims is for the host
+        self._turns = random.randrange(16)
+        """The number of claims so far, plus a random number below 16. One in every 16 claims is for the host
         that has been due for the longest time."""
         self._touched: set[int] = set()
         self._look_at = 0.0
@@ -213,7 +213,7 @@ class ClaimPoller:
         highest allowed rank of a due bucket. `asked`: buckets of rank `upto` from which an earlier call of
         this round claimed, and which this call omits. `last`: whether the call claims from the due buckets of
         all allowed ranks. Otherwise, it claims only from due buckets of the highest allowed rank. `first`:
-        whether every 8th claim goes to the bucket whose host has been due for longest.
+        whether every 16th claim goes to the bucket whose host has been due for longest.
         """
         now = time.monotonic()
         due = [
@@ -235,10 +235,10 @@ class ClaimPoller:
         top = max(map(self._rank, due))
         late = list[int]()
         if first and any(self._rank(bucket) < top for bucket in due):
-            turns = (self._turns + want) // 8 - self._turns // 8
+            turns = (self._turns + want) // 16 - self._turns // 16
             late = heapq.nsmallest(turns, due, key=lambda bucket: self._due[bucket])
         asks += [(bucket, 1) for bucket in late]
-        orders |= {bucket: ClaimOrder(7) for bucket in late}
+        orders |= {bucket: ClaimOrder(15) for bucket in late}
         best = [bucket for bucket in due if (last or self._rank(bucket) == top) and bucket not in late]
         if not best or (want := want - len(late)) <= 0:
             return asks, orders, upto

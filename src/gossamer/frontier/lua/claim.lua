@@ -31,7 +31,7 @@
 --   - queue entry.
 -- Promise: a host never has more open claims than its maximum. A host with the maximum number of claims is in
 --   no ready heap. If the robots.txt of an origin is unknown or expired, only robots.txt is claimed. Every
---   8th claim of a host comes from its lowest level. After the bucket's server has changed, failover.lua
+--   16th claim of a host comes from its lowest level. After the bucket's server has changed, failover.lua
 --   delays the hosts. Hosts are claimed in the order of claim_order.lua.
 -- Cost: O(log hosts + k), because the script reads only hosts that may start now. About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
@@ -71,7 +71,7 @@ local function visit(host, hk, hv, free, share)
   end
   if n > 0 then
     s.i, s.n = s.i + n, now + delay
-    call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
+    call('HSET', hk, 'k', (turn + n) % 16, 'M', per_host)
     -- `F`: the delay that applies after the operator's delay is removed
     if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end
     if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
@@ -79,7 +79,7 @@ local function visit(host, hk, hv, free, share)
   elseif popped > 0 then
     -- These entries are for other workers. The next turn may read another level, with entries for this
     -- worker.
-    call('HSET', hk, 'k', (turn + 1) % 8)
+    call('HSET', hk, 'k', (turn + 1) % 16)
   end
   return n
 end

@@ -1,6 +1,6 @@
 -- Purpose: selects the hosts of a claim, in order. Used by claim. Must be loaded after queue.lua and
 --   ready_ranks.lua.
--- Promise: hosts with the highest level come first, except that every 8th host is the host that has been due
+-- Promise: hosts with the highest level come first, except that every 16th host is the host that has been due
 --   for longest. If a crawl has only one level, hosts are claimed in the order of their next start.
 -- Cost: see ready_heaps.lua and ready_ranks.lua.
 
@@ -39,7 +39,7 @@ end
 
 -- Returns three lists: up to k hosts, the name of each host's heap, and each host's rank (nil if the crawl
 --   has only one level). order: `TURN FLOOR`. TURN: the number of hosts that the caller has claimed so far,
---   modulo 8 (-: the 8th host is also selected by rank). FLOOR: the lowest rank to claim (-: every rank).
+--   modulo 16 (-: the 16th host is also selected by rank). FLOOR: the lowest rank to claim (-: every rank).
 local function ready(k, order)
   look()
   adopt_order(C)
@@ -56,7 +56,7 @@ local function ready(k, order)
     while ranked[r] and taken[ranked[r][2]] do r = r + 1 end
     while timed[t] and taken[timed[t]] do t = t + 1 end
     local n, best = #hosts + 1, ranked[r]
-    if timed[t] and (turn and (turn + n) % 8 == 0 or fill and not best) then
+    if timed[t] and (turn and (turn + n) % 16 == 0 or fill and not best) then
       best = {-math.huge, timed[t], heap_of_timed[t]}
     end
     if not best then break end

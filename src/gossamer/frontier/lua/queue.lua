@@ -59,14 +59,14 @@ local function promote(host)
   end
 end
 
--- Removes up to n entries of a host from its queues, and returns them as {level, entry}. Every 8th entry
+-- Removes up to n entries of a host from its queues, and returns them as {level, entry}. Every 16th entry
 -- comes from the lowest level, and the others come from the highest level.
 local function pop(host, n, turn)
   local hk, got = C .. 'h:' .. host, {}
   local levels, cold = unpack(call('HMGET', hk, 'L', 'k'))
   while #got < n and levels and levels ~= '' do
     local high, low = string.match(levels, '^[^,]+'), string.match(levels, '[^,]+$')
-    local level = (turn + #got) % 8 == 7 and low or high
+    local level = (turn + #got) % 16 == 15 and low or high
     local list = C .. 'q:' .. host .. ':' .. level
     for _, entry in ipairs(call('LPOP', list, high == low and n - #got or 1) or {}) do got[#got + 1] = {level, entry} end
     local left = call('LLEN', list)
