@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import Away
+from gossamer.store import discovery
 from gossamer.store.store import connect
 from support.older_copy import OlderCopy
 from support.processes import Process, free_port
@@ -55,6 +56,17 @@ async def test_a_master_that_just_started_needs_the_answers_of_all_sentinels(
     pair.thaw()
     await store.open(64, "test")
     assert (await store.client.servers.serving()).place.port == pair.servers[1].port
+    await store.close()
+
+
+async def test_a_sentinel_that_cannot_be_used_does_not_hide_the_others(
+    pair: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "SETTLED_S", -1)  # the master has just started
+    at = f"redis+sentinel://127.0.0.1:{pair.servers[1].port},"  # a server, which is no Sentinel
+    store = connect(pair.url.replace("redis+sentinel://", at))
+    await store.open(64, "test")
+    assert (await store.client.servers.serving()).place.port == pair.servers[0].port
     await store.close()
 
 

@@ -120,10 +120,10 @@ class Sentinels:
     async def _views(self, wait: float) -> tuple[dict[HostPort, View], list[str]]:
         """Asks all Sentinels. Returns the answers, and a text for each Sentinel without a useful answer. After
         the first answer, waits at most `wait` seconds for the others, because the machine of a Sentinel may be
-        gone."""
+        gone. Raises StoreError if no Sentinel names a master, and waiting cannot help."""
         tasks = {asyncio.create_task(self._view(place)): place for place in self._clients}
         views, tried = dict[HostPort, View](), list[str]()
-        strangers, waiting = 0, set(tasks)
+        faults, strangers, waiting = list[StoreError](), 0, set(tasks)
         try:
             while waiting:
                 done, waiting = await asyncio.wait(
@@ -132,7 +132,11 @@ class Sentinels:
                 if not done:
                     break
                 for task in done:
-                    said = task.result()
+                    try:
+                        said = task.result()
+                    except StoreError as error:
+                        faults.append(error)
+                        continue
                     if isinstance(said, View):
                         views[tasks[task]] = said
                     else:
@@ -143,6 +147,8 @@ class Sentinels:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         address = self._address
+        if faults and not views:
+            raise faults[0]
         if strangers == len(self._clients):
             raise StoreError(
                 f"the store at {address.shown}: no Sentinel watches {address.service!r}: {', '.join(tried)}"
