@@ -61,8 +61,9 @@ class ChosenUnlocker(NamedTuple):
 
     @property
     def with_late(self) -> int:
-        """The maximum number of parallel calls if some of them are late (`unlocker_reserve.lua`)."""
-        return 2 * self.at_once
+        """The maximum number of parallel calls of a process if some of them are late
+        (`unlocker_reserve.lua`)."""
+        return self.at_once + (self.at_once + 1) // 2
 
     def wanted(self, needs: ApiCall) -> ApiCall:
         """Returns the call with its maximum cost (`cost`) filled in."""
