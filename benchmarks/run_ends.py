@@ -17,7 +17,7 @@ seconds later than alone, or if a run ends later than planned: 2 minutes after t
 target has timed out (30 s, at the provider of searches 90 s), and after one more request. A price run then visits
 the failing pages once more, with one retry after 10 s. Targets that share a host delay each other: the host of the
 audit gets one request at a time, so each `hang` delays the other pages by 30 s. The provider gets five calls at
-once, and a call without an answer counts among them until its time-out, even if the connection broke earlier.
+once, and a call without an answer counts fully among them for 16 s (10 s if the connection broke).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ RETRY_TIME_S = 120.0
 """The time for which a run goes on if only retries are left."""
 TIMEOUT_S = {"ranks": 90.0}
 """The time-outs of requests, if they are not 30 s."""
-BLOCKING = {"audit": (("hang",), 1), "ranks": (("hang", "refused", "reset"), 5)}
-"""The ways to be dead that keep a place of a shared host until the time-out, and the number of places."""
+BLOCKING = {"audit": (("hang",), 1, 30.0), "ranks": (("hang", "refused", "reset"), 5, 16.0)}
+"""The ways to be dead that keep a place of a shared host, the number of places, and for how many seconds."""
 
 
 @dataclass
@@ -355,11 +355,11 @@ def measure(name: str, options: argparse.Namespace) -> tuple[str, bool]:
     timeout = TIMEOUT_S.get(name, 30.0)
     latest = max(both.last_first, both.good_at) + timeout + RETRY_TIME_S + timeout
     latest += 2 * timeout + 10 if name == "prices" else 0
-    ways, places = BLOCKING.get(name, ((), 1))
-    hangs = sum(way in ways for way in dead.values()) / places
+    ways, places, seconds = BLOCKING.get(name, ((), 1, 0.0))
+    blocked = sum(way in ways for way in dead.values()) / places * seconds
     is_good = (
         alone.recorded == both.recorded == len(good)
-        and both.good_at <= alone.good_at + options.later + hangs * timeout
+        and both.good_at <= alone.good_at + options.later + blocked
         and both.ended <= latest
     )
     out.append(f"{name:9} {'as planned' if is_good else 'NOT AS PLANNED'}; it said: {both.said}")

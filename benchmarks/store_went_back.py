@@ -13,7 +13,8 @@ alone     a fleet of two workers with one server
 replica   the same; a replica follows the server, also when it went back, and Sentinels watch both
 takeover  the same; the replica takes over before the killed server comes back from the copy
 
-The exit code is 1 if a page is missing, a row is double, or a number of the summary is wrong.
+The exit code is 1 if a page is missing, a row is double, or a number of the summary is wrong. Then the log of the
+workers is printed on standard error.
 """
 
 from __future__ import annotations
@@ -51,13 +52,14 @@ LONGEST_S = 900.0
 
 class Loss(NamedTuple):
     """What one crawl lost. `age`: seconds between the copy and the kill. `again`: the number of pages that
-    were fetched more than once. `wrong`: the faults."""
+    were fetched more than once. `wrong`: the faults. `log`: what the workers logged."""
 
     age: float
     victim: str
     again: int
     seconds: float
     wrong: list[str]
+    log: str
 
 
 class Embedded:
@@ -103,6 +105,9 @@ class Embedded:
         assert code == 0, (code, said, (self.folder / "log").read_text()[-3000:])
         found: dict[str, Any] = json.loads(said.splitlines()[-1])
         return found
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
 
     def close(self) -> None:
         end_all(self.data)
@@ -171,6 +176,9 @@ class OfFleet:
         found: dict[str, Any] = self.fleet.json("status", self.name)
         return found
 
+    def log(self) -> str:
+        return "\n".join(worker.said() for worker in self._workers.values())
+
     def close(self) -> None:
         self._stack.close()
 
@@ -209,7 +217,7 @@ def once(
             one.strike(victim)
             summary = one.end()
             seconds = time.monotonic() - began
-            files = Counter(_urls(folder.glob("out/*.jsonl")))
+            files, log = Counter(_urls(folder.glob("out/*.jsonl"))), one.log()
         finally:
             one.close()
         asked = Counter((hit.host, hit.path) for hit in web.log() if hit.path != "/robots.txt")
@@ -222,7 +230,7 @@ def once(
     numbers = summary["state"], summary["pages"], summary["dead"], summary["pending"]
     if numbers != ("finished", len(expected), 0, 0):
         wrong.append(f"it ended as {numbers}")
-    return Loss(age, victim, sum(n > 1 for n in asked.values()), seconds, wrong)
+    return Loss(age, victim, sum(n > 1 for n in asked.values()), seconds, wrong, log)
 
 
 def _wait(web: Web, requests: float, seconds: float) -> None:
@@ -278,6 +286,8 @@ def main() -> None:
                 + ("; ".join(loss.wrong) or "0 missing, 0 double"),
                 flush=True,
             )
+            if loss.wrong:
+                print(loss.log, file=sys.stderr)
     sys.exit(bad > 0)
 
 

@@ -105,6 +105,21 @@ async def test_the_gate(store: Store) -> None:
     assert await whys(one, 1, 1) == ["", "busy"]
 
 
+async def test_calls_without_an_answer_hold_half_of_the_places(store: Store) -> None:
+    one = purse(store, at_once=4, hold=60)
+    for _ in range(4):
+        await one.repay((await one.reserve(1)).token, None, FAULT)
+    assert await whys(one, 1, 1, 1) == ["", "", "busy"], "their connections broke"
+    calls = f"{tag(0)}@calls:zenrows"
+    soon = 1000 * (await store.client.time())[0] + 40_000
+    for token in await store.client.hkeys(calls):
+        await store.client.hset(calls, token, f"{soon} 1 1 c")
+    assert await whys(one, 1, 1, 1) == ["", "", "busy"], "they have lasted for 20 s"
+    for token in await store.client.hkeys(calls):
+        await store.client.hset(calls, token, f"{soon} 1 1 c")
+    assert await whys(one, 1) == ["busy"], "there are never more than 8"
+
+
 async def test_the_breaker(store: Store) -> None:
     one = purse(store)
     for n in range(10):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.older_copy import OlderCopy
 from support.processes import Process, followers, until
 
 SERVICE = "frontier"
@@ -41,6 +42,7 @@ class Watched:
         config += f"sentinel down-after-milliseconds {SERVICE} {down_after}\n"
         config += f"sentinel failover-timeout {SERVICE} 5000\n"
         config += f"sentinel auth-pass {SERVICE} {password}\n" if password else ""
+        self._config = config
         self.sentinels = [
             Process(self.folder, "--sentinel", config=config, host=host) for _ in range(sentinels)
         ]
@@ -64,6 +66,35 @@ class Watched:
             + ",".join(f"{one.host}:{one.port}" for one in self.sentinels)
             + f"/{SERVICE}"
         )
+
+    def fail_over(self, older: OlderCopy) -> None:
+        """Kills the master, and starts it again from the copy after the replica has taken over. For some
+        seconds, the old master accepts writes, until the Sentinels turn it into a replica."""
+        older.server.kill()
+        for sentinel in self.sentinels:
+            with sentinel.client() as client:
+                until(
+                    lambda client=client: client.sentinel_master(SERVICE)["port"] == self.servers[1].port,
+                    60,
+                )
+        older.back()
+        older.server.ready()
+
+    def forget_failover(self) -> None:
+        """Restarts the first Sentinel with its first configuration, and freezes the others."""
+        first = self.sentinels[0]
+        first.kill()
+        for sentinel in self.sentinels[1:]:
+            sentinel.halt()
+        first.config.write_text(self._config)
+        first.start()
+        with first.ready().client() as client:
+            assert client.sentinel_master(SERVICE)["port"] == self.servers[0].port
+
+    def thaw(self) -> None:
+        """Resumes all frozen Sentinels."""
+        for sentinel in self.sentinels:
+            sentinel.go_on()
 
     def close(self) -> None:
         """Stop all processes and delete their files."""

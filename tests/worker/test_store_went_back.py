@@ -24,7 +24,8 @@ from gossamer.store import keys
 from gossamer.store.store import Store, connect
 from gossamer.worker import lease_keeper
 from support.older_copy import OlderCopy, older_copy
-from worker.worker_parts import SEED, Net, Road, links
+from support.sentinel import watched
+from worker.worker_parts import SEED, Net, Road, links, until
 
 FIRST, SECOND, LAST = (f"{SEED}{name}" for name in ("first", "second", "last"))
 
@@ -82,6 +83,41 @@ async def test_links_that_the_store_forgot_are_added_again(
     assert vars(said)["event"] in logs.EVENTS
     assert (await Observer(store).totals())["went_back"] == 1
     await store.close()
+
+
+@pytest.mark.usefixtures("quick_sweeps")
+async def test_a_master_that_comes_back_after_a_failover_changes_no_file(tmp_path: Path) -> None:
+    """The old master comes back from an older copy, and accepts writes until the Sentinels turn it into a
+    replica. The only Sentinel that answers at first has forgotten the failover."""
+    with watched() as pair:
+        older = OlderCopy(tmp_path, pair.servers[0])
+        store = connect(pair.url, patience=60.0)
+        await store.open(1, "test")
+
+        async def fails_over() -> None:
+            await until(lambda: table.committer.idle)
+            pair.fail_over(older)  # the event loop stands still, so no call fails meanwhile
+            pair.forget_failover()
+            asyncio.get_running_loop().call_later(2.0, pair.thaw)
+
+        async def until_the_old_master_is_none() -> None:
+            """If the worker uses the old master, commits pages there, and waits until it is a replica."""
+            if (await store.client.servers.serving()).place.port == older.server.port:
+                await until(lambda: table.committer.idle)
+                with older.server.client() as client:
+                    await until(lambda: client.info("replication")["role"] == "slave", 60)
+
+        pages = [f"{SEED}{n}" for n in range(12)]
+        # a page that is fetched again has a longer row
+        answers = {SEED: links(*pages)} | {page: [links(), f"<title>{page}</title>"] for page in pages}
+        steps = {pages[2]: older.copy, pages[5]: fails_over, pages[8]: until_the_old_master_is_none}
+        table = Road(store, tmp_path, AtRequests(answers, steps), lease=2000, concurrency=1)
+        await table.add(SEED)
+        assert await asyncio.wait_for(table.run(), 60) == "finished"
+        rows = [json.loads(line)["url"] for line in table.path.read_text().splitlines()]
+        assert sorted(rows) == sorted([SEED, *pages])
+        assert (await table.counts())["pages"] == 13
+        await store.close()
 
 
 @pytest.mark.usefixtures("quick_sweeps")

@@ -87,7 +87,7 @@ def unlocker(
         "http2": False,
         "once": True,
         "ca_file": settings.ca_file,
-        "connections": one.at_once,
+        "connections": one.with_late,
     }
     return UnlockerCollector(
         one,

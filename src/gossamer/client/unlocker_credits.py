@@ -20,7 +20,8 @@ class UnlockerAccount(NamedTuple):
 
     - `name`: the provider, such as `zenrows`. The name is `generic` if the setting `unlocker` is a URL.
     - `options`: the options after `?` in the setting `unlocker`.
-    - `at_once`: the maximum number of concurrent calls.
+    - `at_once`: the maximum number of concurrent calls. `with_late`: the same with late calls
+      (`ChosenUnlocker`).
     - `daily`: the credit limit per day (setting `credits_daily`), or None if there is no limit.
     - `spent`: the credits spent today (UTC), as recorded in the store.
     """
@@ -30,6 +31,7 @@ class UnlockerAccount(NamedTuple):
     at_once: int
     daily: int | None
     spent: int
+    with_late: int
 
     @property
     def left(self) -> int | None:
@@ -56,7 +58,9 @@ def unlocker_account(
         work = Background(lambda _stop: _spent(settings))
         work.start()
         spent = work.wait()
-    return UnlockerAccount(one.provider.name, dict(one.options), one.at_once, settings.credits_daily, spent)
+    return UnlockerAccount(
+        one.provider.name, dict(one.options), one.at_once, settings.credits_daily, spent, one.with_late
+    )
 
 
 async def _spent(settings: Settings) -> int:

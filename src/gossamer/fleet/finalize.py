@@ -18,7 +18,7 @@ from gossamer.app.job import Setup
 from gossamer.app.quality_gate_setup import conclude_run, store_site_results
 from gossamer.app.run_comparison import is_unlike
 from gossamer.app.sink_setup import make_outputs
-from gossamer.errors import ConfigError, GossamerError, SinkAway
+from gossamer.errors import ConfigError, GossamerError, SinkAway, SinkError
 from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
@@ -50,6 +50,8 @@ class CrawlEnding:
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, FleetCrawls(store), CrawlStatistics(store)
         self._swept = dict[str, float]()
+        self._unclosed = dict[str, str]()
+        """Why a part of an output cannot be closed, by crawl."""
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Takes the next step to finalize a crawl in the state `stopping`, `cancelling` or `ending`. Does
@@ -78,7 +80,8 @@ class CrawlEnding:
                     _, reason = await Crawls(self._store).state(task.name)
                     if is_unlike(reason):
                         log.warning("crawl %s: %s; nothing is concluded", task.name, reason)
-                    await self._tasks.turn(task.name, "ending", ends_as, reason)
+                    unclosed = self._unclosed.pop(task.name, "")
+                    await self._tasks.turn(task.name, "ending", ends_as, reason or unclosed)
 
     async def _has_urls(self, name: str) -> bool:
         """Returns whether a crawl has open URLs. Such URLs were added after the workers had visited all other
@@ -147,6 +150,8 @@ class CrawlEnding:
                 log.warning(
                     "crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error
                 )
+                if isinstance(error, SinkError):  # rows are missing or double there
+                    self._unclosed[task.name] = f"part {segment} of its outputs is damaged: {error}"
             await crew.release_name(f"{task.name}/{segment}", "seal")
         return True
 

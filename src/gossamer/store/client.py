@@ -16,12 +16,13 @@ from gossamer.errors import Away, GossamerError
 from gossamer.store.commands import Command, Commands, Pipe
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import Server
-from gossamer.store.server_errors import MovedError, RedisError
+from gossamer.store.server_errors import MovedError, RedisError, Replaced
 from gossamer.store.servers import Servers
 from gossamer.store.store_errors import is_passing
 
 MAX_REDIRECTIONS = 5
-"""Maximum number of Cluster redirections that one call follows."""
+"""Maximum number of times that one call is sent to another server: by redirections of a Cluster, or because a
+server has restarted."""
 REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
 SYNCING_TIMEOUT_MS = 250
@@ -84,6 +85,9 @@ class Client(Commands):
                 if hop + 1 == MAX_REDIRECTIONS or self.servers.address.kind != "cluster":
                     raise
                 self.servers.moved(error)
+            except Replaced:  # another server may have taken over, so `serving` looks for it
+                if hop + 1 == MAX_REDIRECTIONS:
+                    raise
         raise AssertionError
 
     def pipeline(self, transaction: bool = True) -> Pipe:
@@ -122,11 +126,13 @@ class Client(Commands):
                 for server, mine in by_server.items()
             ]
             await (asyncio.gather(*calls) if len(calls) > 1 else calls[0] if calls else asyncio.sleep(0))
-            left = [j for j in left if isinstance(replies[j], MovedError)]
-            if not left or self.servers.address.kind != "cluster":
+            elsewhere = MovedError if self.servers.address.kind == "cluster" else Replaced
+            left = [j for j in left if isinstance(replies[j], elsewhere)]
+            if not left:
                 break
             for j in left:
-                self.servers.moved(replies[j])
+                if isinstance(replies[j], MovedError):
+                    self.servers.moved(replies[j])
         for reply in replies:
             self._doubt(reply)
         return replies

@@ -18,7 +18,7 @@ import hiredis
 from gossamer.store.address import Address, HostPort
 from gossamer.store.commands import Command, Commands, Pipe
 from gossamer.store.replies import convert
-from gossamer.store.server_errors import Lost, LostInTime, ResponseError, server_error
+from gossamer.store.server_errors import Lost, LostInTime, Replaced, ResponseError, server_error
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -225,14 +225,18 @@ class Pool:
         self._used: set[Connection] = set()
         self._room = asyncio.Semaphore(MAX_CONNECTIONS)
         self._run_id: bytes | None = None
+        self._trusted = b""
         self._lost = False
         self.restarts = 0
         """Number of times that a new connection led to another server process than the connection before. If
         the database user may not call INFO, each replacement of a lost connection counts."""
 
-    async def send(self, commands: Sequence[Command], transaction: bool = False) -> list[Any]:
+    async def send(
+        self, commands: Sequence[Command], transaction: bool = False, *, any_process: bool = False
+    ) -> list[Any]:
         """Sends commands together. Returns one reply per command. If the server answers a command with an
-        error, the reply is the error. Raises Lost or LostInTime."""
+        error, the reply is the error. Raises Lost or LostInTime. `any_process`: whether to send the commands
+        also to a process that is not the trusted one. Otherwise, raises Replaced."""
         if self._room.locked():
             try:
                 async with asyncio.timeout(self._dialling.timeout):
@@ -247,6 +251,8 @@ class Pool:
             if not connection.is_open:
                 await connection.open()
                 self._opened(connection.run_id)
+            if not (any_process or self._trusts(connection.run_id)):
+                raise Replaced(f"{self._dialling.where} has restarted")
             return await connection.call(commands, transaction)
         finally:
             self._used.discard(connection)
@@ -260,6 +266,20 @@ class Pool:
         if self._run_id is not None and (run_id != self._run_id or (not run_id and self._lost)):
             self.restarts += 1
         self._run_id, self._lost = run_id, False
+
+    def trust(self, run_id: str) -> None:
+        """Until the next call, `send` accepts only the process with this run ID, or any process if the run ID
+        is empty."""
+        self._trusted = run_id.encode()
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the last new connection led to another process than the trusted one."""
+        return self._run_id is not None and not self._trusts(self._run_id)
+
+    def _trusts(self, run_id: bytes) -> bool:
+        # the run ID is empty if the database user may not call INFO
+        return not self._trusted or not run_id or run_id == self._trusted
 
     async def close_idle(self) -> None:
         """Closes the connections that no call is using."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.store.address import Address, HostPort
@@ -21,6 +21,11 @@ from gossamer.store.server_errors import LostInTime, RedisError
 from gossamer.store.store_errors import is_login_refused, is_passing, to_gossamer_error
 
 SLOTS = 16384
+GRACE_S = 0.25
+"""After the first answer of a Sentinel, the number of seconds to wait for the answers of the others."""
+SETTLED_S = 20.0
+"""A master that has run for this number of seconds is accepted without the answers of all Sentinels. The
+Sentinels turn an old master that comes back into a replica within 8 to 18 s."""
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, HostPort]
 Look = Callable[[HostPort], Awaitable[Server]]
@@ -47,58 +52,147 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
     return [(0, SLOTS - 1, place)]
 
 
+class View(NamedTuple):
+    """The answer of one Sentinel: the master that it names. `epoch`: the number of the failover that made this
+    server the master. `calm`: whether no failover is in progress or due. `sentinels`: the number of Sentinels
+    that this Sentinel knows, itself included."""
+
+    epoch: int
+    master: HostPort
+    calm: bool
+    sentinels: int
+
+
 class Sentinels:
-    """Finds the master through the Sentinels that an address lists. Keeps one connection to each Sentinel."""
+    """Finds the master through the Sentinels that an address lists. Keeps one connection to each Sentinel.
+
+    After a failover, a Sentinel may name the old master for some seconds, and an old master that restarts
+    accepts writes until a Sentinel turns it into a replica. These writes are lost. Therefore all Sentinels are
+    asked, and the answer with the highest epoch counts. A master that has just started is accepted only if all
+    Sentinels have answered, and no failover is in progress.
+    """
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._clients = {place: _client(address, place) for place in address.places}
+        self._epoch = 0
+        """The epoch of the master that was found last."""
 
     async def find(self, address: Address, look: Look) -> list[Range]:
         """Asks the Sentinels for the address of the master, and returns the slot range of this master. The
         method first checks that the named server is a master."""
-        tried: list[str] = []
-        named: set[HostPort] = set()
-        strangers = 0
-        for place in list(self._clients):
+        views, tried = await self._views(wait=GRACE_S)
+        newest = [one for one in views.values() if one.epoch == max(each.epoch for each in views.values())]
+        # a server that runs longer goes first, because an old master that comes back has just started
+        found: list[Server] = []
+        for master in dict.fromkeys(one.master for one in newest):
             try:
-                found = await self._named(place, address)
-                if found is None:
-                    strangers += 1
-                    watched = _services(await send_command(self._clients[place], "INFO", "sentinel"))
-                    tried.append(f"{place} (watches {watched or 'nothing'})")
-                    continue
-                master = HostPort(_text(found[0]), int(found[1]))
-                if master not in named:
-                    named.add(master)
-                    if (await look(master)).role == "master":
-                        # the next search begins with this Sentinel
-                        self._clients = {place: self._clients.pop(place), **self._clients}
-                        return [(0, SLOTS - 1, master)]
-                    tried.append(f"{place} (names {master}, which is not a master yet)")
+                found.append(await look(master))
             except (RedisError, OSError, GossamerError) as error:
-                if "unknown command" in str(error):
-                    raise StoreError(
-                        f"the store at {address.shown}: {place} is not a Sentinel: write redis://{place}"
-                    ) from error
-                tried.append(f"{place} ({_why(error, address)})")
+                tried.append(f"{master} ({_why(error, address)})")
+        for server in sorted(found, key=lambda one: -one.age):
+            if server.role != "master":
+                tried.append(f"{server.place} (is named, but is not a master yet)")
+            elif not (doubt := await self._doubt(server, newest[0].epoch)):
+                self._epoch = newest[0].epoch
+                return [(0, SLOTS - 1, server.place)]
+            else:
+                tried.append(f"{server.place} ({doubt})")
+        raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
+
+    async def _doubt(self, server: Server, epoch: int) -> str:
+        """Returns the reason why another server may have taken over from a master that the Sentinels name, or
+        ''."""
+        if server.age > SETTLED_S and epoch >= self._epoch:
+            return ""
+        views, _ = await self._views(wait=INFO_TIMEOUT_S)
+        answers = [*views.values()]
+        ours = [one for one in answers if one.master == server.place and one.epoch == epoch]
+        if not ours or any(one.epoch >= epoch for one in answers if one not in ours):
+            return "the Sentinels name several masters"
+        if missing := max([len(self._clients), *(one.sentinels for one in answers)]) - len(answers):
+            why = f"{missing} of the Sentinels do not answer, so another server may have taken over"
+            if epoch < self._epoch:
+                return f"{why}, as it had before"
+            return f"it started {server.age:.0f} s ago, and {why}"
+        return "" if all(one.calm for one in ours) else "a failover is in progress"
+
+    async def _views(self, wait: float) -> tuple[dict[HostPort, View], list[str]]:
+        """Asks all Sentinels. Returns the answers, and a text for each Sentinel without a useful answer. After
+        the first answer, waits at most `wait` seconds for the others, because the machine of a Sentinel may be
+        gone. Raises StoreError if no Sentinel names a master, and waiting cannot help."""
+        tasks = {asyncio.create_task(self._view(place)): place for place in self._clients}
+        views, tried = dict[HostPort, View](), list[str]()
+        faults, strangers, waiting = list[StoreError](), 0, set(tasks)
+        try:
+            while waiting:
+                done, waiting = await asyncio.wait(
+                    waiting, timeout=wait if views else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done:
+                    break
+                for task in done:
+                    try:
+                        said = task.result()
+                    except StoreError as error:
+                        faults.append(error)
+                        continue
+                    if isinstance(said, View):
+                        views[tasks[task]] = said
+                    else:
+                        strangers += said[1]
+                        tried.append(f"{tasks[task]} ({said[0]})")
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        address = self._address
+        if faults and not views:
+            raise faults[0]
         if strangers == len(self._clients):
             raise StoreError(
                 f"the store at {address.shown}: no Sentinel watches {address.service!r}: {', '.join(tried)}"
             )
-        raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
+        return views, tried
 
-    async def _named(self, place: HostPort, address: Address) -> Any:
-        """Gets the address of the master from a Sentinel. Sentinels have their own users and passwords."""
+    async def _view(self, place: HostPort) -> View | tuple[str, bool]:
+        """Asks one Sentinel. If it names no master, returns the reason, and whether it does not watch the
+        service."""
+        address, client = self._address, self._clients[place]
         try:
-            return await send_command(
-                self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service
+            # in this order, so that a failover between the two cannot give the old master the new epoch
+            about, named = await _send(
+                client,
+                ("SENTINEL MASTER", address.service),
+                ("SENTINEL GET-MASTER-ADDR-BY-NAME", address.service),
             )
-        except RedisError as error:
-            if not is_login_refused(error):
-                raise
-            text = f"the Sentinel {place} refused its user/password ({error}): {_OWN}"
-            raise StoreError(f"the store at {address.shown}: {text}") from error
+            if isinstance(named, Exception):
+                raise named
+            if named is None:
+                watched = _services(await send_command(client, "INFO", "sentinel"))
+                return f"watches {watched or 'nothing'}", True
+        except (RedisError, OSError, GossamerError) as error:
+            if is_login_refused(error):
+                text = f"the Sentinel {place} refused its user/password ({error}): {_OWN}"
+                raise StoreError(f"the store at {address.shown}: {text}") from error
+            if "unknown command" in str(error):
+                raise StoreError(
+                    f"the store at {address.shown}: {place} is not a Sentinel: write redis://{place}"
+                ) from error
+            return _why(error, address), False
+        # the user of the Sentinels may lack the right to SENTINEL MASTER
+        words = [] if isinstance(about, Exception) else [_text(one) for one in about]
+        known = dict(zip(words[::2], words[1::2], strict=False))
+        master = HostPort(_text(named[0]), int(named[1]))
+        # until a failover ends, SENTINEL MASTER shows the old master
+        is_old = (known.get("ip", master.host), int(known.get("port", master.port))) != master
+        flags = set(known.get("flags", "").split(","))
+        return View(
+            int(known.get("config-epoch", 0)),
+            master,
+            is_old or not flags & {"s_down", "o_down", "failover_in_progress"},
+            int(known.get("num-other-sentinels", 0)) + 1,
+        )
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -143,10 +237,19 @@ class Nodes:
 
 
 async def send_command(client: ServerClient, *args: Any) -> Any:
-    """Sends one command, with a timeout of INFO_TIMEOUT_S seconds."""
+    """Sends one command, with a timeout of INFO_TIMEOUT_S seconds, and returns its reply."""
+    (reply,) = await _send(client, args)
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+async def _send(client: ServerClient, *commands: tuple[Any, ...]) -> list[Any]:
+    """Sends commands together, with a timeout of INFO_TIMEOUT_S seconds. If the server answers a command with
+    an error, the reply is the error."""
     try:
         async with asyncio.timeout(INFO_TIMEOUT_S):
-            return await client.execute_command(*args)
+            return await client.pool.send([(args, {}) for args in commands])
     except TimeoutError as error:
         raise LostInTime(f"no answer within {INFO_TIMEOUT_S:.0f} s") from error
 

@@ -46,11 +46,25 @@ class Server:
         assumed to be master."""
         return str(self.info.get("role", "master"))
 
+    @property
+    def age(self) -> float:
+        """The number of seconds since the server process started. Infinite if the database user may not call
+        INFO."""
+        return float(self.info.get("uptime_in_seconds", "inf"))
+
+    def trust(self) -> None:
+        """Until the next call of `trust`, no command is sent to another process than that of the last
+        `look`."""
+        self.client.pool.trust(str(self.info.get("run_id", "")))
+
     async def look(self) -> None:
         """Reads INFO, and stores the server's mode, role and replicas."""
         try:
             async with asyncio.timeout(INFO_TIMEOUT_S):
-                self.info = dict(await self.client.info())
+                (info,) = await self.client.pool.send([(("INFO",), {})], any_process=True)
+            if isinstance(info, Exception):
+                raise info
+            self.info = dict(info)
         except TimeoutError as error:
             raise LostInTime(f"{self.place} does not answer within {INFO_TIMEOUT_S:.0f} s") from error
         except NoPermissionError:

@@ -20,6 +20,10 @@ class LostInTime(RedisError):
     """The server did not answer in time."""
 
 
+class Replaced(Lost):
+    """A new connection led to another server process than before. Nothing was sent."""
+
+
 class BusyLoadingError(Lost):
     """The server is loading its data."""
 

@@ -62,8 +62,8 @@ class Servers:
 
     async def serving(self, key: str | bytes | None = None) -> Server:
         """Returns the server that holds a key. If no key is given, returns any server."""
-        if self._only is not None:
-            return self._only
+        if (only := self._sole()) is not None:
+            return only
         if not self._by_slot:
             await self.look()
         found = self._by_slot[cluster_slot(key) if key is not None else 0] if self._by_slot else self._only
@@ -76,9 +76,10 @@ class Servers:
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
         """Groups keys by server. The result maps each server to the indexes of its keys in `keys`."""
         found: dict[Server, list[int]] = {}
+        only = self._sole()
         for j, key in enumerate(keys):
             server = (
-                self._only
+                only
                 or (self._by_slot[cluster_slot(key)] if self._by_slot else None)
                 or await self.serving(key)
             )
@@ -87,9 +88,11 @@ class Servers:
 
     async def all(self) -> list[Server]:
         """Returns all servers that accept writes."""
-        if self._only is not None:
-            return [self._only]
+        if (only := self._sole()) is not None:
+            return [only]
         await self.serving()
+        if not self._by_slot and self._only is not None:
+            return [self._only]
         return list(dict.fromkeys(server for server in self._by_slot if server is not None))
 
     @property
@@ -135,6 +138,8 @@ class Servers:
                 self._take(ranges)
                 if before is not None and before is not self._only:
                     await before.client.pool.close_idle()
+            if self._sentinels is not None and self._only is not None:
+                self._only.trust()
             self._looked = time.monotonic()
 
     @property
@@ -142,6 +147,11 @@ class Servers:
         """A number that changes whenever the store may have lost writes: after a server restarted, or after
         another server took over."""
         return self.turn + sum(one.client.pool.restarts for one in self._by_place.values())
+
+    def _sole(self) -> Server | None:
+        """Returns the server that holds all keys. Returns None if it must be looked for first, also after the
+        master of a Sentinel service restarted, because another server may have taken over."""
+        return None if self._only is None or self._only.client.pool.is_replaced else self._only
 
     async def drop_idle(self) -> None:
         """Closes idle connections, because connections from before an outage no longer work."""

@@ -180,6 +180,20 @@ async def test_a_slow_answer_that_never_comes_stays_spent_and_keeps_its_place(va
         assert len(one.stub.calls) == 1
 
 
+async def test_calls_that_hang_do_not_hold_back_the_others(valkey_url: str) -> None:
+    stub = Stub("zenrows", slow=300)
+    async with desk(stub, valkey_url, "at_once=2", hold=6) as one:
+        hanging = [asyncio.create_task(one.get()) for _ in range(2)]
+        while len(stub.calls) < 2:  # noqa: ASYNC110 - nothing tells us
+            await asyncio.sleep(0.01)
+        stub.slow = 0
+        await asyncio.wait_for(one.get(), 60)
+        assert not any(task.done() for task in hanging)
+        for task in hanging:
+            task.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+
+
 async def test_a_provider_that_is_away_costs_nothing_and_is_left_alone(valkey_url: str) -> None:
     async with desk(Stub("zyte"), valkey_url) as one:
         one.collector.chosen = one.collector.chosen._replace(endpoint="http://127.0.0.1:9/")

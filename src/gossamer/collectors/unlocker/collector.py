@@ -115,9 +115,8 @@ class UnlockerCollector:
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
         self._most, self._say, self._said_at = most, say, float("-inf")
-        self._places = asyncio.Semaphore(
-            chosen.at_once
-        )  # further calls of this process wait here without querying the store
+        # further calls of this process wait here without querying the store
+        self._places = asyncio.Semaphore(chosen.with_late)
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self._alone = alone
         self.spent = False

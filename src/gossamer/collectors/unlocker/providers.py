@@ -59,6 +59,12 @@ class ChosenUnlocker(NamedTuple):
         except ValueError as error:
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
+    @property
+    def with_late(self) -> int:
+        """The maximum number of parallel calls of a process if some of them are late
+        (`unlocker_reserve.lua`)."""
+        return self.at_once + (self.at_once + 1) // 2
+
     def wanted(self, needs: ApiCall) -> ApiCall:
         """Returns the call with its maximum cost (`cost`) filled in."""
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))

@@ -118,7 +118,8 @@ def crawl_options(
     may spend."""
     options: dict[str, Any] = {"keep": "off", "files": "off", "ignore_robots": True, "retries": "10s,60s"}
     if source.account is not None:
-        options |= {"ladder": "unlocker", "delay": 0, "per_host": source.account.at_once, "concurrency": 20}
+        options |= {"ladder": "unlocker", "delay": 0, "per_host": source.account.with_late}
+        options["concurrency"] = 20
         if left is not None:
             options["credits"] = left
     elif source.name == "archive":
