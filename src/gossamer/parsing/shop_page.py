@@ -310,7 +310,8 @@ MAX_ORDERED: Final = 20_000
 MAX_CARD_LINKS: Final = 10
 """Maximum number of links that are checked per element, to find out whether the element presents another
 product."""
-_UNSAID: Final = frozenset(("script", "style", "template"))
+_UNSAID: Final = frozenset(("script", "style", "template", "select", "datalist"))
+"""Elements whose texts are no part of the text of an element around them. A reader sees one option of a list at most."""
 _WORDS: Final = re.compile(r"\w+")
 
 
@@ -330,7 +331,7 @@ class Shop:
         mark a section about other products."""
         self._cards: dict[Element, bool] = {}
         """Maps an element to True if the element presents another product, otherwise to False."""
-        self._structure = ProductCards(page.url, self.above)
+        self._structure = ProductCards(page.url, self.above, self.heading.text[:300] if self.heading else "")
         self._hidden = HiddenElements(page.tree)
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
@@ -549,16 +550,37 @@ def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = T
         node = waiting.pop()
         if not isinstance(node, Element):
             text = node.text if isinstance(node, turbohtml.Text) else ""
-            parts.append(
-                f" {text}" if parts and text[:1].isdigit() and parts[-1][-1:].isdigit() else text[:1000]
-            )
-        elif node.tag not in _UNSAID and (struck or not _struck(node)):
+            is_apart = bool(parts) and text[:1].isdigit() and parts[-1][-1:].isdigit()
+            parts.append(f"{_cents_mark(node, parts[-1], text)}{text}" if is_apart else text[:1000])
+        elif (node.tag not in _UNSAID or node is element) and (struck or not _struck(node)):
             if node.tag in words.APART:
                 parts.append(" ")
             waiting += reversed(node.children)
             if len(waiting) > most:
                 return ""
     return ""
+
+
+_CENTS_BEGIN: Final = re.compile(r"\d\d(?!\d|[.,]\d)")
+_WHOLE_END: Final = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:([.,'’\s])\d{3})+|\d+)$")
+_CENTS_NAME: Final = re.compile(
+    r"(?:(?<![^\W\d_])(?i:c)|(?<=[a-z])C)ents?(?![a-z])|(?i:fraction|centimes|decimals?(?![a-z]))"
+    r"|(?<![^\W\d_])(?i:dec|sup|minor|gr|kop)(?![a-z])"
+)
+
+
+def _cents_mark(node: turbohtml.Text, before: str, text: str) -> str:
+    """Returns what separates two numbers in different elements: a decimal mark if the second one is the cents of the
+    first one (`<b>49</b><sup>99</sup>`), otherwise a space."""
+    parent = node.parent
+    if not isinstance(parent, Element) or not (
+        parent.tag == "sup" or _CENTS_NAME.search(attribute_of(parent, "class"))
+    ):
+        return " "
+    whole = _WHOLE_END.search(before)
+    if whole is None or not _CENTS_BEGIN.match(text):
+        return " "
+    return "," if whole[1] == "." else "."
 
 
 def _struck(element: Element) -> bool:

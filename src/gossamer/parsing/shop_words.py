@@ -105,6 +105,8 @@ AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNOREC
 """Matches words that occur in the titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
 """Matches lower-case texts of buttons for contacting the seller of a classified ad."""
+PRICE_LABEL: Final = re.compile(_words("price_label"))
+"""Matches lower-case texts that begin with a name for a price or a number of pieces."""
 ON_REQUEST: Final = re.compile(_words("on_request"))
 """Matches lower-case texts that stand in place of a price that the shop tells only when asked."""
 NOT_FOUND: Final = re.compile(_words("not_found"))

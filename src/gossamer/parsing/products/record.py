@@ -19,7 +19,7 @@ from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.structured_product import FIELDS, gtin_in, told_by
 
 MIN_STATE_CHARS = 40
-_STRIKES = "del, s, strike, [style*=line-through]"
+_STRIKES = 'del, s, strike, [style*="line-through"], [class*="line-through"]'
 _STATE_ATTRIBUTES = ", ".join(f"[{name}]" for name in ATTRIBUTES)
 _STATE = re.compile(r"[pP]ric(?:e|ing)|[cC]entAmount|[sS]tock|[aA]vailab")
 

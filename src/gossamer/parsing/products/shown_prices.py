@@ -40,11 +40,13 @@ _SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’ʼ‘‛ʹ′·:\s])\d")
 _RANGE: Final = re.compile(
     rf"(\d[\d.,'’ ]*\d|\d)(?:[.,][-–—])?{price_words.RANGE.pattern}(\d[\d.,'’ ]*\d|\d)(?!\s*%)", re.IGNORECASE
 )
+_CURRENCY: Final = re.compile(r"(?:(?<![^\W\d_])[A-Z]{1,3}\s?)?\0\.?")
+"""Matches a currency whose known part is replaced by NUL: `CAN$`, `kr.`"""
 _WHOLE_NUMBER: Final = re.compile(r"\D{0,8}\d{1,9}\D{0,8}")
 _CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", re.IGNORECASE)
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
-    'del, s, strike, [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
+    'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
     '[class*="strike" i], [class*="compare" i], [data-regular-price]'
 )
 Key = tuple[bool, bool, bool, bool, int, int]
@@ -248,9 +250,17 @@ class ShownPrices:
                 if (text := _price_text(element)) and (
                     element.tag == "meta" or element.attrs.get("content") or not self._shop.hidden(element)
                 ):
-                    related = PriceRole.RELATED if self._shop.of_another(element) else None
-                    found.append((element, rank, text, role_by_names(element) or related))
+                    found.append((element, rank, text, self._role(element)))
         return found
+
+    def _role(self, element: Element) -> PriceRole | None:
+        """Returns the role that the names, the parts and the place of an element give its price."""
+        if (role := role_by_names(element)) is not None:
+            return role
+        if self._shop.of_another(element):
+            return PriceRole.RELATED
+        is_old = len(element.children) and not any(map(str.isdigit, element_text(element, struck=False)))
+        return PriceRole.LIST_PRICE if is_old and any(map(str.isdigit, element_text(element))) else None
 
     @once
     def _named(self) -> list[ShownPrice]:
@@ -339,10 +349,10 @@ def _read(text: str, hint: str | None) -> Price | None:
 
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
-    """Whether `part` is inside `whole`, shows the same amount as `whole`, and contains little other text. The
-    text of `whole` may contain a label directly before the currency sign, without a space between them."""
+    """Whether `part` is inside `whole` and contains only the price of `whole`, without the label. The label may stand
+    directly before the currency sign, or before an amount in two elements, so `whole` may show another amount."""
     return (
-        part.price.amount == whole.price.amount
+        (part.price.amount == whole.price.amount or whole.text.endswith(part.text))
         and part.key[:4] == whole.key[:4]
         and words.BARE_PRICE.fullmatch(part.text) is not None
         and whole.element in part.element.ancestors
@@ -375,7 +385,7 @@ def _price_text(element: Element) -> str:
     if _SEVERAL.search(text) and text is not said:
         text = element_text(element, struck=False)
         half = len(text) // 2
-        if len(text) % 2 and text[:half] == text[half + 1 :]:  # one of two copies is for screen readers
+        if text[:half] == text[half + len(text) % 2 :]:  # one of two copies is for screen readers
             text = text[:half]
     return _with_cents(element, text)
 
@@ -449,8 +459,11 @@ def is_range(text: str) -> bool:
     >>> is_range("49,00 € – 189,00 €"), is_range("from $49 to $189"), is_range("49,- €"), is_range("-20% 49 €")
     (True, True, False, False)
     """
-    plain = spellings().sure.sub(" ", text[:200])
-    found = _RANGE.search(plain)
+    text = text[:200]
+    plain = spellings().sure.sub("\0", text)
+    if named := price(text):
+        plain = plain.replace(named.currency or "\0", "\0")
+    found = _RANGE.search(_CURRENCY.sub(" ", plain))
     if found is None:
         return False
     low, high = price(found[1]), price(found[2])
