@@ -44,6 +44,7 @@ _CURRENCY: Final = re.compile(r"(?:(?<![^\W\d_])[A-Z]{1,3}\s?)?\0\.?")
 """Matches a currency whose known part is replaced by NUL: `CAN$`, `kr.`"""
 _WHOLE_NUMBER: Final = re.compile(r"\D{0,8}\d{1,9}\D{0,8}")
 _CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", re.IGNORECASE)
+_MEMBERS: Final = re.compile(r"member|(?<![a-z])club|loyal", re.IGNORECASE)
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
     'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
@@ -107,7 +108,7 @@ class ShownPrices:
         if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
             own = self._bare if self._said and best.price.amount not in self._said else None
             return own if own and own.price.amount in self._said else best
-        return self._bare or best
+        return self._bare or (None if best and _is_for_members(best) else best)
 
     @property
     def is_named(self) -> bool:
@@ -346,6 +347,14 @@ def _read(text: str, hint: str | None) -> Price | None:
     if found is None or found.amount is None or "." not in text:
         return found
     return Price(as_shown(found.amount), found.currency, found.iso)
+
+
+def _is_for_members(one: ShownPrice) -> bool:
+    """Whether only members pay a price, by the names of its element or by the first word of its text."""
+    return (
+        _MEMBERS.search(author_names(one.element)) is not None
+        or words.TEXT_ROLES["member-price"].match(words.lower(one.text)) is not None
+    )
 
 
 def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
