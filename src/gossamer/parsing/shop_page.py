@@ -46,8 +46,15 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
     """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if the scripts
     contain no value, or if they contain different values."""
     found = set[str]()
+    pattern, keys = words.EMBEDDED[kind], words.EMBEDDED_KEYS[kind]
     for text in texts:
-        found.update(value for value in words.EMBEDDED[kind].findall(text) if value)
+        for key in keys:
+            for quoted in (f'"{key}', f"'{key}"):
+                at = text.find(quoted)
+                while at >= 0:
+                    if match := pattern.match(text, at):
+                        found.add(match[1])
+                    at = text.find(quoted, at + 1)
         if len(found) > 1:
             return None
     return next(iter(found), None)
@@ -210,7 +217,7 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
-            more = more or begins_more(element)
+            more = more or shop.begins_more(element)
             continue
         shown = element_text(element)[:60]
         if _buys(element, shown):
@@ -238,14 +245,10 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
 
 def _buys(element: Element, shown: str) -> bool:
     """Whether a button, link or form is for buying. `shown`: its text."""
-    if "disabled" in element.attrs:
+    attrs = element.attrs
+    if "disabled" in attrs:
         return False
-    signs = " ".join(
-        (
-            shown,
-            *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")),
-        )
-    )
+    signs = " ".join((shown, *(str(attrs.get(name) or "")[:200] for name in ("value", "alt", "action"))))
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
         return words.BUY.match(words.lower(signs.strip())) is not None
     return words.BUY.search(words.lower(f"{signs} {author_names(element)[:200]}")) is not None
@@ -304,6 +307,7 @@ heading."""
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
+_SUBHEADINGS: Final = frozenset(("h2", "h3", "h4", "h5", "h6"))
 _CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
 _ORDERED: Final = "h1, h2, h3, h4, h5, h6, [class], [id], [itemprop], [data-testid], [data-test]"
 MAX_ORDERED: Final = 20_000
@@ -333,6 +337,7 @@ class Shop:
         """Maps an element to True if the element presents another product, otherwise to False."""
         self._structure = ProductCards(page.url, self.above, self.heading.text[:300] if self.heading else "")
         self._hidden = HiddenElements(page.tree)
+        self._heads: dict[Element, bool] = {}
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
@@ -358,7 +363,7 @@ class Shop:
             behind = behind or one == self.heading
             if behind and one.tag in ("h2", "h3", "h4"):
                 more, around = (
-                    begins_more(one),
+                    self.begins_more(one),
                     [above for above in _ancestors(one, 2) if above not in self.above],
                 )
                 others |= {around[-1]} if more and around else set()
@@ -468,7 +473,7 @@ class Shop:
         found = []
         for one in self.tree.select("h2, h3, h4, h5, h6")[:MAX_ELEMENTS]:
             at = self.order.get(one, 0)
-            if at > start and begins_more(one):
+            if at > start and self.begins_more(one):
                 section: Element | None = None
                 for node in _ancestors(one, MAX_HIDING):
                     if node in self.above or node.tag in ("body", "main", "html"):
@@ -485,6 +490,15 @@ class Shop:
         return at is not None and any(
             start < at and (section is None or section in chain) for start, section in self._more
         )
+
+    def begins_more(self, element: Element) -> bool:
+        """Whether an element is a heading for other products, such as "Related products"."""
+        if element.tag not in _SUBHEADINGS:
+            return False
+        if (found := self._heads.get(element)) is None:
+            text = words.lower(element_text(element, 20))
+            found = self._heads[element] = words.MORE.match(text) is not None
+        return found
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
@@ -512,14 +526,6 @@ class Shop:
 
 
 _JOINED = re.compile(r"[-_]\w")
-
-
-def begins_more(element: Element) -> bool:
-    """Whether an element is a heading for other products, such as "Related products"."""
-    return (
-        element.tag in ("h2", "h3", "h4", "h5", "h6")
-        and words.MORE.match(words.lower(element_text(element, 20))) is not None
-    )
 
 
 def _heading(page: Document) -> Element | None:

@@ -200,6 +200,12 @@ OF_MAKER: Final = re.compile(
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
 )
 """Matches URLs of brand pages, in lower case."""
+EMBEDDED_KEYS: Final = {
+    "currency": ("currency", "priceCurrency"),
+    "sku": ("sku", "productSku", "product_sku"),
+    "brand": ("brand", "manufacturer", "vendor"),
+}
+"""The beginnings of the keys that the patterns of `EMBEDDED` match after a quotation mark."""
 EMBEDDED: Final = {
     "currency": re.compile(
         r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""

@@ -24,7 +24,6 @@ from gossamer.parsing.shop_page import (
     Element,
     Shop,
     author_names,
-    begins_more,
     element_text,
 )
 
@@ -282,7 +281,7 @@ class ShownPrices:
         heads = (
             order[one]
             for one in self._shop.tree.select("h2, h3, h4, h5, h6")
-            if one in order and begins_more(one)
+            if one in order and self._shop.begins_more(one)
         )
         return order, start, next((at for at in heads if at > start), len(order))
 
@@ -315,7 +314,7 @@ class ShownPrices:
         for element, text in shop.small:
             if element == shop.heading:
                 behind = True
-            elif behind and begins_more(element):
+            elif behind and shop.begins_more(element):
                 break
             elif (
                 len(text) <= MAX_BARE_PRICE_CHARS
@@ -386,7 +385,8 @@ def _price_text(element: Element) -> str:
     text = element_text(element)
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
         text = ""
-    said = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "")
+    attrs = element.attrs
+    said = next((value for name in words.PRICED if isinstance(value := attrs.get(name), str) and value), "")
     if said and (not text or ("." in said and _digits(said) == _digits(text))):
         text = said
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
