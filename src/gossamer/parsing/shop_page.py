@@ -9,7 +9,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import turbohtml
@@ -319,6 +319,29 @@ _UNSAID: Final = frozenset(("script", "style", "template", "select", "datalist")
 _WORDS: Final = re.compile(r"\w+")
 
 
+T = TypeVar("T")
+
+
+class Replayed(Generic[T]):
+    """The values of an iterator, which can be read several times. Each value is computed when it is first read."""
+
+    def __init__(self, source: Iterator[T]) -> None:
+        self._source = source
+        self._known: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        at = 0
+        while True:
+            while at < len(self._known):
+                yield self._known[at]
+                at += 1
+            for one in self._source:
+                self._known.append(one)
+                break
+            else:
+                return
+
+
 class Shop:
     """A product page: its tree, the heading that names the product, and the ancestors of this heading
     (`above`)."""
@@ -343,10 +366,10 @@ class Shop:
         )
 
     @once
-    def small(self) -> list[tuple[Element, str]]:
+    def small(self) -> Replayed[tuple[Element, str]]:
         """Small elements with a text of 1 to 120 characters, each with its text."""
-        found = [(element, element_text(element, 9)) for element in self._elements]
-        return [(element, text) for element, text in found if 0 < len(text) <= 120]
+        found = ((element, element_text(element, 9)) for element in self._elements)
+        return Replayed((element, text) for element, text in found if 0 < len(text) <= 120)
 
     @once
     def by_buttons(self) -> tuple[str | None, bool]:
@@ -548,9 +571,11 @@ def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = T
     inner = element.children
     if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
         return " ".join(inner[0].text[:1000].split())
+    if len(inner) > most or not (struck or not _struck(element)):
+        return ""
     parts: list[str] = []
-    waiting: list[Any] = [element]
-    for _ in range(most):
+    waiting: list[Any] = list(reversed(inner))
+    for _ in range(most - 1):
         if not waiting:
             return " ".join("".join(parts).split())
         node = waiting.pop()
@@ -558,8 +583,8 @@ def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = T
             text = node.text if isinstance(node, turbohtml.Text) else ""
             is_apart = bool(parts) and text[:1].isdigit() and parts[-1][-1:].isdigit()
             parts.append(f"{_cents_mark(node, parts[-1], text)}{text}" if is_apart else text[:1000])
-        elif (node.tag not in _UNSAID or node is element) and (struck or not _struck(node)):
-            if node.tag in words.APART:
+        elif (tag := node.tag) not in _UNSAID and (struck or not _struck(node)):
+            if tag in words.APART:
                 parts.append(" ")
             waiting += reversed(node.children)
             if len(waiting) > most:

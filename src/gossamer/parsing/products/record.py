@@ -76,6 +76,8 @@ def _compare(sources: ProductSources, record: dict[str, Any]) -> tuple[bool, boo
     what a buyer pays, and does not show the told one, the shown price replaces it in the record. Returns whether it was
     replaced, and whether the two contradict each other without a winner."""
     told, shown = record["price"], sources.shown
+    if shown.pays_plainly(told):
+        return False, False
     best = shown.best if shown.is_named or sources.page.tree.select_one(_STRIKES) is not None else None
     if best is None or best.price.amount is None or shown.pays(told):
         return False, False

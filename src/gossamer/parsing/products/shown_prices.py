@@ -4,7 +4,7 @@ texts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
@@ -22,6 +22,7 @@ from gossamer.parsing.products.unit_prices import UnitPrice, unit_prices
 from gossamer.parsing.shop_page import (
     MAX_ELEMENTS,
     Element,
+    Replayed,
     Shop,
     author_names,
     element_text,
@@ -84,17 +85,25 @@ class ShownPrice(NamedTuple):
 
 
 class ShownPrices:
-    """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said`: the
+    """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said` returns the
     amounts in the page's meta elements or tracking events. A shown price with one of these amounts counts as
     the price that a buyer pays. `is_told`: whether structured data describe a product of the page."""
 
     def __init__(
-        self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset(), is_told: bool = False
+        self,
+        shop: Shop,
+        hint: str | None,
+        said: Callable[[], frozenset[Decimal]] = frozenset,
+        is_told: bool = False,
     ) -> None:
         self._shop = shop
         self._hint = hint
-        self._said = said
+        self._read_said = said
         self._is_told = is_told
+
+    @once
+    def _said(self) -> frozenset[Decimal]:
+        return self._read_said()
 
     @once
     def best(self) -> ShownPrice | None:
@@ -134,6 +143,18 @@ class ShownPrices:
         return any(
             one.price.amount == amount and one.role == PriceRole.PRICE and not one.key[3]
             for one in (*self._own_named, *own)
+        )
+
+    def pays_plainly(self, amount: Decimal) -> bool:
+        """Whether a named element shows an amount as a price that a buyer may pay. Reads only as many elements as
+        needed, so that a page that agrees with its structured data costs little."""
+        return any(
+            found.amount == amount
+            and role is None
+            and role_by_text(element, text) is None
+            and not _doubtful(self._shop, element, text, found)
+            and self.own.may_own(element)
+            for element, _, text, found, role in self._called
         )
 
     def lists(self, amount: Decimal) -> bool:
@@ -238,20 +259,31 @@ class ShownPrices:
         return None
 
     @once
-    def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
-        """A tuple (element, rank of the name, text, role) for each element whose class or id names a price.
+    def _called(self) -> Replayed[tuple[Element, int, str, Price, PriceRole | None]]:
+        """A tuple (element, rank of the name, text, price, role) for each element whose class or id names a price.
         The role is None if the buyer may pay the price."""
-        found, seen = [], set[Element]()
+        return Replayed(self._find_called())
+
+    def _find_called(self) -> Iterator[tuple[Element, int, str, Price, PriceRole | None]]:
+        seen = set[Element]()
         for rank, selector in enumerate(words.PRICES):
             for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
                 if element in seen:
                     continue
                 seen.add(element)
-                if (text := _price_text(element)) and (
-                    element.tag == "meta" or element.attrs.get("content") or not self._shop.hidden(element)
+                text = _price_text(element)
+                found = _read(text, self._hint) if text else None
+                if (
+                    found is not None
+                    and found.amount is not None
+                    and found.amount > 0
+                    and (
+                        element.tag == "meta"
+                        or element.attrs.get("content")
+                        or not self._shop.hidden(element)
+                    )
                 ):
-                    found.append((element, rank, text, self._role(element)))
-        return found
+                    yield element, rank, text, found, self._role(element)
 
     def _role(self, element: Element) -> PriceRole | None:
         """Returns the role that the names, the parts and the place of an element give its price."""
@@ -287,9 +319,8 @@ class ShownPrices:
 
     def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
         order, start, end = self._places
-        for element, rank, text, role in self._called:
-            found = _read(text, self._hint) if role == wanted else None
-            if not found or not found.amount or found.amount < 0:
+        for element, rank, text, found, role in self._called:
+            if role != wanted:
                 continue
             by_text = None if role else role_by_text(element, text)
             place = order.get(element, 0)
@@ -310,7 +341,7 @@ class ShownPrices:
         price with its currency and little else. The first bare price after the heading is used. If no bare
         price follows the heading, the last bare price before the heading is used."""
         shop, first, ahead = self._shop, None, None
-        behind = not any(element == shop.heading for element, _ in shop.small)
+        behind = shop.heading is None or not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
             if element == shop.heading:
                 behind = True
