@@ -383,8 +383,9 @@ class Shop:
         found, others, under, behind = [], set[Element](), False, self.heading is None
         labels = dict[str, bool]()
         for one in self._elements:
-            behind = behind or one == self.heading
-            if behind and one.tag in ("h2", "h3", "h4"):
+            if not behind:
+                behind = one == self.heading
+            elif one.tag in _CARD_HEADINGS:
                 more, around = (
                     self.begins_more(one),
                     [above for above in _ancestors(one, 2) if above not in self.above],

@@ -7,9 +7,10 @@ import re
 from functools import partial
 from typing import Final
 
-from gossamer.data import alternatives
+from gossamer.data import alternatives, grouped
 
 _words = partial(alternatives, "shop_words")
+_grouped = partial(grouped, "shop_words")
 
 CALLED: Final = frozenset(
     (
@@ -34,10 +35,10 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
 
 
-OTHERS: Final = re.compile(_words("others"))
+OTHERS: Final = re.compile(_grouped("others"))
 """Matches lower-case classes and ids of page sections about other products, or of page sections that are not
 about products."""
-MORE: Final = re.compile(_words("more"))
+MORE: Final = re.compile(_grouped("more"))
 """Matches lower-case headings of sections about other products."""
 _BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
@@ -91,11 +92,11 @@ NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.val
 """Matches lower-case classes and ids that any pattern of `NAME_ROLES` matches."""
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
 """Matches lower-case words beside a price that includes taxes."""
-GONE: Final = _words("gone")
+GONE: Final = _grouped("gone")
 """Pattern alternatives for texts about a product that is not available."""
 SOON: Final = _words("soon")
 BACK: Final = _words("back")
-THERE: Final = _words("there")
+THERE: Final = _grouped("there")
 """Pattern alternatives for texts about a product that is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
 """Pattern alternatives for words that may precede a text about stock."""
@@ -116,7 +117,7 @@ REMOVED: Final = re.compile(
     rf"(?:{_words('gone')}|{_words('removed')}).*(?<!\w)(?:{_words('page_subject')})(?!\w)"
 )
 """Matches lower-case headings that say, in place of a name, that the product is gone."""
-BUY: Final = re.compile(_words("buy"))
+BUY: Final = re.compile(_grouped("buy"))
 """Matches lower-case texts, classes and URLs of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
 """Matches texts of buttons that request a message when the product is available again."""

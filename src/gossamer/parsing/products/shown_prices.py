@@ -318,10 +318,10 @@ class ShownPrices:
         return order, start, next((at for at in heads if at > start), len(order))
 
     def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
-        order, start, end = self._places
         for element, rank, text, found, role in self._called:
             if role != wanted:
                 continue
+            order, start, end = self._places
             by_text = None if role else role_by_text(element, text)
             place = order.get(element, 0)
             bonus = CURRENT_PRICE_BONUS if words.NOW.search(author_names(element)) else 0
