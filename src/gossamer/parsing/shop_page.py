@@ -582,8 +582,7 @@ def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = T
         node = waiting.pop()
         if not isinstance(node, Element):
             text = node.text if isinstance(node, turbohtml.Text) else ""
-            is_apart = bool(parts) and text[:1].isdigit() and parts[-1][-1:].isdigit()
-            parts.append(f"{_cents_mark(node, parts[-1], text)}{text}" if is_apart else text[:1000])
+            parts.append(_after_text(node, parts, text) if parts and text[:1].isdigit() else text[:1000])
         elif (tag := node.tag) not in _UNSAID and (struck or not _struck(node)):
             if tag in words.APART:
                 parts.append(" ")
@@ -601,18 +600,26 @@ _CENTS_NAME: Final = re.compile(
 )
 
 
-def _cents_mark(node: turbohtml.Text, before: str, text: str) -> str:
-    """Returns what separates two numbers in different elements: a decimal mark if the second one is the cents of the
-    first one (`<b>49</b><sup>99</sup>`), otherwise a space."""
-    parent = node.parent
-    if not isinstance(parent, Element) or not (
-        parent.tag == "sup" or _CENTS_NAME.search(attribute_of(parent, "class"))
-    ):
-        return " "
-    whole = _WHOLE_END.search(before)
-    if whole is None or not _CENTS_BEGIN.match(text):
-        return " "
-    return "," if whole[1] == "." else "."
+_AMOUNT_END: Final = re.compile(r"\d[.,]\d\d\s?[^\d\s]{0,4}\s?$")
+_NOTE: Final = re.compile(r"\d{1,2}\W?\s*")
+
+
+def _after_text(node: turbohtml.Text, parts: list[str], text: str) -> str:
+    """Returns a text that begins with a digit, as it reads after the `parts` of other elements. A space separates it
+    from a number. If it is the cents of that number, a decimal mark does (`<b>49</b><sup>99</sup>`). The number of a
+    footnote after a whole amount is left out (`49,99 €<sup>1</sup>`)."""
+    parent, before = node.parent, parts[-1]
+    is_raised = isinstance(parent, Element) and parent.tag == "sup"
+    if is_raised and _NOTE.fullmatch(text) and _AMOUNT_END.search("".join(parts[-4:])):
+        return ""
+    if not before[-1:].isdigit():
+        return text[:1000]
+    is_cents = is_raised or (
+        isinstance(parent, Element) and _CENTS_NAME.search(attribute_of(parent, "class")) is not None
+    )
+    whole = _WHOLE_END.search(before) if is_cents and _CENTS_BEGIN.match(text) else None
+    mark = " " if whole is None else "," if whole[1] == "." else "."
+    return f"{mark}{text}"
 
 
 def _struck(element: Element) -> bool:

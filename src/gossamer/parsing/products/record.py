@@ -6,7 +6,6 @@ For the SKU, a number beside a label on the visible page takes precedence over a
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from gossamer.parsing import shop_page

@@ -47,7 +47,8 @@ _CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", 
 _MEMBERS: Final = re.compile(r"member|(?<![a-z])club|loyal", re.IGNORECASE)
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
-    'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
+    'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], '
+    '[class*="was" i], [class*="regular" i], [class*="list" i], '
     '[class*="strike" i], [class*="compare" i], [data-regular-price]'
 )
 Key = tuple[bool, bool, bool, bool, int, int]
