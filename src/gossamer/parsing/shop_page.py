@@ -440,17 +440,13 @@ class Shop:
         page."""
         if (found := self._cards.get(element)) is None:
             found = self.heading is not None and any(
-                self._leads_away(attribute_of(link, "href"))
+                self._structure.leads_away(attribute_of(link, "href"))
                 for link in element.select("a[href]")[:MAX_CARD_LINKS]
                 if (isinstance(link.parent, Element) and link.parent.tag in _CARD_HEADINGS)
                 or link.select("h2, h3, h4")
             )
             self._cards[element] = found
         return found
-
-    def _leads_away(self, href: str) -> bool:
-        """Whether a link leads to another page."""
-        return self._structure.leads_away(href)
 
     def of_another(self, element: Element) -> bool:
         """Whether an element belongs to another product, or to no product: `elsewhere` or `in_card`."""

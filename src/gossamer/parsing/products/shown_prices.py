@@ -99,12 +99,8 @@ class ShownPrices:
     ) -> None:
         self._shop = shop
         self._hint = hint
-        self._read_said = said
+        self._said = said
         self._is_told = is_told
-
-    @once
-    def _said(self) -> frozenset[Decimal]:
-        return self._read_said()
 
     @once
     def best(self) -> ShownPrice | None:
@@ -114,9 +110,9 @@ class ShownPrices:
         best = min(self._own_named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
-        if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
-            own = self._bare if self._said and best.price.amount not in self._said else None
-            return own if own and own.price.amount in self._said else best
+        if best and (best.price.amount in self._said() or not (best.key[2] or best.key[3])):
+            own = self._bare if self._said() and best.price.amount not in self._said() else None
+            return own if own and own.price.amount in self._said() else best
         return self._bare or (None if best and _is_for_members(best) else best)
 
     @property
@@ -161,7 +157,11 @@ class ShownPrices:
     def lists(self, amount: Decimal) -> bool:
         """Whether the page shows an amount as a former price of its product."""
         best = self.best
-        if best is not None and best.price.amount and self._struck_above(best.price.amount) == amount:
+        if (
+            best is not None
+            and best.price.amount
+            and _struck_above(self._shop, self._hint, best.price.amount) == amount
+        ):
             return True
         return any(
             one.price.amount == amount
@@ -182,7 +182,7 @@ class ShownPrices:
     @once
     def own(self) -> OwnProduct:
         """Decides which prices may belong to the page's own product."""
-        return OwnProduct(self._shop, self, self._is_told or bool(self._said))
+        return OwnProduct(self._shop, self, self._is_told or bool(self._said()))
 
     @once
     def rivals(self) -> list[ShownPrice]:
@@ -190,7 +190,7 @@ class ShownPrices:
         amount. The element of a competing price has the same class names and the same parent as the element
         of `best`. The page does not show which of these prices a buyer pays."""
         best = self.best
-        if best is None or not best.is_named or best.price.amount in self._said:
+        if best is None or not best.is_named or best.price.amount in self._said():
             return []
         names = author_names(best.element)
         return [
@@ -224,7 +224,7 @@ class ShownPrices:
 
     def former_price(self, now: Decimal) -> Decimal | None:
         """Returns the former price of the product, which is higher than the current price `now`, or None."""
-        if (struck := self._struck_above(now)) is not None:
+        if (struck := _struck_above(self._shop, self._hint, now)) is not None:
             return struck
         listed = [
             one.price.amount
@@ -236,64 +236,11 @@ class ShownPrices:
         ]
         return min(listed, default=None)
 
-    def _struck_above(self, now: Decimal) -> Decimal | None:
-        """Returns a struck-through or former price, or None. The returned price is higher than the current
-        price `now`, and an element around the returned price also shows `now`."""
-        digits = str(now).split(".")[0]
-        for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
-            if not (element.tag in ("del", "s", "strike") or _old(element)) or self._shop.in_card(element):
-                continue
-            found = price(element_text(element), self._hint)
-            if found is None or found.amount is None or not now < found.amount < 20 * now:
-                continue
-            around: object = element.parent
-            for _ in range(4):
-                if not isinstance(around, Element) or around.tag == "html":
-                    break
-                text = around.text
-                if len(text) > 1000:
-                    break
-                rest = text.replace(element.text, " ", 1)
-                if digits in "".join(char for char in rest if char.isdigit()):
-                    return found.amount
-                around = around.parent
-        return None
-
     @once
     def _called(self) -> Replayed[tuple[Element, int, str, Price, PriceRole | None]]:
         """A tuple (element, rank of the name, text, price, role) for each element whose class or id names a price.
         The role is None if the buyer may pay the price."""
-        return Replayed(self._find_called())
-
-    def _find_called(self) -> Iterator[tuple[Element, int, str, Price, PriceRole | None]]:
-        seen = set[Element]()
-        for rank, selector in enumerate(words.PRICES):
-            for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
-                if element in seen:
-                    continue
-                seen.add(element)
-                text = _price_text(element)
-                found = _read(text, self._hint) if text else None
-                if (
-                    found is not None
-                    and found.amount is not None
-                    and found.amount > 0
-                    and (
-                        element.tag == "meta"
-                        or element.attrs.get("content")
-                        or not self._shop.hidden(element)
-                    )
-                ):
-                    yield element, rank, text, found, self._role(element)
-
-    def _role(self, element: Element) -> PriceRole | None:
-        """Returns the role that the names, the parts and the place of an element give its price."""
-        if (role := role_by_names(element)) is not None:
-            return role
-        if self._shop.of_another(element):
-            return PriceRole.RELATED
-        is_old = len(element.children) and not any(map(str.isdigit, element_text(element, struck=False)))
-        return PriceRole.LIST_PRICE if is_old and any(map(str.isdigit, element_text(element))) else None
+        return Replayed(_called(self._shop, self._hint))
 
     @once
     def _named(self) -> list[ShownPrice]:
@@ -328,7 +275,7 @@ class ShownPrices:
             bonus = CURRENT_PRICE_BONUS if words.NOW.search(author_names(element)) else 0
             key = (
                 found.currency is None,
-                found.amount not in self._said or element.tag == "meta",
+                found.amount not in self._said() or element.tag == "meta",
                 not start <= place < end,
                 by_text is not None or _doubtful(self._shop, element, text, found),
                 rank if rank < 2 else 2,
@@ -363,14 +310,67 @@ class ShownPrices:
                 ):
                     continue
                 if _is_bare(element, text, shop):
-                    key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
+                    key = (False, found.amount not in self._said(), not behind, False, len(words.PRICES), 0)
                     one = ShownPrice(element, text, found, PriceRole.PRICE, key, False)
                     if not self.own.may_own(element):
                         continue
-                    if behind and (not self._said or found.amount in self._said):
+                    if behind and (not self._said() or found.amount in self._said()):
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
         return first or ahead
+
+
+def _called(shop: Shop, hint: str | None) -> Iterator[tuple[Element, int, str, Price, PriceRole | None]]:
+    """Yields the elements whose class or id names a price, as `ShownPrices._called` describes them."""
+    seen = set[Element]()
+    for rank, selector in enumerate(words.PRICES):
+        for element in shop.tree.select(selector)[:MAX_ELEMENTS]:
+            if element in seen:
+                continue
+            seen.add(element)
+            text = _price_text(element)
+            found = _read(text, hint) if text else None
+            if (
+                found is not None
+                and found.amount is not None
+                and found.amount > 0
+                and (element.tag == "meta" or element.attrs.get("content") or not shop.hidden(element))
+            ):
+                yield element, rank, text, found, _role(shop, element)
+
+
+def _role(shop: Shop, element: Element) -> PriceRole | None:
+    """Returns the role that the names, the parts and the place of an element give its price."""
+    if (role := role_by_names(element)) is not None:
+        return role
+    if shop.of_another(element):
+        return PriceRole.RELATED
+    is_old = len(element.children) and not any(map(str.isdigit, element_text(element, struck=False)))
+    return PriceRole.LIST_PRICE if is_old and any(map(str.isdigit, element_text(element))) else None
+
+
+def _struck_above(shop: Shop, hint: str | None, now: Decimal) -> Decimal | None:
+    """Returns a struck-through or former price, or None. The returned price is higher than the current
+    price `now`, and an element around the returned price also shows `now`."""
+    digits = str(now).split(".")[0]
+    for element in shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
+        if not (element.tag in ("del", "s", "strike") or _old(element)) or shop.in_card(element):
+            continue
+        found = price(element_text(element), hint)
+        if found is None or found.amount is None or not now < found.amount < 20 * now:
+            continue
+        around: object = element.parent
+        for _ in range(4):
+            if not isinstance(around, Element) or around.tag == "html":
+                break
+            text = around.text
+            if len(text) > 1000:
+                break
+            rest = text.replace(element.text, " ", 1)
+            if digits in "".join(char for char in rest if char.isdigit()):
+                return found.amount
+            around = around.parent
+    return None
 
 
 def _read(text: str, hint: str | None) -> Price | None:
