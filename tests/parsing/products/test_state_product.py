@@ -89,6 +89,9 @@ VARIANT = {
             None,
         ),
         (named(variants=[{"id": 1, "price": 1990}], currency="EUR"), "1990", None, None),
+        # identifiers, counts and flags are no prices
+        (named(sku="6491302", offers=3, price=None, currency="EUR"), None, None, None),
+        (named(sale=1, price="19.90", currency="EUR"), "19.90", None, None),
         (named(price={"amount": 1990, "divisor": 100, "currency_code": "EUR"}), "19.90", None, None),
         (
             (

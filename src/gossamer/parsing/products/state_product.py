@@ -111,6 +111,17 @@ _NOW: Final = (
     *("variantinfo", "commerce", "items", "nodes", "edges", "node"),
 )
 """Keys of the price that a buyer pays, and of objects that hold it, the most certain first."""
+_HOLDERS_OF_PRICES: Final = frozenset(
+    (
+        *("offers", "offer", "buybox", "sku", "skus", "variants", "variations", "variantinfo", "commerce"),
+        *("defaultvariant", "default_variant", "selectedvariant", "selected_variant", "mastervariant"),
+        *("firstvariant", "selectedorfirstavailablevariant", "items", "nodes", "edges", "node"),
+    )
+)
+"""Keys whose values count only if they are objects or lists: the text or number below such a key is an identifier or a
+count."""
+_FLAGS: Final = frozenset(("sale", "special", "final", "discounted", "current", "now"))
+"""Keys of prices that are also keys of flags, which a platform may write as 1."""
 _FORMER: Final = (
     *(
         "compareatprice",
@@ -488,6 +499,8 @@ def _amount(
                 {_amount(_lower(one), _NOW, currency, depth - 1) for one in value[:200]} if depth else set()
             )
             found = many.pop() if len(many - {None}) == 1 == len(many) else None
+        elif key in _HOLDERS_OF_PRICES or (value == 1 and key in _FLAGS):
+            found = None
         else:
             found = _single(key, value, lower, currency)
         if found:
