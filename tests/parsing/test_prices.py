@@ -17,6 +17,7 @@ from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
 AMOUNTS = [
+    ("CAN$1,160.95", "1160.95", "CAD"),
     ("22,90 €", "22.90", "EUR"),
     ("£1,299.00", "1299.00", "GBP"),
     ("1.299,00 €", "1299.00", "EUR"),

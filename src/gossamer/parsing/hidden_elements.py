@@ -20,7 +20,10 @@ MAX_STYLE_CHARS: Final = 200_000
 MAX_RULES: Final = 500
 MAX_RULE_CHARS: Final = 500
 """Maximum number of characters of a rule that are read before the declaration that hides its elements."""
-_HIDING_RULE: Final = re.compile(r"(?:display\s?:\s?none|visibility\s?:\s?hidden)")
+_HIDING_RULE: Final = re.compile(
+    r":(?:(?:(?<=display:)|(?<=display\s:))\s?none|(?:(?<=visibility:)|(?<=visibility\s:))\s?hidden)"
+)
+"""Matches a declaration that hides elements, from its colon on: a search for a single character is fast."""
 _CLASS_ALONE: Final = re.compile(r"(?:^|,)\s*(?:[a-z]+[1-6]?)?\.([\w-]+)\s*(?=,|$)")
 """Matches the selectors of a rule that consist of a single class."""
 _HIDDEN: Final = re.compile(

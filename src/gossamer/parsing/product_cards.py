@@ -3,13 +3,14 @@ price, and all that stands below a heading such as "Related products".
 
 The names that a page's authors give to elements are not enough, because each shop has its own names. Cards are
 found by their structure: an element with a price and a link to another product, or one of several elements of
-the same kind that each have a price and a link.
+the same kind that each have a price and a link, or a price and a name of its own.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import turbohtml
@@ -28,6 +29,9 @@ MAX_PARTS: Final = 200
 """Maximum number of parts of an element that are searched for the link before its price."""
 MAX_TWINS: Final = 100
 """Maximum number of siblings that are compared with an element."""
+MIN_UNLINKED: Final = 3
+"""Cards without a link are recognized by their names if at least this many siblings have a price and a name each."""
+MAX_LABEL_CHARS: Final = 200
 MIN_NAME_CHARS: Final = 6
 """If the last part of the page's path has at least this many characters, links that contain it lead to the same
 product: to its sellers, its reviews, its colors."""
@@ -37,19 +41,26 @@ _HEADINGS: Final = frozenset(("h2", "h3", "h4", "h5", "h6"))
 MAX_CHAIN: Final = 4
 _NUMBER: Final = re.compile(r"\d+")
 _DIGIT: Final = re.compile(r"\d")
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
+_LABELS: Final = "h2, h3, h4, h5, h6, [class*=name i], [class*=title i]"
+_NO_CARDS: Final = frozenset(("tr", "td", "th", "dt", "dd", "label", "option", "button", "form", "fieldset"))
+"""Elements that present options, tiers or rows of the page's own product."""
+_CHOICES: Final = "input[type=radio], input[type=checkbox], select, option"
 
 
 class ProductCards:
     """The elements of a page that present other products. `url`: the URL of the page. `above`: the ancestors of the
-    page's own heading, which are never part of a card."""
+    page's own heading, which are never part of a card. `heading`: the text of this heading."""
 
-    def __init__(self, url: str, above: frozenset[Element]) -> None:
+    def __init__(self, url: str, above: frozenset[Element], heading: str = "") -> None:
+        self._heading = words.lower(" ".join(heading.split()))
         self._own = re.split(r"[?#]", url, maxsplit=1)[0]
         self._folder = _folder(self._own)
         last = _path(self._own).rstrip("/").rpartition("/")[2]
         self._name = last if len(last) >= MIN_NAME_CHARS and "//" in self._own else None
         self._above = above
         self._kinds: dict[Element, bool] = {}
+        self._labels: dict[Element, str] = {}
         self._priced: dict[Element, bool] = {}
         self._linked: dict[Element, bool] = {}
 
@@ -97,22 +108,59 @@ class ProductCards:
     def _is_twin(self, node: Element) -> bool:
         """Whether a node is one of several elements of the same kind that present products."""
         if (found := self._kinds.get(node)) is None:
-            parent = node.parent
             found = False
-            if isinstance(parent, Element) and self._presents(node):
-                names = _kinds(node)
-                alike = (
-                    one
-                    for one in parent.children[: 4 * MAX_TWINS]
-                    if isinstance(one, Element)
-                    and one != node
-                    and one.tag == node.tag
-                    and one not in self._above
-                    and (not names or bool(names & _kinds(one)))
-                )
-                found = any(self._presents(one) for one in list(alike)[:MAX_TWINS])
+            if self._presents(node):
+                found = any(map(self._presents, self._alike(node)))
+            elif label := self._label(node):
+                labels = filter(None, map(self._label, self._alike(node)))
+                found = len({label, *itertools.islice(labels, MIN_UNLINKED)}) >= MIN_UNLINKED
             self._kinds[node] = found
         return found
+
+    def _alike(self, node: Element) -> Iterator[Element]:
+        """Yields the siblings of a node that have the same tag and share a class with it."""
+        parent = node.parent
+        names = _kinds(node)
+        alike = (
+            one
+            for one in (parent.children[: 4 * MAX_TWINS] if isinstance(parent, Element) else ())
+            if isinstance(one, Element)
+            and one != node
+            and one.tag == node.tag
+            and one not in self._above
+            and (not names or bool(names & _kinds(one)))
+        )
+        return itertools.islice(alike, MAX_TWINS)
+
+    def _label(self, node: Element) -> str:
+        """Returns the name of the product that a node without a link presents, or ''. Scripts open the product when a
+        visitor clicks on such a node. Options, tiers and rows of prices of the page's own product have no such name."""
+        if (found := self._labels.get(node)) is None:
+            found = self._labels[node] = self._read_label(node)
+        return found
+
+    def _read_label(self, node: Element) -> str:
+        if (
+            node in self._above
+            or node.tag in _NO_CARDS
+            or not self._is_priced(node)
+            or node.select_one(_CHOICES) is not None
+        ):
+            return ""
+        for one in node.select(_LABELS)[:MAX_LINKS]:
+            text = words.lower(" ".join(one.text[: MAX_LABEL_CHARS + 1].split()))
+            if (
+                2 < len(text) <= MAX_LABEL_CHARS
+                and not text.endswith(":")
+                and _LETTERS.search(text)
+                and not _shows_money(text)
+                and "price" not in attribute_of(one, "class").lower()
+                and not words.NOT_NOW.search(text)
+                and not words.PRICE_LABEL.match(text)
+                and not (self._heading and self._heading in text)
+            ):
+                return text
+        return ""
 
     def _presents(self, node: Element) -> bool:
         """Whether a node has a price after a link to another page, or a price, a picture and a heading."""
@@ -122,7 +170,7 @@ class ProductCards:
             return self._leads_to_product(node)
         for one in itertools.islice(node.descendants, MAX_PARTS):
             if isinstance(one, turbohtml.Text):
-                if _DIGIT.search(one.text) and spellings().sure.search(one.text):
+                if _shows_money(one.text):
                     break
             elif isinstance(one, Element) and one.tag == "a" and self._leads_to_product(one):
                 return True
@@ -136,10 +184,7 @@ class ProductCards:
             found = self._priced[node] = (
                 len(text) <= MAX_CARD_CHARS
                 and _DIGIT.search(text) is not None
-                and (
-                    spellings().sure.search(text) is not None
-                    or node.select_one('[class*="price" i]') is not None
-                )
+                and (_shows_money(text) or node.select_one('[class*="price" i]') is not None)
             )
         return found
 
@@ -173,6 +218,18 @@ class ProductCards:
             and words.OF_MAKER.search(href.lower()) is None
             and words.BUY.search(words.lower(f"{href} {link.text[:60]}")) is None
         )
+
+
+def _shows_money(text: str) -> bool:
+    """Whether a text has a number and a currency. Words with several meanings, such as `kr` and `lei`, count only beside
+    a number."""
+    if not _DIGIT.search(text):
+        return False
+    return spellings().sure.search(text) is not None or any(
+        (len(one[0]) > 1 or not one[0].isascii())
+        and _DIGIT.search(text[max(0, one.start() - 2) : one.end() + 2])
+        for one in itertools.islice(spellings().unsure.finditer(text), MAX_LINKS)
+    )
 
 
 def _kinds(node: Element) -> set[str]:

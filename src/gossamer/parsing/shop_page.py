@@ -9,7 +9,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import turbohtml
@@ -46,8 +46,15 @@ def embedded_value(texts: list[str], kind: str) -> str | None:
     """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if the scripts
     contain no value, or if they contain different values."""
     found = set[str]()
+    pattern, keys = words.EMBEDDED[kind], words.EMBEDDED_KEYS[kind]
     for text in texts:
-        found.update(value for value in words.EMBEDDED[kind].findall(text) if value)
+        for key in keys:
+            for quoted in (f'"{key}', f"'{key}"):
+                at = text.find(quoted)
+                while at >= 0:
+                    if match := pattern.match(text, at):
+                        found.add(match[1])
+                    at = text.find(quoted, at + 1)
         if len(found) > 1:
             return None
     return next(iter(found), None)
@@ -210,7 +217,7 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     message = form = other = more = False
     for element in buttons:
         if element.tag in ("h2", "h3", "h4"):
-            more = more or begins_more(element)
+            more = more or shop.begins_more(element)
             continue
         shown = element_text(element)[:60]
         if _buys(element, shown):
@@ -238,14 +245,10 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
 
 def _buys(element: Element, shown: str) -> bool:
     """Whether a button, link or form is for buying. `shown`: its text."""
-    if "disabled" in element.attrs:
+    attrs = element.attrs
+    if "disabled" in attrs:
         return False
-    signs = " ".join(
-        (
-            shown,
-            *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")),
-        )
-    )
+    signs = " ".join((shown, *(str(attrs.get(name) or "")[:200] for name in ("value", "alt", "action"))))
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
         return words.BUY.match(words.lower(signs.strip())) is not None
     return words.BUY.search(words.lower(f"{signs} {author_names(element)[:200]}")) is not None
@@ -304,14 +307,39 @@ heading."""
 MAX_LABEL_CHARS: Final = 200
 """Maximum length of a text that is compared with labels."""
 _ELSEWHERE: Final = frozenset(("footer", "nav", "header", "del", "s", "strike"))
+_SUBHEADINGS: Final = frozenset(("h2", "h3", "h4", "h5", "h6"))
 _CARD_HEADINGS: Final = frozenset(("h2", "h3", "h4"))
 _ORDERED: Final = "h1, h2, h3, h4, h5, h6, [class], [id], [itemprop], [data-testid], [data-test]"
 MAX_ORDERED: Final = 20_000
 MAX_CARD_LINKS: Final = 10
 """Maximum number of links that are checked per element, to find out whether the element presents another
 product."""
-_UNSAID: Final = frozenset(("script", "style", "template"))
+_UNSAID: Final = frozenset(("script", "style", "template", "select", "datalist"))
+"""Elements whose texts are no part of the text of an element around them. A reader sees one option of a list at most."""
 _WORDS: Final = re.compile(r"\w+")
+
+
+T = TypeVar("T")
+
+
+class Replayed(Generic[T]):
+    """The values of an iterator, which can be read several times. Each value is computed when it is first read."""
+
+    def __init__(self, source: Iterator[T]) -> None:
+        self._source = source
+        self._known: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        at = 0
+        while True:
+            while at < len(self._known):
+                yield self._known[at]
+                at += 1
+            for one in self._source:
+                self._known.append(one)
+                break
+            else:
+                return
 
 
 class Shop:
@@ -330,17 +358,18 @@ class Shop:
         mark a section about other products."""
         self._cards: dict[Element, bool] = {}
         """Maps an element to True if the element presents another product, otherwise to False."""
-        self._structure = ProductCards(page.url, self.above)
+        self._structure = ProductCards(page.url, self.above, self.heading.text[:300] if self.heading else "")
         self._hidden = HiddenElements(page.tree)
+        self._heads: dict[Element, bool] = {}
         self._near = frozenset(
             one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
         )
 
     @once
-    def small(self) -> list[tuple[Element, str]]:
+    def small(self) -> Replayed[tuple[Element, str]]:
         """Small elements with a text of 1 to 120 characters, each with its text."""
-        found = [(element, element_text(element, 9)) for element in self._elements]
-        return [(element, text) for element, text in found if 0 < len(text) <= 120]
+        found = ((element, element_text(element, 9)) for element in self._elements)
+        return Replayed((element, text) for element, text in found if 0 < len(text) <= 120)
 
     @once
     def by_buttons(self) -> tuple[str | None, bool]:
@@ -354,10 +383,11 @@ class Shop:
         found, others, under, behind = [], set[Element](), False, self.heading is None
         labels = dict[str, bool]()
         for one in self._elements:
-            behind = behind or one == self.heading
-            if behind and one.tag in ("h2", "h3", "h4"):
+            if not behind:
+                behind = one == self.heading
+            elif one.tag in _CARD_HEADINGS:
                 more, around = (
-                    begins_more(one),
+                    self.begins_more(one),
                     [above for above in _ancestors(one, 2) if above not in self.above],
                 )
                 others |= {around[-1]} if more and around else set()
@@ -410,17 +440,13 @@ class Shop:
         page."""
         if (found := self._cards.get(element)) is None:
             found = self.heading is not None and any(
-                self._leads_away(attribute_of(link, "href"))
+                self._structure.leads_away(attribute_of(link, "href"))
                 for link in element.select("a[href]")[:MAX_CARD_LINKS]
                 if (isinstance(link.parent, Element) and link.parent.tag in _CARD_HEADINGS)
                 or link.select("h2, h3, h4")
             )
             self._cards[element] = found
         return found
-
-    def _leads_away(self, href: str) -> bool:
-        """Whether a link leads to another page."""
-        return self._structure.leads_away(href)
 
     def of_another(self, element: Element) -> bool:
         """Whether an element belongs to another product, or to no product: `elsewhere` or `in_card`."""
@@ -467,7 +493,7 @@ class Shop:
         found = []
         for one in self.tree.select("h2, h3, h4, h5, h6")[:MAX_ELEMENTS]:
             at = self.order.get(one, 0)
-            if at > start and begins_more(one):
+            if at > start and self.begins_more(one):
                 section: Element | None = None
                 for node in _ancestors(one, MAX_HIDING):
                     if node in self.above or node.tag in ("body", "main", "html"):
@@ -484,6 +510,15 @@ class Shop:
         return at is not None and any(
             start < at and (section is None or section in chain) for start, section in self._more
         )
+
+    def begins_more(self, element: Element) -> bool:
+        """Whether an element is a heading for other products, such as "Related products"."""
+        if element.tag not in _SUBHEADINGS:
+            return False
+        if (found := self._heads.get(element)) is None:
+            text = words.lower(element_text(element, 20))
+            found = self._heads[element] = words.MORE.match(text) is not None
+        return found
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
@@ -513,14 +548,6 @@ class Shop:
 _JOINED = re.compile(r"[-_]\w")
 
 
-def begins_more(element: Element) -> bool:
-    """Whether an element is a heading for other products, such as "Related products"."""
-    return (
-        element.tag in ("h2", "h3", "h4", "h5", "h6")
-        and words.MORE.match(words.lower(element_text(element, 20))) is not None
-    )
-
-
 def _heading(page: Document) -> Element | None:
     """Returns the `h1` that shares the most words with the page's title and URL. If several `h1` share the
     most words, returns the first of them."""
@@ -541,24 +568,54 @@ def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = T
     inner = element.children
     if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
         return " ".join(inner[0].text[:1000].split())
+    if len(inner) > most or not (struck or not _struck(element)):
+        return ""
     parts: list[str] = []
-    waiting: list[Any] = [element]
-    for _ in range(most):
+    waiting: list[Any] = list(reversed(inner))
+    for _ in range(most - 1):
         if not waiting:
             return " ".join("".join(parts).split())
         node = waiting.pop()
         if not isinstance(node, Element):
             text = node.text if isinstance(node, turbohtml.Text) else ""
-            parts.append(
-                f" {text}" if parts and text[:1].isdigit() and parts[-1][-1:].isdigit() else text[:1000]
-            )
-        elif node.tag not in _UNSAID and (struck or not _struck(node)):
-            if node.tag in words.APART:
+            parts.append(_after_text(node, parts, text) if parts and text[:1].isdigit() else text[:1000])
+        elif (tag := node.tag) not in _UNSAID and (struck or not _struck(node)):
+            if tag in words.APART:
                 parts.append(" ")
             waiting += reversed(node.children)
             if len(waiting) > most:
                 return ""
     return ""
+
+
+_CENTS_BEGIN: Final = re.compile(r"\d\d(?!\d|[.,]\d)")
+_WHOLE_END: Final = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:([.,'’\s])\d{3})+|\d+)$")
+_CENTS_NAME: Final = re.compile(
+    r"(?:(?<![^\W\d_])(?i:c)|(?<=[a-z])C)ents?(?![a-z])|(?i:fraction|centimes|decimals?(?![a-z]))"
+    r"|(?<![^\W\d_])(?i:dec|sup|minor|gr|kop)(?![a-z])"
+)
+
+
+_AMOUNT_END: Final = re.compile(r"\d[.,]\d\d\s?[^\d\s]{0,4}\s?$")
+_NOTE: Final = re.compile(r"\d{1,2}\W?\s*")
+
+
+def _after_text(node: turbohtml.Text, parts: list[str], text: str) -> str:
+    """Returns a text that begins with a digit, as it reads after the `parts` of other elements. A space separates it
+    from a number. If it is the cents of that number, a decimal mark does (`<b>49</b><sup>99</sup>`). The number of a
+    footnote after a whole amount is left out (`49,99 €<sup>1</sup>`)."""
+    parent, before = node.parent, parts[-1]
+    is_raised = isinstance(parent, Element) and parent.tag == "sup"
+    if is_raised and _NOTE.fullmatch(text) and _AMOUNT_END.search("".join(parts[-4:])):
+        return ""
+    if not before[-1:].isdigit():
+        return text[:1000]
+    is_cents = is_raised or (
+        isinstance(parent, Element) and _CENTS_NAME.search(attribute_of(parent, "class")) is not None
+    )
+    whole = _WHOLE_END.search(before) if is_cents and _CENTS_BEGIN.match(text) else None
+    mark = " " if whole is None else "," if whole[1] == "." else "."
+    return f"{mark}{text}"
 
 
 def _struck(element: Element) -> bool:

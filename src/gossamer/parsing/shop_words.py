@@ -7,9 +7,10 @@ import re
 from functools import partial
 from typing import Final
 
-from gossamer.data import alternatives
+from gossamer.data import alternatives, grouped
 
 _words = partial(alternatives, "shop_words")
+_grouped = partial(grouped, "shop_words")
 
 CALLED: Final = frozenset(
     (
@@ -34,10 +35,10 @@ def lower(text: str) -> str:
     return text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
 
 
-OTHERS: Final = re.compile(_words("others"))
+OTHERS: Final = re.compile(_grouped("others"))
 """Matches lower-case classes and ids of page sections about other products, or of page sections that are not
 about products."""
-MORE: Final = re.compile(_words("more"))
+MORE: Final = re.compile(_grouped("more"))
 """Matches lower-case headings of sections about other products."""
 _BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
@@ -91,11 +92,11 @@ NOT_NOW_NAMES: Final = re.compile("|".join(one.pattern for one in NAME_ROLES.val
 """Matches lower-case classes and ids that any pattern of `NAME_ROLES` matches."""
 WITH_TAX: Final = re.compile(rf"(?<!\w)(?:{_words('with_tax')})")
 """Matches lower-case words beside a price that includes taxes."""
-GONE: Final = _words("gone")
+GONE: Final = _grouped("gone")
 """Pattern alternatives for texts about a product that is not available."""
 SOON: Final = _words("soon")
 BACK: Final = _words("back")
-THERE: Final = _words("there")
+THERE: Final = _grouped("there")
 """Pattern alternatives for texts about a product that is in stock."""
 STOCK_SUBJECT: Final = _words("stock_subject")
 """Pattern alternatives for words that may precede a text about stock."""
@@ -105,6 +106,8 @@ AUCTION: Final = re.compile(rf"(?<![^\W\d_])(?:{_words('auction')})", re.IGNOREC
 """Matches words that occur in the titles and URLs of auctions."""
 CLASSIFIED: Final = re.compile(_words("classified"))
 """Matches lower-case texts of buttons for contacting the seller of a classified ad."""
+PRICE_LABEL: Final = re.compile(_words("price_label"))
+"""Matches lower-case texts that begin with a name for a price or a number of pieces."""
 ON_REQUEST: Final = re.compile(_words("on_request"))
 """Matches lower-case texts that stand in place of a price that the shop tells only when asked."""
 NOT_FOUND: Final = re.compile(_words("not_found"))
@@ -114,7 +117,7 @@ REMOVED: Final = re.compile(
     rf"(?:{_words('gone')}|{_words('removed')}).*(?<!\w)(?:{_words('page_subject')})(?!\w)"
 )
 """Matches lower-case headings that say, in place of a name, that the product is gone."""
-BUY: Final = re.compile(_words("buy"))
+BUY: Final = re.compile(_grouped("buy"))
 """Matches lower-case texts, classes and URLs of buttons that put the product into the cart."""
 MESSAGE: Final = re.compile(_words("message"), re.IGNORECASE)
 """Matches texts of buttons that request a message when the product is available again."""
@@ -198,6 +201,12 @@ OF_MAKER: Final = re.compile(
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
 )
 """Matches URLs of brand pages, in lower case."""
+EMBEDDED_KEYS: Final = {
+    "currency": ("currency", "priceCurrency"),
+    "sku": ("sku", "productSku", "product_sku"),
+    "brand": ("brand", "manufacturer", "vendor"),
+}
+"""The beginnings of the keys that the patterns of `EMBEDDED` match after a quotation mark."""
 EMBEDDED: Final = {
     "currency": re.compile(
         r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""

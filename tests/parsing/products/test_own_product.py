@@ -65,6 +65,61 @@ def test_the_price_of_a_card_is_never_the_price_of_the_page(name: str) -> None:
     assert amount(f"<div>{HEAD}{plain}{cards}</div>") == "40.00"
 
 
+UNLINKED = {
+    "names": "<div class=item><div class=item-name>{}</div><span class=price>{}</span></div>",
+    "headings": "<div class=tile><h3>{}</h3><b>{}</b></div>",
+    "items": "<li><span class=productTitle>{}</span><em>{}</em></li>",
+}
+
+
+@pytest.mark.parametrize("kind", UNLINKED)
+@pytest.mark.parametrize("money", ["12,00 €", "12 kr", "12,00 lei", "12.000원"])
+def test_cards_without_links_are_other_products(kind: str, money: str) -> None:
+    """A script opens the product when a visitor clicks on such a card."""
+    cards = "".join(UNLINKED[kind].format(name, money) for name in ("Mug", "Pot", "Jug", "Cup"))
+    section = f"<div class=zz><div>Bestsellers</div><div>{cards}</div></div>"
+    found = product_page(f"<title>Lamps</title><h1>Lamps</h1><div>{cards}</div>", "https://shop.example/c/x")
+    assert (found.decision.price, found.decision.missing) == (None, "listing")
+    assert amount(f"<title>Shop</title>{section}", "https://shop.example/") is None
+    assert amount(f"<div>{HEAD}<x-box></x-box><button>Add to cart</button></div>{section}") is None
+    own = "<p class=price>40,00 €</p><button>Add to cart</button>"
+    assert amount(f"<div>{HEAD}{own}</div>{section}") == "40.00"
+
+
+@pytest.mark.parametrize("money", ["12,00 kr", "12 lei", "12,00 лв", "12 Ft", "12 TL", "12.000원"])
+def test_a_card_is_found_whatever_the_currency(money: str) -> None:
+    cards = "".join(f"<a class=t href=/p/{name}><img src=a.jpg><b class=x>{money}</b></a>" for name in "abc")
+    assert amount(f"{HEAD}<div><button>Add to cart</button></div><div>{cards}</div>") is None
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        # tiers, options, sizes and rows of prices belong to the page's own product
+        "".join(f"<tr><td class=name>{n} Stück</td><td class=price>{9 - n},00 €</td></tr>" for n in range(3)),
+        "".join(
+            f"<label class=size><span class=size-name>{n} ml</span><span class=price>{n},00 €</span></label>"
+            for n in (9, 10, 11)
+        ),
+        "".join(
+            f"<div class=opt><input type=radio><b class=title>Bundle {n}</b><b class=price>{n},00 €</b></div>"
+            for n in (9, 10, 11)
+        ),
+        "".join(
+            f"<div class=row><b class=row-title>{name}</b><b class=price>{cost} €</b></div>"
+            for name, cost in (("Price", 9), ("Regular price", 12), ("You save", 3), ("Total price", 9))
+        ),
+        "".join(
+            f"<div class=v><b class=v-name>Red lamp 40 {name}</b><b class=price>{cost} €</b></div>"
+            for name, cost in (("black", 9), ("white", 12), ("grey", 13))
+        ),
+    ],
+)
+def test_rows_of_the_own_product_are_no_cards(html: str) -> None:
+    tables = html if not html.startswith("<tr") else f"<table>{html}</table>"
+    assert amount(f"{HEAD}<div class=q>{tables}</div><button>Add to cart</button>") in ("9", "9.00")
+
+
 @pytest.mark.parametrize(
     ("html", "missing"),
     [
@@ -111,7 +166,24 @@ def test_structured_data_of_other_products_have_no_price_of_the_page(data: str) 
         (ld("Red lamp 40", "100.00") + "<s>100,00 €</s> <b>80,00 €</b>", "80.00"),
         (ld("Red lamp 40", "12999") + "<p class=price>129,99 €</p>", "129.99"),
         (ld("Red lamp 40", "80.00") + "<s class=price>100,00 €</s>", "80.00"),
+        (ld("Red lamp 40", "100") + "<p><b class='x line-through'>100 €</b> <b class=y>80 €</b></p>", "80"),
+        (
+            ld("Red lamp 40", "100") + "<p class=price>80 €</p><div class=maxprice><del>100 €</del></div>",
+            "80",
+        ),
+        (ld("Red lamp 40", "100") + "<p><b class=double_price>100 €</b><b class=price>80 €</b></p>", "80"),
+        # a price of members alone, a threshold, an option in a list that is not open
+        ("<p class=price></p><p class=club-price>Club: 9,00 €</p>", None),
+        ("<p class=price></p><p class=price>Members 9,00 €</p>", None),
+        ("<p class=price></p><ul><li>满 ¥50.00</li></ul>", None),
+        (
+            "<p class=price></p><p>Size <select><option>S</option><option>XL 60,00 €</option></select></p>",
+            None,
+        ),
         # ranges, taxes
+        ("<p class=price>CAN$1,160.95 – CAN$1,741.42</p>", None),
+        ("<p class=price>1.779,99 kr. – 2.669,98 kr.</p>", None),
+        (ld("Red lamp 40", "49") + "<p class=price>49 €</p><p class=price>1 – 189 Stück</p>", "49"),
         ("<p class=price>from $49 to $189</p>", None),
         ("<p class=price>49,00 € – 189,00 €</p>", None),
         ("<p class=price>100,00 € zzgl. MwSt.</p><p class=price>119,00 € inkl. MwSt.</p>", "119.00"),
@@ -131,6 +203,15 @@ def test_structured_data_of_other_products_have_no_price_of_the_page(data: str) 
         ("<p class=price>49<sup>99</sup> zł</p>", "49.99"),
         ("<p class=price data-cents=99>49 zł</p>", "49.99"),
         ("<p class=price data-price=4999>49,99 zł</p>", "49.99"),
+        ("<table><tr class=price><th>Cena</th><td><b>66</b><sup>50</sup> zł</td></tr></table>", "66.50"),
+        ("<p class=price><b>$</b><b>2,008</b><sup>95</sup>*</p>", "2008.95"),
+        (
+            "<div class=price>Prix <b class=price-x><i class=int>1 747</i><i class=dec>99 €</i></b></div>",
+            "1747.99",
+        ),
+        ("<p class=price><b>1.747</b><span class=price__cents>99</span> €</p>", "1747.99"),
+        ("<p class=price>49,99 €<sup>12</sup></p>", "49.99"),
+        ("<p class=price><i>49.99 AED</i><i>49.99 AED</i></p>", "49.99"),
         # labels
         ("<p>Was: <b class=price>$50.00</b></p><p>Now: <b class=price>$40.00</b></p>", "40.00"),
         (

@@ -81,6 +81,20 @@ VARIANT = {
         ),
         (
             (
+                '<script type="application/json">{"title": "Red lamp", "price": 1990, "variants": [{"id": 1, "price": 1990}]}'
+                '</script><script>Shopify.currency = {"active": "EUR"}</script>'
+            ),
+            "19.90",
+            None,
+            None,
+        ),
+        (named(variants=[{"id": 1, "price": 1990}], currency="EUR"), "1990", None, None),
+        # identifiers, counts and flags are no prices
+        (named(sku="6491302", offers=3, price=None, currency="EUR"), None, None, None),
+        (named(sale=1, price="19.90", currency="EUR"), "19.90", None, None),
+        (named(price={"amount": 1990, "divisor": 100, "currency_code": "EUR"}), "19.90", None, None),
+        (
+            (
                 '<script>window.__APOLLO_STATE__ = {"Product:1": {"name": "Red lamp", "price": {"__ref": "Price:1"}, '
                 '"stockStatus": "IN_STOCK"}, "Price:1": {"amount": 19.9, "currency": "EUR"}}</script>'
             ),

@@ -6,7 +6,6 @@ For the SKU, a number beside a label on the visible page takes precedence over a
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from gossamer.parsing import shop_page
@@ -19,9 +18,13 @@ from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.structured_product import FIELDS, gtin_in, told_by
 
 MIN_STATE_CHARS = 40
-_STRIKES = "del, s, strike, [style*=line-through]"
+_STRIKES = 'del, s, strike, [style*="line-through"], [class*="line-through"]'
 _STATE_ATTRIBUTES = ", ".join(f"[{name}]" for name in ATTRIBUTES)
-_STATE = re.compile(r"[pP]ric(?:e|ing)|[cC]entAmount|[sS]tock|[aA]vailab")
+_STATE = (
+    *("price", "Price", "pricing", "Pricing", "centAmount", "CentAmount"),
+    *("stock", "Stock", "availab", "Availab"),
+)
+"""Parts of the keys of a product's price and stock. A search for plain texts is faster than a pattern."""
 
 
 class ProductRecord(NamedTuple):
@@ -72,6 +75,8 @@ def _compare(sources: ProductSources, record: dict[str, Any]) -> tuple[bool, boo
     what a buyer pays, and does not show the told one, the shown price replaces it in the record. Returns whether it was
     replaced, and whether the two contradict each other without a winner."""
     told, shown = record["price"], sources.shown
+    if shown.pays_plainly(told):
+        return False, False
     best = shown.best if shown.is_named or sources.page.tree.select_one(_STRIKES) is not None else None
     if best is None or best.price.amount is None or shown.pays(told):
         return False, False
@@ -144,7 +149,7 @@ def _shown(sources: ProductSources, record: dict[str, Any], spare: list[str]) ->
 def _may_have_state(sources: ProductSources) -> bool:
     """Whether a script may contain the product: this avoids reading the scripts of most pages."""
     return (
-        any(len(text) > MIN_STATE_CHARS and _STATE.search(text) for text in sources.scripts)
+        any(len(text) > MIN_STATE_CHARS and any(part in text for part in _STATE) for text in sources.scripts)
         or sources.page.tree.select_one(_STATE_ATTRIBUTES) is not None
     )
 

@@ -4,7 +4,7 @@ texts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
@@ -22,9 +22,9 @@ from gossamer.parsing.products.unit_prices import UnitPrice, unit_prices
 from gossamer.parsing.shop_page import (
     MAX_ELEMENTS,
     Element,
+    Replayed,
     Shop,
     author_names,
-    begins_more,
     element_text,
 )
 
@@ -40,11 +40,15 @@ _SEVERAL: Final = re.compile(r"\d(?:\D{2,}|[^\d.,'’ʼ‘‛ʹ′·:\s])\d")
 _RANGE: Final = re.compile(
     rf"(\d[\d.,'’ ]*\d|\d)(?:[.,][-–—])?{price_words.RANGE.pattern}(\d[\d.,'’ ]*\d|\d)(?!\s*%)", re.IGNORECASE
 )
+_CURRENCY: Final = re.compile(r"(?:(?<![^\W\d_])[A-Z]{1,3}\s?)?\0\.?")
+"""Matches a currency whose known part is replaced by NUL: `CAN$`, `kr.`"""
 _WHOLE_NUMBER: Final = re.compile(r"\D{0,8}\d{1,9}\D{0,8}")
 _CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", re.IGNORECASE)
+_MEMBERS: Final = re.compile(r"member|(?<![a-z])club|loyal", re.IGNORECASE)
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
-    'del, s, strike, [class*="old" i], [class*="was" i], [class*="regular" i], [class*="list" i], '
+    'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], '
+    '[class*="was" i], [class*="regular" i], [class*="list" i], '
     '[class*="strike" i], [class*="compare" i], [data-regular-price]'
 )
 Key = tuple[bool, bool, bool, bool, int, int]
@@ -82,12 +86,16 @@ class ShownPrice(NamedTuple):
 
 
 class ShownPrices:
-    """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said`: the
+    """The prices of a page's elements. `hint`: the currency of texts that name no currency. `said` returns the
     amounts in the page's meta elements or tracking events. A shown price with one of these amounts counts as
     the price that a buyer pays. `is_told`: whether structured data describe a product of the page."""
 
     def __init__(
-        self, shop: Shop, hint: str | None, said: frozenset[Decimal] = frozenset(), is_told: bool = False
+        self,
+        shop: Shop,
+        hint: str | None,
+        said: Callable[[], frozenset[Decimal]] = frozenset,
+        is_told: bool = False,
     ) -> None:
         self._shop = shop
         self._hint = hint
@@ -102,10 +110,10 @@ class ShownPrices:
         best = min(self._own_named, key=lambda one: one.key, default=None)
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
-        if best and (best.price.amount in self._said or not (best.key[2] or best.key[3])):
-            own = self._bare if self._said and best.price.amount not in self._said else None
-            return own if own and own.price.amount in self._said else best
-        return self._bare or best
+        if best and (best.price.amount in self._said() or not (best.key[2] or best.key[3])):
+            own = self._bare if self._said() and best.price.amount not in self._said() else None
+            return own if own and own.price.amount in self._said() else best
+        return self._bare or (None if best and _is_for_members(best) else best)
 
     @property
     def is_named(self) -> bool:
@@ -134,10 +142,26 @@ class ShownPrices:
             for one in (*self._own_named, *own)
         )
 
+    def pays_plainly(self, amount: Decimal) -> bool:
+        """Whether a named element shows an amount as a price that a buyer may pay. Reads only as many elements as
+        needed, so that a page that agrees with its structured data costs little."""
+        return any(
+            found.amount == amount
+            and role is None
+            and role_by_text(element, text) is None
+            and not _doubtful(self._shop, element, text, found)
+            and self.own.may_own(element)
+            for element, _, text, found, role in self._called
+        )
+
     def lists(self, amount: Decimal) -> bool:
         """Whether the page shows an amount as a former price of its product."""
         best = self.best
-        if best is not None and best.price.amount and self._struck_above(best.price.amount) == amount:
+        if (
+            best is not None
+            and best.price.amount
+            and _struck_above(self._shop, self._hint, best.price.amount) == amount
+        ):
             return True
         return any(
             one.price.amount == amount
@@ -158,7 +182,7 @@ class ShownPrices:
     @once
     def own(self) -> OwnProduct:
         """Decides which prices may belong to the page's own product."""
-        return OwnProduct(self._shop, self, self._is_told or bool(self._said))
+        return OwnProduct(self._shop, self, self._is_told or bool(self._said()))
 
     @once
     def rivals(self) -> list[ShownPrice]:
@@ -166,7 +190,7 @@ class ShownPrices:
         amount. The element of a competing price has the same class names and the same parent as the element
         of `best`. The page does not show which of these prices a buyer pays."""
         best = self.best
-        if best is None or not best.is_named or best.price.amount in self._said:
+        if best is None or not best.is_named or best.price.amount in self._said():
             return []
         names = author_names(best.element)
         return [
@@ -200,7 +224,7 @@ class ShownPrices:
 
     def former_price(self, now: Decimal) -> Decimal | None:
         """Returns the former price of the product, which is higher than the current price `now`, or None."""
-        if (struck := self._struck_above(now)) is not None:
+        if (struck := _struck_above(self._shop, self._hint, now)) is not None:
             return struck
         listed = [
             one.price.amount
@@ -212,45 +236,11 @@ class ShownPrices:
         ]
         return min(listed, default=None)
 
-    def _struck_above(self, now: Decimal) -> Decimal | None:
-        """Returns a struck-through or former price, or None. The returned price is higher than the current
-        price `now`, and an element around the returned price also shows `now`."""
-        digits = str(now).split(".")[0]
-        for element in self._shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
-            if not (element.tag in ("del", "s", "strike") or _old(element)) or self._shop.in_card(element):
-                continue
-            found = price(element_text(element), self._hint)
-            if found is None or found.amount is None or not now < found.amount < 20 * now:
-                continue
-            around: object = element.parent
-            for _ in range(4):
-                if not isinstance(around, Element) or around.tag == "html":
-                    break
-                text = around.text
-                if len(text) > 1000:
-                    break
-                rest = text.replace(element.text, " ", 1)
-                if digits in "".join(char for char in rest if char.isdigit()):
-                    return found.amount
-                around = around.parent
-        return None
-
     @once
-    def _called(self) -> list[tuple[Element, int, str, PriceRole | None]]:
-        """A tuple (element, rank of the name, text, role) for each element whose class or id names a price.
+    def _called(self) -> Replayed[tuple[Element, int, str, Price, PriceRole | None]]:
+        """A tuple (element, rank of the name, text, price, role) for each element whose class or id names a price.
         The role is None if the buyer may pay the price."""
-        found, seen = [], set[Element]()
-        for rank, selector in enumerate(words.PRICES):
-            for element in self._shop.tree.select(selector)[:MAX_ELEMENTS]:
-                if element in seen:
-                    continue
-                seen.add(element)
-                if (text := _price_text(element)) and (
-                    element.tag == "meta" or element.attrs.get("content") or not self._shop.hidden(element)
-                ):
-                    related = PriceRole.RELATED if self._shop.of_another(element) else None
-                    found.append((element, rank, text, role_by_names(element) or related))
-        return found
+        return Replayed(_called(self._shop, self._hint))
 
     @once
     def _named(self) -> list[ShownPrice]:
@@ -271,22 +261,21 @@ class ShownPrices:
         heads = (
             order[one]
             for one in self._shop.tree.select("h2, h3, h4, h5, h6")
-            if one in order and begins_more(one)
+            if one in order and self._shop.begins_more(one)
         )
         return order, start, next((at for at in heads if at > start), len(order))
 
     def _judged(self, wanted: PriceRole | None) -> Iterator[ShownPrice]:
-        order, start, end = self._places
-        for element, rank, text, role in self._called:
-            found = _read(text, self._hint) if role == wanted else None
-            if not found or not found.amount or found.amount < 0:
+        for element, rank, text, found, role in self._called:
+            if role != wanted:
                 continue
+            order, start, end = self._places
             by_text = None if role else role_by_text(element, text)
             place = order.get(element, 0)
             bonus = CURRENT_PRICE_BONUS if words.NOW.search(author_names(element)) else 0
             key = (
                 found.currency is None,
-                found.amount not in self._said or element.tag == "meta",
+                found.amount not in self._said() or element.tag == "meta",
                 not start <= place < end,
                 by_text is not None or _doubtful(self._shop, element, text, found),
                 rank if rank < 2 else 2,
@@ -300,11 +289,11 @@ class ShownPrices:
         price with its currency and little else. The first bare price after the heading is used. If no bare
         price follows the heading, the last bare price before the heading is used."""
         shop, first, ahead = self._shop, None, None
-        behind = not any(element == shop.heading for element, _ in shop.small)
+        behind = shop.heading is None or not any(element == shop.heading for element, _ in shop.small)
         for element, text in shop.small:
             if element == shop.heading:
                 behind = True
-            elif behind and begins_more(element):
+            elif behind and shop.begins_more(element):
                 break
             elif (
                 len(text) <= MAX_BARE_PRICE_CHARS
@@ -321,14 +310,67 @@ class ShownPrices:
                 ):
                     continue
                 if _is_bare(element, text, shop):
-                    key = (False, found.amount not in self._said, not behind, False, len(words.PRICES), 0)
+                    key = (False, found.amount not in self._said(), not behind, False, len(words.PRICES), 0)
                     one = ShownPrice(element, text, found, PriceRole.PRICE, key, False)
                     if not self.own.may_own(element):
                         continue
-                    if behind and (not self._said or found.amount in self._said):
+                    if behind and (not self._said() or found.amount in self._said()):
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
         return first or ahead
+
+
+def _called(shop: Shop, hint: str | None) -> Iterator[tuple[Element, int, str, Price, PriceRole | None]]:
+    """Yields the elements whose class or id names a price, as `ShownPrices._called` describes them."""
+    seen = set[Element]()
+    for rank, selector in enumerate(words.PRICES):
+        for element in shop.tree.select(selector)[:MAX_ELEMENTS]:
+            if element in seen:
+                continue
+            seen.add(element)
+            text = _price_text(element)
+            found = _read(text, hint) if text else None
+            if (
+                found is not None
+                and found.amount is not None
+                and found.amount > 0
+                and (element.tag == "meta" or element.attrs.get("content") or not shop.hidden(element))
+            ):
+                yield element, rank, text, found, _role(shop, element)
+
+
+def _role(shop: Shop, element: Element) -> PriceRole | None:
+    """Returns the role that the names, the parts and the place of an element give its price."""
+    if (role := role_by_names(element)) is not None:
+        return role
+    if shop.of_another(element):
+        return PriceRole.RELATED
+    is_old = len(element.children) and not any(map(str.isdigit, element_text(element, struck=False)))
+    return PriceRole.LIST_PRICE if is_old and any(map(str.isdigit, element_text(element))) else None
+
+
+def _struck_above(shop: Shop, hint: str | None, now: Decimal) -> Decimal | None:
+    """Returns a struck-through or former price, or None. The returned price is higher than the current
+    price `now`, and an element around the returned price also shows `now`."""
+    digits = str(now).split(".")[0]
+    for element in shop.tree.select(_STRUCK)[:MAX_ELEMENTS]:
+        if not (element.tag in ("del", "s", "strike") or _old(element)) or shop.in_card(element):
+            continue
+        found = price(element_text(element), hint)
+        if found is None or found.amount is None or not now < found.amount < 20 * now:
+            continue
+        around: object = element.parent
+        for _ in range(4):
+            if not isinstance(around, Element) or around.tag == "html":
+                break
+            text = around.text
+            if len(text) > 1000:
+                break
+            rest = text.replace(element.text, " ", 1)
+            if digits in "".join(char for char in rest if char.isdigit()):
+                return found.amount
+            around = around.parent
+    return None
 
 
 def _read(text: str, hint: str | None) -> Price | None:
@@ -338,11 +380,19 @@ def _read(text: str, hint: str | None) -> Price | None:
     return Price(as_shown(found.amount), found.currency, found.iso)
 
 
-def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
-    """Whether `part` is inside `whole`, shows the same amount as `whole`, and contains little other text. The
-    text of `whole` may contain a label directly before the currency sign, without a space between them."""
+def _is_for_members(one: ShownPrice) -> bool:
+    """Whether only members pay a price, by the names of its element or by the first word of its text."""
     return (
-        part.price.amount == whole.price.amount
+        _MEMBERS.search(author_names(one.element)) is not None
+        or words.TEXT_ROLES["member-price"].match(words.lower(one.text)) is not None
+    )
+
+
+def _is_part(whole: ShownPrice, part: ShownPrice) -> bool:
+    """Whether `part` is inside `whole` and contains only the price of `whole`, without the label. The label may stand
+    directly before the currency sign, or before an amount in two elements, so `whole` may show another amount."""
+    return (
+        (part.price.amount == whole.price.amount or whole.text.endswith(part.text))
         and part.key[:4] == whole.key[:4]
         and words.BARE_PRICE.fullmatch(part.text) is not None
         and whole.element in part.element.ancestors
@@ -367,7 +417,8 @@ def _price_text(element: Element) -> str:
     text = element_text(element)
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
         text = ""
-    said = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "")
+    attrs = element.attrs
+    said = next((value for name in words.PRICED if isinstance(value := attrs.get(name), str) and value), "")
     if said and (not text or ("." in said and _digits(said) == _digits(text))):
         text = said
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
@@ -375,7 +426,7 @@ def _price_text(element: Element) -> str:
     if _SEVERAL.search(text) and text is not said:
         text = element_text(element, struck=False)
         half = len(text) // 2
-        if len(text) % 2 and text[:half] == text[half + 1 :]:  # one of two copies is for screen readers
+        if text[:half] == text[half + len(text) % 2 :]:  # one of two copies is for screen readers
             text = text[:half]
     return _with_cents(element, text)
 
@@ -449,8 +500,11 @@ def is_range(text: str) -> bool:
     >>> is_range("49,00 € – 189,00 €"), is_range("from $49 to $189"), is_range("49,- €"), is_range("-20% 49 €")
     (True, True, False, False)
     """
-    plain = spellings().sure.sub(" ", text[:200])
-    found = _RANGE.search(plain)
+    text = text[:200]
+    plain = spellings().sure.sub("\0", text)
+    if named := price(text):
+        plain = plain.replace(named.currency or "\0", "\0")
+    found = _RANGE.search(_CURRENCY.sub(" ", plain))
     if found is None:
         return False
     low, high = price(found[1]), price(found[2])

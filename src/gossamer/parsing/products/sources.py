@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.parsing import shop_page
@@ -63,10 +64,11 @@ class ProductSources:
     def shown(self) -> ShownPrices:
         """The prices of the visible page."""
         hint = next(filter(None, map(currency_in, self.mains.values())), None) or self.metas.currency
-        own = frozenset(() if self.metas.amount is None else (self.metas.amount,))
-        return ShownPrices(
-            self.shop, hint or self.tracked.currency, own or self.tracked.amounts, bool(self.mains)
-        )
+        return ShownPrices(self.shop, hint or self.tracked.currency, self._said, bool(self.mains))
+
+    def _said(self) -> frozenset[Decimal]:
+        """Returns the amounts that meta elements, or else tracking events, name without a place on the page."""
+        return self.tracked.amounts if self.metas.amount is None else frozenset((self.metas.amount,))
 
     @once
     def notice(self) -> tuple[str, str]:

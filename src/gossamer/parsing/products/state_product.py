@@ -111,6 +111,17 @@ _NOW: Final = (
     *("variantinfo", "commerce", "items", "nodes", "edges", "node"),
 )
 """Keys of the price that a buyer pays, and of objects that hold it, the most certain first."""
+_HOLDERS_OF_PRICES: Final = frozenset(
+    (
+        *("offers", "offer", "buybox", "sku", "skus", "variants", "variations", "variantinfo", "commerce"),
+        *("defaultvariant", "default_variant", "selectedvariant", "selected_variant", "mastervariant"),
+        *("firstvariant", "selectedorfirstavailablevariant", "items", "nodes", "edges", "node"),
+    )
+)
+"""Keys whose values count only if they are objects or lists: the text or number below such a key is an identifier or a
+count."""
+_FLAGS: Final = frozenset(("sale", "special", "final", "discounted", "current", "now"))
+"""Keys of prices that are also keys of flags, which a platform may write as 1."""
 _FORMER: Final = (
     *(
         "compareatprice",
@@ -215,6 +226,8 @@ _HOLDERS: Final = frozenset(
 )
 _PLATFORM: Final = frozenset(("compare_at_price", "option1", "requires_shipping", "inventory_management"))
 """Keys of a platform whose whole numbers are in minor units."""
+_SHOPIFY: Final = frozenset(("Shopify", "ShopifyAnalytics"))
+"""Variables that every page of a Shopify shop has. The whole numbers of its product objects are in minor units."""
 _TAGS: Final = frozenset(
     ("ShallowReactive", "Reactive", "ShallowRef", "Ref", "Set", "NuxtError", "AsyncData")
 )
@@ -262,6 +275,8 @@ def state_product(
     above += [{"currency": value} for name, value in values if name.lower().endswith("currency")]
     above += [_lower(value) for _, value in values if isinstance(value, dict)]
     currency = next((code for one in above if (code := _currency(one))), None) or fallback
+    if any(name.partition(".")[0] in _SHOPIFY for name, _ in values):
+        lower = _in_minor_units(lower)
     read = _amount(lower, _NOW, currency) or next(
         (found for one in above[1:2] if (found := _amount(_priced(one), _NOW, currency))), None
     )
@@ -484,6 +499,8 @@ def _amount(
                 {_amount(_lower(one), _NOW, currency, depth - 1) for one in value[:200]} if depth else set()
             )
             found = many.pop() if len(many - {None}) == 1 == len(many) else None
+        elif key in _HOLDERS_OF_PRICES or (value == 1 and key in _FLAGS):
+            found = None
         else:
             found = _single(key, value, lower, currency)
         if found:
@@ -498,6 +515,8 @@ def _single(key: str, value: Any, lower: dict[str, Any], currency: str | None) -
     if _PLAIN.fullmatch(text):
         amount, iso = Decimal(text), currency
         digits = _first(lower, _DIGITS)
+        if digits is None and lower.get("divisor") in (10, 100, 1000):
+            digits = len(str(lower["divisor"])) - 1
         if digits is None and (_MINOR.search(key) or (_is_of_platform(lower) and isinstance(value, int))):
             digits = 2
         scaled = isinstance(digits, int) and 0 < digits < 5 and text.isdecimal()
@@ -513,6 +532,15 @@ def _single(key: str, value: Any, lower: dict[str, Any], currency: str | None) -
     else:
         return None
     return _Amount(as_shown(amount), iso, is_exact) if amount > 0 else None
+
+
+def _in_minor_units(lower: dict[str, Any]) -> dict[str, Any]:
+    """Returns a product object of Shopify, which has variants, with the number of decimals of its whole numbers."""
+    variants = lower.get("variants")
+    if not isinstance(variants, list) or not variants or any(name in lower for name in _DIGITS):
+        return lower
+    known = [{"decimals": 2, **_lower(one)} for one in variants if isinstance(one, dict)]
+    return {**lower, "decimals": 2, "variants": known}
 
 
 def _is_of_platform(lower: dict[str, Any]) -> bool:

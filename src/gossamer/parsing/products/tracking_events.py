@@ -49,6 +49,8 @@ def tracked_prices(scripts: Iterable[str]) -> TrackedPrices:
     """
     amounts, currency = dict[Decimal, None](), None
     for text in scripts:
+        if "rice" not in text and "alue" not in text:  # no key of `_PRICE`
+            continue
         for start in _events(text):
             found = _PRICE.search(text, start, start + MAX_EVENT_CHARS)
             if found and (amount := Decimal(found[1])):
