@@ -13,6 +13,7 @@ from gossamer.sinks.columns import OURS, Column, Columns, page_columns
 from gossamer.sinks.field_types import FieldType, common_shape, of_value
 from gossamer.sinks.history import STORED
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
+from gossamer.sinks.sink_url import kind_of
 
 BATCH_ROWS = 1000
 
@@ -50,7 +51,8 @@ def write(
     columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[
         what
     ]
-    sink: Any = open_output(spec, columns, overwrite=True, folder=folder)
+    appended = kind_of(spec) in ("kafka", "webhook")  # these cannot be emptied
+    sink: Any = open_output(spec, columns, overwrite=not appended, folder=folder)
     table = hasattr(sink, "upsert")
     lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}
     if table:
