@@ -184,13 +184,16 @@ async def test_a_rejected_message_that_is_read_again_is_kept_aside_once(
 ) -> None:
     one = job([f"{server.replace('redis', 'redis-list', 1)}?key=tasks"], tmp_path)
     with redis.Redis.from_url(server) as client:
-        push(client, "list", [b"{", url(1).encode(), b"{"])
+        push(client, "list", [url(0).encode()])
         with monkeypatch.context() as patch:
-            patch.setattr(message_queue.RedisQueue, "done", lambda *_: None)  # killed before the messages leave
             async with fed_until(one, 1):
-                await until(lambda: rows(tmp_path / "data" / "c" / "rejected.jsonl"))
+                await until(lambda: left(client, "list") == 0)
+                patch.setattr(message_queue.RedisQueue, "done", lambda *_: None)  # killed before the messages leave
+                push(client, "list", [b"{", url(1).encode(), b"{"])
+                aside = tmp_path / "data" / "c" / "rejected.jsonl"
+                await until(lambda: aside.exists() and rows(aside))
         push(client, "list", [b"x", url(2).encode()])
-        async with fed_until(one, 2):
+        async with fed_until(one, 3):
             await until(lambda: left(client, "list") == 0)
     assert [line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")] == ["{", "{", "x"]
 
