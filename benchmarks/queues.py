@@ -35,9 +35,10 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import SRC, children_of, store_pid
 from support.fleet_workers import Server, free_port
@@ -118,7 +119,13 @@ def message(n: int, url: str) -> bytes:
 
 def malformed(n: int) -> bytes:
     """Returns a malformed message, which is different for each number."""
-    kinds = (b'{"id": "%d", "url":', b'{"id": "%d"}', b'{"url": "https://h.example/%d", "new": 1}', b"\xff%d", b"ftp://h/%d")
+    kinds = (
+        b'{"id": "%d", "url":',
+        b'{"id": "%d"}',
+        b'{"url": "https://h.example/%d", "new": 1}',
+        b"\xff%d",
+        b"ftp://h/%d",
+    )
     return kinds[(n // BAD_SHARE + n) % len(kinds)] % n
 
 
@@ -126,7 +133,7 @@ def push(client: redis.Redis, kind: str, entries: list[tuple[bytes, int]]) -> No
     """Sends messages with their priorities."""
     pipe = client.pipeline(transaction=False)
     if kind == "zset":
-        pipe.zadd("tasks", {body: score for body, score in entries})
+        pipe.zadd("tasks", dict(entries))
     elif kind == "list":
         pipe.rpush("tasks", *(body for body, _ in entries))
     else:
@@ -144,19 +151,23 @@ def left(client: redis.Redis, kind: str) -> int:
     return int(waiting) + int(client.llen("tasks:gossamer:gossamer"))
 
 
-def produce(part: int, messages: int, kind: str, web_port: int, port: int, position: Path, pause: float) -> None:
+def produce(
+    part: int, messages: int, kind: str, web_port: int, port: int, position: Path, pause: float
+) -> None:
     """Sends a third of the messages, beginning at the position of an earlier run. Waits while the server is away."""
     web = Web()
     web.port = web_port
     mine = range(part, messages, 3)
     at = int(position.read_text() or 0) if position.exists() else 0
-    client = redis.Redis(port=port, retry=None)
+    client = redis.Redis(port=port, retry=Retry(NoBackoff(), 0))
     while at < len(mine):
         entries = []
         for n in mine[at : at + BATCH]:
             entries.append((message(n, web.url(n)), level(n)))
             if n % BAD_SHARE == 0:
                 entries.append((malformed(n), level(n)))
+        with position.with_suffix(".tries").open("a") as tries:
+            tries.write(f"{at}\n")
         try:
             push(client, kind, entries)
         except redis.RedisError:
@@ -172,13 +183,32 @@ def produce(part: int, messages: int, kind: str, web_port: int, port: int, posit
 class Parts:
     """The parts of a run, which can be killed and are started again."""
 
-    def __init__(self, folder: Path, web: Web, kind: str, fields: str = FIELDS, more: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, web: Web, kind: str, fields: str = FIELDS, more: tuple[str, ...] = ()
+    ) -> None:
         self.folder, self.web, self.kind = folder, web, kind
         self.queue = Server(folder / "queue", more=("--appendfsync", "always"))
         self._words = [
             *("crawl", f"redis-{kind}://127.0.0.1:{self.queue.port}/0?key=tasks", "--name", "c"),
-            *("--data", str(folder / "data"), "-o", str(folder / "out.jsonl"), "--scope", "page", "--delay", "0"),
-            *("--allow-private", "127.0.0.0/8", "-s", f"message_fields={fields}", "--retries", "0.1s,0.2s,0.3s", *more),
+            *(
+                "--data",
+                str(folder / "data"),
+                "-o",
+                str(folder / "out.jsonl"),
+                "--scope",
+                "page",
+                "--delay",
+                "0",
+            ),
+            *(
+                "--allow-private",
+                "127.0.0.0/8",
+                "-s",
+                f"message_fields={fields}",
+                "--retries",
+                "0.1s,0.2s,0.3s",
+                *more,
+            ),
         ]
         self.senders: list[list[str]] = []
         self.sending: list[subprocess.Popen[bytes]] = []
@@ -196,7 +226,15 @@ class Parts:
         """Starts the three producers."""
         pause = seconds / max(1, messages // 3 // BATCH)
         for part in range(3):
-            given = (part, messages, self.kind, self.web.port, self.queue.port, self.folder / f"at{part}", pause)
+            given = (
+                part,
+                messages,
+                self.kind,
+                self.web.port,
+                self.queue.port,
+                self.folder / f"at{part}",
+                pause,
+            )
             self.senders.append([sys.executable, __file__, "--produce", *map(str, given)])
             self.sending.append(subprocess.Popen(self.senders[part]))
 
@@ -235,7 +273,9 @@ class Parts:
             self.begin_crawl()
         with contextlib.suppress(OSError, ValueError, IndexError):
             status = Path(f"/proc/{self.crawl.pid}/status").read_text()
-            peak = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+            peak = next(
+                (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0
+            )
             self.peak_mib = max(self.peak_mib, peak / 1024)
 
     def end(self) -> None:
@@ -280,6 +320,16 @@ class Parts:
             time.sleep(0.05)
         time.sleep(2)  # the last visits are written
         return True
+
+    def pushed(self, messages: int) -> Counter[str]:
+        """Returns how often each malformed message was sent, or may have been sent."""
+        found = Counter[str]()
+        for part in range(3):
+            mine = range(part, messages, 3)
+            for line in (self.folder / f"at{part}.tries").read_text().splitlines():
+                batch = mine[int(line) : int(line) + BATCH]
+                found.update(malformed(n).decode("utf-8", "replace") for n in batch if n % BAD_SHARE == 0)
+        return found
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Returns the rows of the output, or the messages that are aside."""
@@ -331,7 +381,12 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
         aside = Counter(row["text"] for row in one.rows("data/c/rejected.jsonl"))
         bad = {malformed(n).decode("utf-8", "replace") for n in range(0, messages, BAD_SHARE)}
         if bad != aside.keys():
-            wrong.append(f"{len(bad - aside.keys())} malformed messages are not aside, {len(aside.keys() - bad)} others")
+            wrong.append(
+                f"{len(bad - aside.keys())} malformed messages are not aside, {len(aside.keys() - bad)} others"
+            )
+        pushed = one.pushed(messages)
+        if more := [text for text, n in aside.items() if n > pushed[text]]:
+            wrong.append(f"{len(more)} malformed messages are aside more often than they were sent")
         if any(not row["reason"] for row in one.rows("data/c/rejected.jsonl")):
             wrong.append("a message is aside without a reason")
         again = sum(map(len, one.web.asked.values())) - len(one.web.distinct)
@@ -339,7 +394,8 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
         print(
             f"{kind}: {messages:,} messages by 3 producers and {len(bad):,} malformed ones in {took:.0f} s, kills: {dealt}; "
             f"{len(found):,} URLs with a row, {again} requests repeated, {len(aside):,} messages aside "
-            f"({sum(aside.values()) - len(aside)} twice); " + ("; ".join(wrong) or "nothing missing or twice"),
+            f"({sum(aside.values()) - len(aside)} of them sent twice); "
+            + ("; ".join(wrong) or "nothing missing or twice"),
             flush=True,
         )
         if strikes:
@@ -395,7 +451,9 @@ def bad(kind: str, count: int, typo: bool, folder: str | None) -> list[str]:
         one.end()
         aside = one.rows("data/c/rejected.jsonl")
         size = (one.folder / "data" / "c" / "rejected.jsonl").stat().st_size
-        said = next((line for line in (one.folder / "err").read_text().splitlines() if "is rejected" in line), "")
+        said = next(
+            (line for line in (one.folder / "err").read_text().splitlines() if "is rejected" in line), ""
+        )
         reasons = Counter(row["reason"].partition(" (byte")[0].partition(" - at")[0][:60] for row in aside)
         rows = len(one.rows("out.jsonl"))
         what = "messages whose field map has a typo" if typo else "malformed messages"

@@ -1,6 +1,6 @@
 """Extracts quotes into one Redis list per author. An entry of a list is the text of a quote.
 
-    gossamer crawl examples/tutorials/quotes.py -o 'valkey://127.0.0.1:6379/0?list=crawling:quote:{author}&value=text'
+gossamer crawl examples/tutorials/quotes.py -o 'valkey://127.0.0.1:6379/0?list=crawling:quote:{author}&value=text'
 """
 
 from gossamer import Item, Site

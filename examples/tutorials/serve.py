@@ -29,13 +29,17 @@ QUOTES = [  # text, author
 ARTICLES = [  # title, text
     (
         "Green tea for beginners",
-        "Green tea is best with water of 70 degrees. A Japanese green tea such as sencha wants less time. "
-        "Keep green tea in a closed tin, and warm the tea pot.",
+        (
+            "Green tea is best with water of 70 degrees. A Japanese green tea such as sencha wants less time. "
+            "Keep green tea in a closed tin, and warm the tea pot."
+        ),
     ),
     (
         "Choosing a tea pot",
-        "A tea pot of cast iron keeps warm for an hour. Never wash a clay tea pot with soap. Steam is no tea, "
-        "and a team drinks more of it.",
+        (
+            "A tea pot of cast iron keeps warm for an hour. Never wash a clay tea pot with soap. Steam is no tea, "
+            "and a team drinks more of it."
+        ),
     ),
 ]
 PRICES = [  # one product page per address
@@ -72,7 +76,9 @@ def quotes(number: int) -> str:
         f'<div class="quote"><span class="text">{text}</span> by <small class="author">{author}</small></div>'
         for text, author in QUOTES[(number - 1) * 3 : number * 3]
     )
-    return shell("Quotes", divs + ('<li class="next"><a href="/page/2/">Next</a></li>' if number == 1 else ""))
+    return shell(
+        "Quotes", divs + ('<li class="next"><a href="/page/2/">Next</a></li>' if number == 1 else "")
+    )
 
 
 def pages() -> dict[str, dict[str, str]]:

@@ -1,6 +1,6 @@
 """Extracts the products of a WooCommerce shop into one Redis hash, by id. Follows only the pagination.
 
-    gossamer crawl examples/tutorials/shop.py -o 'valkey://127.0.0.1:6379/0?hash=crawling:product'
+gossamer crawl examples/tutorials/shop.py -o 'valkey://127.0.0.1:6379/0?hash=crawling:product'
 """
 
 from gossamer import Item, Site

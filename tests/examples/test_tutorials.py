@@ -42,7 +42,9 @@ class Checkout:
 
     def moved(self, text: str) -> str:
         """Returns the text with the addresses of this run."""
-        return text.replace(":8000", f":{self._port}").replace("127.0.0.1:6379", f"127.0.0.1:{self._server.port}")
+        return text.replace(":8000", f":{self._port}").replace(
+            "127.0.0.1:6379", f"127.0.0.1:{self._server.port}"
+        )
 
     def run(self, title: str, *more: str) -> list[str]:
         """Runs the commands below a title of the README. `more`: options for its last gossamer command. Returns
@@ -132,7 +134,11 @@ def test_a_price_run_gives_url_price_and_status(checkout: Checkout) -> None:
     *_, found = checkout.run("Prices, every day")
     own = {"127.0.0.1": ".buybox .now"}
     wanted = [
-        [checkout.moved(f"http://{address}:8000/p/1"), tutorial_code.price(site["/p/1"], own.get(address)), "priced"]
+        [
+            checkout.moved(f"http://{address}:8000/p/1"),
+            tutorial_code.price(site["/p/1"], own.get(address)),
+            "priced",
+        ]
         for address, site in SITES.items()
     ]
     missing = [checkout.moved("http://127.0.0.3:8000/p/2"), None, "gone"]
@@ -163,7 +169,5 @@ def test_rank_records_have_position_title_url_and_snippet(checkout: Checkout) ->
         found = [row for row in rows if row["engine"] == engine]
         assert [
             (row["keyword"], int(row["position"]), row["title"], row["url"], row["text"]) for row in found
-        ] == [
-            (one["keyword"], one["position"], one["title"], one["url"], one["snippet"]) for one in wanted
-        ]
+        ] == [(one["keyword"], one["position"], one["title"], one["url"], one["snippet"]) for one in wanted]
         assert all(row["time"] for row in found)

@@ -76,6 +76,8 @@ def rank_records(keyword: str, page: str) -> list[dict[str, Any]]:
         url = link.attrib["href"]
         record = {"keyword": keyword, "position": len(found) + 1, "url": url, "domain": urlsplit(url).netloc}
         record["title"] = (link.css("h3::text").get() or link.css("::text").get() or "").strip()
-        record["snippet"] = (result.css(".VwiC3b span::text").get() or result.css("p::text").get() or "").strip()
+        record["snippet"] = (
+            result.css(".VwiC3b span::text").get() or result.css("p::text").get() or ""
+        ).strip()
         found.append(record)
     return found

@@ -68,7 +68,9 @@ def test_the_name_of_a_list_contains_fields(
     sink.drop()
 
 
-def pushed(url: str, owner: str, earlier: Earlier, *rows: dict[str, object], pattern: str = "shop:{c}") -> None:
+def pushed(
+    url: str, owner: str, earlier: Earlier, *rows: dict[str, object], pattern: str = "shop:{c}"
+) -> None:
     """Begins an output as the start `owner` of a crawl does, and appends the rows."""
     place = SinkUrl("valkey", url, {"list": pattern}, f"valkey://h/0?list={pattern}")
     sink = ValkeyLists(place, f"{owner} {pattern}", lambda *_: None, owner=owner, earlier=earlier)

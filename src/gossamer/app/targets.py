@@ -292,8 +292,12 @@ def _renamed(line: bytes, fields: tuple[str, ...]) -> SeedLine:
         found["added_at"] = datetime.fromisoformat(added).timestamp()
     unused = [theirs for theirs in names if theirs not in ("*", *message)]
     if strange := [name for name in found if name not in SeedLine.__struct_fields__]:
-        hint = value_parsers.nearest(strange[0], unused) or ": name it in message_fields, or ignore it with *="
-        raise ValueError(f"unknown field `{strange[0]}`{hint.replace('did you mean', 'message_fields names')}")
+        hint = (
+            value_parsers.nearest(strange[0], unused) or ": name it in message_fields, or ignore it with *="
+        )
+        raise ValueError(
+            f"unknown field `{strange[0]}`{hint.replace('did you mean', 'message_fields names')}"
+        )
     return msgspec.convert(found, SeedLine)
 
 

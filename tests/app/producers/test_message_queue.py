@@ -176,7 +176,11 @@ async def test_an_outage_of_the_queue_is_waited_out(tmp_path: Path, kind: str, q
                     await until(lambda: left(client, kind) == 0)
                 assert not task.done()
                 assert await queued(store) == {url(n) for n in range(30)}
-    assert sorted(line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")) == ["[10", "[20", "{"]
+    assert sorted(line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")) == [
+        "[10",
+        "[20",
+        "{",
+    ]
 
 
 async def test_a_rejected_message_that_is_read_again_is_kept_aside_once(
@@ -188,7 +192,9 @@ async def test_a_rejected_message_that_is_read_again_is_kept_aside_once(
         with monkeypatch.context() as patch:
             async with fed_until(one, 1):
                 await until(lambda: left(client, "list") == 0)
-                patch.setattr(message_queue.RedisQueue, "done", lambda *_: None)  # killed before the messages leave
+                patch.setattr(
+                    message_queue.RedisQueue, "done", lambda *_: None
+                )  # killed before the messages leave
                 push(client, "list", [b"{", url(1).encode(), b"{"])
                 aside = tmp_path / "data" / "c" / "rejected.jsonl"
                 await until(lambda: aside.exists() and rows(aside))
@@ -198,9 +204,15 @@ async def test_a_rejected_message_that_is_read_again_is_kept_aside_once(
     assert [line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")] == ["{", "{", "x"]
 
 
-async def test_thousands_of_malformed_messages_are_aside_and_told(tmp_path: Path, server: str, quick: None) -> None:
+async def test_thousands_of_malformed_messages_are_aside_and_told(
+    tmp_path: Path, server: str, quick: None
+) -> None:
     said: list[str] = []
-    one = job([f"{server.replace('redis', 'redis-list', 1)}?key=tasks"], tmp_path, message_fields=["proxytype=proxy", "retries="])
+    one = job(
+        [f"{server.replace('redis', 'redis-list', 1)}?key=tasks"],
+        tmp_path,
+        message_fields=["proxytype=proxy", "retries="],
+    )
     with redis.Redis.from_url(server) as client:
         client.rpush("tasks", *(message(n) if n % 2 else b"{%d" % n for n in range(12_000)))
         client.rpush("tasks", url(1))
