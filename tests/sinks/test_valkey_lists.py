@@ -3,18 +3,22 @@ Also, what happens to rows that a list already has."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 import redis
 
+from gossamer.app.query.writing import write
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.journal import open_journal
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl, parse_sink_url
 from gossamer.sinks.valkey import Earlier, ValkeyLists
+from support.fleet_workers import Server
 
 
 def lines(*rows: dict[str, object]) -> list[JournalRow]:
@@ -74,11 +78,11 @@ def pushed(
     """Begins an output as the start `owner` of a crawl does, and appends the rows."""
     place = SinkUrl("valkey", url, {"list": pattern}, f"valkey://h/0?list={pattern}")
     sink = ValkeyLists(place, f"{owner} {pattern}", lambda *_: None, owner=owner, earlier=earlier)
-    sink.begin()
-    if rows:
-        at = sink.open()
-        sink.send(at, at + len(rows), lines(*rows))
-    sink.drop()
+    with contextlib.closing(SimpleNamespace(close=sink.drop)):
+        sink.begin()
+        if rows:
+            at = sink.open()
+            sink.send(at, at + len(rows), lines(*rows))
 
 
 A, B = {"c": "a", "n": 1}, {"c": "b", "n": 2}
@@ -152,3 +156,11 @@ def test_a_stream_cannot_be_overwritten(spec: str, tmp_path: Path) -> None:
     output = parse_sink_url(spec)
     with pytest.raises(UsageError, match="cannot be removed: write them with -o"):
         open_journal(output, lambda *_: None, owner="c@1", folder=str(tmp_path), overwrite=True, log=None)
+
+
+def test_an_export_replaces_the_list(tmp_path: Path) -> None:
+    with Server(tmp_path / "own") as server, redis.Redis(port=server.port) as client:
+        for rows in ([A, B], [B]):
+            found = [{"_kind": "book", "_key": str(row["n"]), **row} for row in rows]
+            write(f"{server.url(0)}?list=shop", "items", found, folder=str(tmp_path))
+        assert [json.loads(row)["n"] for row in client.lrange("shop", 0, -1)] == [2]
