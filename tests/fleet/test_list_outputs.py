@@ -22,7 +22,17 @@ def test_a_new_start_replaces_the_lists_once_for_all_processes(
         shop.pages = 12
         (tmp_path / "shop.py").write_text(SITE.format(url=shop.url))
         output = f"{server.url(2)}?list=shop:{{title}}&journal={tmp_path}/journals"
-        words = ("--name", "c", "--delay", "0", "--per-host", "1", "--quiet", "--allow-private", "127.0.0.0/8")
+        words = (
+            "--name",
+            "c",
+            "--delay",
+            "0",
+            "--per-host",
+            "1",
+            "--quiet",
+            "--allow-private",
+            "127.0.0.0/8",
+        )
 
         def ended(option: str, *more: str) -> int:
             fleet.run("submit", "shop.py", option, output, *words, *more)
