@@ -214,6 +214,8 @@ class Parts:
         self.sending: list[subprocess.Popen[bytes]] = []
         self.crawl: subprocess.Popen[bytes] | None = None
         self.peak_mib = 0.0
+        self.ended: list[int] = []
+        """The exit codes of crawls that ended although nobody stopped or killed them."""
 
     def begin_crawl(self) -> None:
         """Starts the crawl, or continues it."""
@@ -269,7 +271,8 @@ class Parts:
     def watch(self) -> None:
         """Starts a crawl again that ended, and notes its memory."""
         assert self.crawl is not None
-        if self.crawl.poll() is not None:
+        if (code := self.crawl.poll()) is not None:
+            self.ended.append(code)
             self.begin_crawl()
         with contextlib.suppress(OSError, ValueError, IndexError):
             status = Path(f"/proc/{self.crawl.pid}/status").read_text()
@@ -389,6 +392,8 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
             wrong.append(f"{len(more)} malformed messages are aside more often than they were sent")
         if any(not row["reason"] for row in one.rows("data/c/rejected.jsonl")):
             wrong.append("a message is aside without a reason")
+        if one.ended:
+            wrong.append(f"the crawl ended by itself, with the codes {one.ended}")
         again = sum(map(len, one.web.asked.values())) - len(one.web.distinct)
         dealt = ", ".join(f"{n} {part}" for part, n in sorted(Counter(done).items()))
         print(
@@ -426,7 +431,7 @@ def order(kind: str, messages: int, folder: str | None) -> list[str]:
             f"a URL of a higher priority (an eighth is 12.5 %)",
             flush=True,
         )
-    wrong = [] if whole else ["the crawl stood still"]
+    wrong = [] if whole and not one.ended else ["the crawl stood still or ended"]
     return wrong + ([f"{share:.1%} out of order"] if kind == "zset" and share > 0.14 else [])
 
 
@@ -462,7 +467,7 @@ def bad(kind: str, count: int, typo: bool, folder: str | None) -> list[str]:
             f"({size / 2**20:.0f} MiB, {len(reasons)} reasons), {rows} pages\n  said: {said.replace(str(one.folder), '...')}",
             flush=True,
         )
-    wrong = [] if whole else ["the crawl stood still"]
+    wrong = [] if whole and not one.ended else ["the crawl stood still or ended"]
     if len({row["text"] for row in aside}) != count or len(aside) != count:
         wrong.append(f"{len(aside)} aside, not {count}")
     wrong += [] if rows == good else [f"{rows} pages, not {good}"]

@@ -2,8 +2,8 @@
 
     python examples/tutorials/send_tasks.py [--redis redis://127.0.0.1:6379/0] URL...
 
-The first URL gets the highest priority. Each message has the fields id, url, retries, proxy_type, timestamp and
-priority. The program prints the id and the URL of each message.
+The program needs the package redis. The first URL gets the highest priority. Each message has the fields id, url,
+retries, proxy_type, timestamp and priority. The program prints the id and the URL of each message.
 """
 
 import argparse
