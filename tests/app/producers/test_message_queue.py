@@ -234,6 +234,8 @@ async def test_a_queue_of_another_type_and_a_server_that_is_down_are_named(serve
     with pytest.raises(ConfigError, match=r"tasks is a list, so write redis-list://"):
         await QueueUrls(f"{server.replace('redis', 'redis-zset', 1)}?key=tasks").open(None)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="the queue tasks at"):
+        await QueueUrls("amqp://127.0.0.1:1/?queue=tasks").open(None)  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="the queue tasks at"):
         await QueueUrls("redis-list://127.0.0.1:1/0?key=tasks").open(None)  # type: ignore[arg-type]
 
 
@@ -266,3 +268,28 @@ def test_names_of_fields() -> None:
     assert value_parsers.message_fields("proxy_type=proxy, retries=") == ("proxy_type=proxy", "retries=")
     with pytest.raises(ValueError, match="write THEIRS=OURS"):
         value_parsers.message_fields(["proxy_type"])
+
+
+async def test_an_outage_of_rabbitmq_is_waited_out(tmp_path: Path, quick: None) -> None:
+    import amqp
+
+    def send(rabbit: Rabbit, numbers: range) -> None:
+        with amqp.Connection(f"127.0.0.1:{rabbit.port}") as connection:
+            channel = connection.channel()
+            channel.queue_declare("tasks", durable=True, auto_delete=False)
+            for n in numbers:
+                channel.basic_publish(amqp.Message(message(n), delivery_mode=2), routing_key="tasks")
+
+    with Rabbit(tmp_path / "rabbit") as rabbit:
+        send(rabbit, range(10))
+        one = job([f"{rabbit.url.rstrip('/')}/?queue=tasks"], tmp_path, message_fields=FOREIGN)
+        async with fed_until(one, 10) as (store, task):
+            rabbit.kill()
+            await asyncio.sleep(0.5)
+            rabbit.start()
+            send(rabbit, range(10, 20))
+            wanted = {url(n) for n in range(20)}
+            async with asyncio.timeout(60):
+                while await queued(store) != wanted:
+                    assert not task.done() or task.result()
+                    await asyncio.sleep(0.05)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -155,12 +156,17 @@ class RabbitQueue:
         except ImportError:
             raise ConfigError(f"amqp://... needs a client: {install_command('fleet')}") from None
         self._queue, self._where = given["queue"], mask(url)
-        self._connection: Any = Connection(url, connect_timeout=TIMEOUT_S)  # type: ignore[no-untyped-call]
+        self._make = partial(Connection, url, connect_timeout=TIMEOUT_S)
+        self._connection: Any = self._make()
         self._errors = (*self._connection.connection_errors, *self._connection.channel_errors)
+        self._channel: Any = None
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         try:
-            return getattr(self._connection.default_channel, name)(*args, **options)
+            if self._channel is None:
+                self._connection = self._make()
+                self._channel = self._connection.channel()
+            return getattr(self._channel, name)(*args, **options)
         except self._errors as error:
             self.close()
             raise StoreError(f"the queue {self._queue} at {self._where}: {error}") from error
@@ -184,6 +190,7 @@ class RabbitQueue:
             self._call("basic_ack", messages[-1].name, multiple=True)
 
     def close(self) -> None:
+        self._channel = None
         self._connection.release()
 
 
