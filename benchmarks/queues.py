@@ -281,6 +281,11 @@ class Parts:
             )
             self.peak_mib = max(self.peak_mib, peak / 1024)
 
+    def told_end(self) -> str:
+        """Returns what a crawl said that ended by itself."""
+        lines = [line for line in (self.folder / "err").read_text().splitlines() if line[:1] != "{"]
+        return f"the crawl ended by itself, with the codes {self.ended}: {lines[-3:]}"
+
     def end(self) -> None:
         """Stops the crawl as Ctrl-C does."""
         assert self.crawl is not None
@@ -393,7 +398,7 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
         if any(not row["reason"] for row in one.rows("data/c/rejected.jsonl")):
             wrong.append("a message is aside without a reason")
         if one.ended:
-            wrong.append(f"the crawl ended by itself, with the codes {one.ended}")
+            wrong.append(one.told_end())
         again = sum(map(len, one.web.asked.values())) - len(one.web.distinct)
         dealt = ", ".join(f"{n} {part}" for part, n in sorted(Counter(done).items()))
         print(
@@ -431,7 +436,8 @@ def order(kind: str, messages: int, folder: str | None) -> list[str]:
             f"a URL of a higher priority (an eighth is 12.5 %)",
             flush=True,
         )
-    wrong = [] if whole and not one.ended else ["the crawl stood still or ended"]
+        wrong = [] if whole else ["the crawl stood still"]
+        wrong += [one.told_end()] if one.ended else []
     return wrong + ([f"{share:.1%} out of order"] if kind == "zset" and share > 0.14 else [])
 
 
@@ -467,7 +473,8 @@ def bad(kind: str, count: int, typo: bool, folder: str | None) -> list[str]:
             f"({size / 2**20:.0f} MiB, {len(reasons)} reasons), {rows} pages\n  said: {said.replace(str(one.folder), '...')}",
             flush=True,
         )
-    wrong = [] if whole and not one.ended else ["the crawl stood still or ended"]
+        wrong = [] if whole else ["the crawl stood still"]
+        wrong += [one.told_end()] if one.ended else []
     if len({row["text"] for row in aside}) != count or len(aside) != count:
         wrong.append(f"{len(aside)} aside, not {count}")
     wrong += [] if rows == good else [f"{rows} pages, not {good}"]
