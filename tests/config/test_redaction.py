@@ -107,10 +107,20 @@ def test_secrets_are_masked_and_the_rest_is_legible(text: str) -> None:
         "mail joe@example.com",
         "key",
         "https://h/?key",
+        "reads redis-zset://h:6379/0?key=scraping_tasks&group=g, the queue",
+        "'valkeys-stream://h/?group=a&key=tasks'",
+        "-o kafka://h:9092/books?key=item",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask(text) == text
+
+
+def test_the_name_of_a_queue_is_not_registered_as_a_secret() -> None:
+    redaction.register_in("redis-list://joe:pw-word@h/0?key=tasks")
+    redaction.register_in("kafka://h:9092/books?key=host")
+    assert mask("tasks of host h, by pw-word") == "tasks of host h, by ***"
+    assert mask("redis://h/0?key=tasks") == "redis://h/0?key=***"
 
 
 def test_only_the_secret_goes() -> None:
@@ -139,6 +149,7 @@ def test_masking_ends_and_is_idempotent(text: str) -> None:
         "%26key" * 15_000,
         "access" * 15_000 + "key x=",
         "@" * 80_000,
+        "kafka://h/?" + "key=ab&" * 40_000,
     ],
     ids=lambda text: text[:16],
 )

@@ -141,3 +141,16 @@ def test_a_long_log_is_shortened_and_still_proves(tmp_path: Path, monkeypatch: p
     moved.adopt(str(tmp_path / "out.jsonl"))
     moved.append(lengths[-3], b"")
     assert (tmp_path / "new" / "out.jsonl").stat().st_size == lengths[-3]
+
+
+def test_a_fresh_start_says_that_it_appends_to_rows_of_earlier_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path, fresh=True).prepare()
+    written(tmp_path)
+    assert capsys.readouterr().err == ""
+    made(tmp_path, owner="c@3", fresh=True).prepare()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "out.jsonl has rows of earlier runs; this crawl appends its rows to them. -O overwrites the file"
+    )

@@ -27,7 +27,7 @@ from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
 from gossamer.app.producers.source import UrlBatch, UrlProducer
-from gossamer.app.targets import Rejected
+from gossamer.app.targets import Rejected, shorten
 from gossamer.app.wiring import cold_settings
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
@@ -125,7 +125,7 @@ class Feeder:
         self._folder = Path(setup.job.settings.data) / setup.crawl
         self._beside = "*" if setup.spec.scope == "page" else source.beside
         self._looked = self._told = time.monotonic()
-        self.read = 0
+        self.read = self.rejected = 0
         self._share: float | None = None
         self._trouble = ""
 
@@ -160,6 +160,7 @@ class Feeder:
                 await self.source.added(batch)
                 self._again = self._again and batch.position is None
                 self.read += len(batch.requests)
+                self._tell_rejected(batch.rejected)
                 self._share = batch.share
                 self._progress(batch)
                 await self._patiently(self._room)
@@ -187,11 +188,11 @@ class Feeder:
     async def add(self, batch: UrlBatch) -> None:
         """Adds a batch to the frontier."""
         if batch.rejected:
-            keep_aside(self._folder, batch.rejected, "ab", again=self._again)
+            keep_aside(self._folder, batch.rejected, "ab", again=self._again or batch.again)
         if self._signals is not None and any(batch.editions):
             batch = await _without_signals(batch, self._signals)
         taken, priority = TakenLinks(), self._priority
-        flags = "ors" if self._again else "os"
+        flags = "ors" if self._again or batch.again else "os"
         editions = batch.editions or itertools.repeat("")
         for request, edition in zip(batch.requests, editions, strict=False):
             if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
@@ -251,7 +252,17 @@ class Feeder:
 
     def _line(self) -> str:
         share = f", {self._share:.0%} of it" if self._share is not None else ""
-        return f"{mask(self.source.name)}: {self.read} URLs added{share}"
+        rejected = f", {self.rejected} lines rejected" if self.rejected else ""
+        return f"{mask(self.source.name)}: {self.read} URLs added{rejected}{share}"
+
+    def _tell_rejected(self, rejected: Sequence[Rejected]) -> None:
+        """Counts rejected lines. Reports the first one at once, because a source without an end has no summary."""
+        if rejected and not self.rejected:
+            self._warn(
+                f"{mask(self.source.name)}: {shorten(rejected[0].text)!r} is rejected: {rejected[0].reason}. Rejected "
+                f"lines are in {self._folder / 'rejected.jsonl'}"
+            )
+        self.rejected += len(rejected)
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
@@ -344,11 +355,12 @@ async def feed(
     say: Say = say_nothing,
     begun: Callable[[], Awaitable[None]] | None = None,
     signals: ChangeSignals | None = None,
+    warn: Say = say_nothing,
 ) -> None:
     """Adds all URLs of the producers, whether or not workers are running. `begun` is called as soon as a
     lease prevents the crawl from ending before its producers have ended. `signals`: the object that records
     changed entries of known pages."""
-    async with run_producers(setup, store, sources, say, signals=signals) as work:
+    async with run_producers(setup, store, sources, say, warn, signals=signals) as work:
         if begun is not None:
             await begun()
         if work is not None:

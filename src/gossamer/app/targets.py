@@ -283,13 +283,21 @@ def parse_line(
 def _renamed(line: bytes, fields: tuple[str, ...]) -> SeedLine:
     """Decodes a JSON line whose fields have the names of another program. Raises ValueError, MsgspecError."""
     names = dict(one.partition("=")[::2] for one in fields)
-    found = {}
-    for name, value in msgspec.json.decode(line, type=dict[str, Any]).items():
+    found, message = {}, msgspec.json.decode(line, type=dict[str, Any])
+    for name, value in message.items():
         known = name if name in SeedLine.__struct_fields__ else names.get("*", name)
         if ours := names.get(name, known):
             found[ours] = value
     if isinstance(added := found.get("added_at"), str):
         found["added_at"] = datetime.fromisoformat(added).timestamp()
+    unused = [theirs for theirs in names if theirs not in ("*", *message)]
+    if strange := [name for name in found if name not in SeedLine.__struct_fields__]:
+        hint = (
+            value_parsers.nearest(strange[0], unused) or ": name it in message_fields, or ignore it with *="
+        )
+        raise ValueError(
+            f"unknown field `{strange[0]}`{hint.replace('did you mean', 'message_fields names')}"
+        )
     return msgspec.convert(found, SeedLine)
 
 

@@ -108,7 +108,9 @@ class WorkerProcesses:
         said = asyncio.create_task(process.stdout.read())
         stopping = asyncio.create_task(self._stop.wait())
         try:
-            process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
+            # uvloop raises a RuntimeError if the child was killed before it could read its setup
+            with contextlib.suppress(OSError, RuntimeError):
+                process.stdin.write(len(self._setup).to_bytes(4, "big") + self._setup)
             await asyncio.wait((said, stopping), return_when=asyncio.FIRST_COMPLETED)
             process.stdin.close()
             if not said.done():

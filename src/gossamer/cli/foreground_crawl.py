@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -44,13 +45,15 @@ def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
     try:
         if path.stat().st_mtime < since:
             return
-        lines = path.read_bytes().splitlines()
+        with path.open("rb") as file:  # a queue of other programs may contain any number of bad messages
+            shown = list(itertools.islice(file, MAX_SHOWN_BAD_SEEDS))
+            count = len(shown) + sum(1 for _ in file)
     except OSError:
         return
-    for raw in lines[:MAX_SHOWN_BAD_SEEDS]:
+    for raw in shown:
         line = json.loads(raw)
         remark(f"{line['source']} line {line['line']}: {line['reason']}", quiet)
-    remark(f"{len(lines)} bad lines are rejected: they are in {path}; the rest was taken", quiet)
+    remark(f"{count} bad lines are rejected: they are in {path}; the rest was taken", quiet)
 
 
 def report_no_seeds(job: Job, crawl: str) -> int:

@@ -43,6 +43,8 @@ _HINTS = (
 )
 _VALUE = rf"(?!{_REFERENCE}(?:[&#\s\"'<>,;)]|$))(?:(?!%26)[^&#\s\"'<>])+"
 _PARAMETER = lazy_pattern(rf"(?i)((?:(?<![\w%.-])|(?<=%3F)|(?<=%26)){_NAME}(?:=|%3D)){_VALUE}")
+_NAMED_KEY = lazy_pattern(r"(?i)\W*(?:kafka|(?:rediss?|valkeys?)-(?:list|zset|stream))://\S*[?&]$")
+"""The beginning of a URL whose parameter `key` is a name: the queue, or the field for the keys of messages."""
 _HEADER = lazy_pattern(
     r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie2?|x-[a-z-]*(?:key|token|auth|secret)[a-z-]*)(\s*:\s*)(?=[^\s\"'])(?!\*\*\*(?:[\s\"']|$))[^\r\n]+"
 )
@@ -98,7 +100,16 @@ def register_in(text: str) -> None:
         if colon:
             register_pair(unquote(user), unquote(password))
     for given in _PARAMETER.finditer(text) if "=" in text or "%3" in text else ():
-        register(given[0].removeprefix(given[1]))
+        if not _is_name(given):
+            register(given[0].removeprefix(given[1]))
+
+
+def _is_name(given: re.Match[str]) -> bool:
+    """Whether a parameter with a secret-like name contains a name, such as `kafka://HOST/TOPIC?key=item`."""
+    if given[1].lower() != "key=":
+        return False
+    before = given.string[max(0, given.start() - 300) : given.start()]
+    return bool(_NAMED_KEY.fullmatch(before.rpartition(" ")[2]))
 
 
 def register_pair(user: str, password: str) -> None:
@@ -175,7 +186,7 @@ def mask(text: str) -> str:
         text = _USERINFO.sub("://***:***@", text)
     if (address and "=" not in text and "%3" not in text) or not _suspect(text.lower()):
         return text
-    text = _PARAMETER.sub(rf"\1{MASK}", text)
+    text = _PARAMETER.sub(lambda given: given[0] if _is_name(given) else given[1] + MASK, text)
     if not address:
         text = _QUOTED.sub(rf"\1'{MASK}'", _HEADER.sub(rf"\1\2{MASK}", text))
         text = _SCHEME.sub(rf"\1 {MASK}", text)

@@ -474,15 +474,17 @@ REQUEST_FIELDS = (
 
 
 def message_fields(value: Any) -> tuple[str, ...]:
-    """Checks the names of fields in messages of other programs: a list of `THEIRS=OURS` texts, or a mapping. Returns
-    the texts. Raises ValueError.
+    """Checks the names of fields in messages of other programs: `THEIRS=OURS` texts as a list or with commas between
+    them, or a mapping. Returns the texts. Raises ValueError.
 
     >>> message_fields({"proxy_type": "proxy", "retries": ""})
+    ('proxy_type=proxy', 'retries=')
+    >>> message_fields("proxy_type=proxy,retries=")
     ('proxy_type=proxy', 'retries=')
     """
     if isinstance(value, Mapping):
         value = [f"{theirs}={ours}" for theirs, ours in value.items()]
-    found = (value,) if isinstance(value, str) else tuple(value)
+    found = tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
     for text in found:
         theirs, mark, ours = text.partition("=")
         if not theirs or not mark:

@@ -264,8 +264,15 @@ class ExactFile:
             if self._overwrite:
                 os.ftruncate(fd, 0)
             size = os.fstat(fd).st_size
-            if size and self._log is not None and not self._log.fresh:
-                self._known(fd, self._log)
+            if size and self._log is not None:
+                if not self._log.fresh:
+                    self._known(fd, self._log)
+                elif has_owner(fd):
+                    print(
+                        f"gossamer: {self.path} has rows of earlier runs; this crawl appends its rows to them. -O "
+                        "overwrites the file",
+                        file=sys.stderr,
+                    )
             if size and self._ends and os.pread(fd, 1, size - 1) != self._ends:
                 write_at(fd, size, self._ends)
                 size += 1

@@ -25,8 +25,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gossamer.config.data_files import open_file
-from gossamer.errors import SinkError
+from gossamer.errors import SinkError, UsageError
 from gossamer.model.visit import Row
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.crash_safe_file import sink_error, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.refused_rows import Refuse
@@ -63,6 +64,7 @@ class Journal:
     def prepare(self) -> int:
         """Connects to the store and begins an empty journal. Returns 0."""
         self._position()
+        self._shipper.begin()
         with self._mapped():
             shutil.rmtree(self._folder, ignore_errors=True)
             os.makedirs(self._folder)
@@ -222,12 +224,25 @@ class _Mapped:
             raise sink_error(self._folder, error) from error
 
 
-def open_journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
+def open_journal(
+    place: SinkUrl, refuse: Refuse, *, owner: str, folder: str, overwrite: bool = False, log: AppendLog | None
+) -> Journal:
     """Returns the journal of a store. The journal is in the folder that `?journal=` names, or else in the
-    crawl's folder. Raises ConfigError if a client library is not installed."""
+    crawl's folder. `log`: the log of the crawl's appends to files, or None outside of a crawl. Raises
+    ConfigError if a client library is not installed. Raises UsageError if the store cannot be emptied."""
+    if overwrite and place.kind != "valkey":
+        what = "the messages of a topic" if place.kind == "kafka" else "rows that a receiver has"
+        raise UsageError(f"-O {place.where}: {what} cannot be removed: write them with -o")
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
-    return Journal(at, _shipper(place, called, refuse))
+    if place.kind != "valkey":
+        return Journal(at, _shipper(place, called, refuse))
+    from gossamer.sinks.valkey import Earlier, ValkeyLists
+
+    earlier: Earlier = (
+        "replace" if overwrite else "keep" if log is None else "replace-own" if log.fresh else "report"
+    )
+    return Journal(at, ValkeyLists(place, called, refuse, owner=owner, earlier=earlier))
 
 
 def _shipper(place: SinkUrl, called: str, refuse: Refuse) -> Shipper:
@@ -235,13 +250,9 @@ def _shipper(place: SinkUrl, called: str, refuse: Refuse) -> Shipper:
         from gossamer.sinks.kafka import KafkaTopic
 
         return KafkaTopic(place, called, refuse)
-    if place.kind == "webhook":
-        from gossamer.sinks.webhook import Webhook
+    from gossamer.sinks.webhook import Webhook
 
-        return Webhook(place, called, refuse)
-    from gossamer.sinks.valkey import ValkeyLists
-
-    return ValkeyLists(place, called, refuse)
+    return Webhook(place, called, refuse)
 
 
 def _short(text: str) -> str:

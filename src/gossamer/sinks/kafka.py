@@ -63,6 +63,9 @@ class KafkaTopic:
         configured to do so. Otherwise raises SinkError."""
         return self._run(self._open())
 
+    def begin(self) -> None:
+        """See `shipper.Shipper`. Rows of earlier runs stay, because they cannot be removed."""
+
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`. A row that is too large for the topic is passed to `refuse`."""
         fit, refused = [], []

@@ -336,7 +336,9 @@ def open_output(
         check_choice(choice, columns, path)
         columns = choice.declared(columns)
     if form in FORMS:
-        return open_store(parse_sink_url(spec), columns, overwrite=overwrite, owner=owner, folder=folder)
+        return open_store(
+            parse_sink_url(spec), columns, overwrite=overwrite, owner=owner, folder=folder, log=log
+        )
     if form in ("json", "jsonl", "xlsx", "csv", "parquet"):
         shared = {"overwrite": overwrite, "owner": owner, "log": log}
         return _file_of_rows(spec, columns, choice, folder, shared)
@@ -408,7 +410,13 @@ def _file_of_rows(
 
 
 def open_store(
-    at: SinkUrl, columns: Columns, *, overwrite: bool, owner: str, folder: str
+    at: SinkUrl,
+    columns: Columns,
+    *,
+    overwrite: bool,
+    owner: str,
+    folder: str,
+    log: AppendLog | None = None,
 ) -> OpenedOutput | TableSink:
     """Returns the sink of a store of rows. Raises UsageError, ConfigError."""
     from gossamer.sinks.refused_rows import RefusedRowsFile
@@ -437,7 +445,11 @@ def open_store(
     from gossamer.sinks.journal import open_journal
 
     return OpenedOutput(
-        at.where, lambda _path, _kind: open_journal(at, refuse, owner=owner, folder=folder), None
+        at.where,
+        lambda _path, _kind: open_journal(
+            at, refuse, owner=owner, folder=folder, overwrite=overwrite, log=log
+        ),
+        None,
     )
 
 

@@ -31,6 +31,9 @@ class Shipper(Protocol):
         """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep
         the position."""
 
+    def begin(self) -> None:
+        """Begins an output of a crawl, before its first row. Decides what happens to rows of earlier runs."""
+
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """Makes a batch durable in the store. Returns the position up to which the store has all rows,
         usually `end`."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,13 +48,71 @@ _AWAY = ("MISCONF", "NOREPLICAS", "BUSY", "Transaction discarded", "maxmemory")
 """Texts in the errors of a server that is temporarily unable to accept rows."""
 _PUSH = """
 if tonumber(redis.call('GET', KEYS[1]) or ARGV[1]) ~= tonumber(ARGV[1]) then return redis.call('GET', KEYS[1]) end
-for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1]) end
+local pushed = {}
+for i = 5, #ARGV, 2 do
+  local at = tonumber(ARGV[i])
+  redis.call('RPUSH', KEYS[at], ARGV[i + 1])
+  pushed[at] = (pushed[at] or 0) + 1
+end
+for at, n in pairs(pushed) do
+  local field = 'l:' .. KEYS[at]
+  local sum, crawl = string.match(redis.call('HGET', KEYS[2], field) or '', '^(%d+) (.*)$')
+  if sum and crawl ~= ARGV[4] then crawl = '' else crawl = ARGV[4] end
+  redis.call('HSET', KEYS[2], field, string.format('%d %s', (tonumber(sum) or 0) + n, crawl))
+end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
-"""A Lua script that appends rows to lists. KEYS: the key that stores the journal position, then the keys of
-the lists. ARGV: the start and end position of the batch, the time to live of the stored position in seconds,
-then for each row the index of its list in KEYS and the row."""
+"""A Lua script that appends rows to lists. KEYS: the key that stores the journal position, the record of the
+output's lists, then the keys of the lists. ARGV: the start and end position of the batch, the time to live of
+the stored position in seconds, the crawl, then for each row the index of its list in KEYS and the row.
+
+The record is a hash. For each list, the field `l:NAME` contains the number of appended entries and the crawl
+that appended them. The crawl is empty if several crawls appended entries."""
+_BEGIN = """
+local owner, crawl, earlier = ARGV[1], ARGV[2], ARGV[3]
+if owner ~= '' and redis.call('HGET', KEYS[1], 'begun') == owner then return {0, 0} end
+local function length(name)
+  local kind = redis.call('TYPE', name).ok
+  return kind == 'list' and redis.call('LLEN', name) or 0, kind
+end
+local lists, entries, recorded = 0, 0, false
+if KEYS[2] then
+  local _, kind = length(KEYS[2])
+  if kind ~= 'list' and kind ~= 'none' then return redis.error_reply('WRONGTYPE not a list') end
+end
+local found = redis.call('HGETALL', KEYS[1])
+for j = 1, #found, 2 do
+  local name = string.match(found[j], '^l:(.*)$')
+  if name then
+    local sum, by = string.match(found[j + 1], '^(%d+) (.*)$')
+    local n = length(name)
+    recorded = recorded or name == KEYS[2]
+    local own = crawl ~= '' and by == crawl and n <= tonumber(sum)
+    if earlier == 'replace' or (earlier == 'replace-own' and own) or n == 0 then
+      if n > 0 then redis.call('UNLINK', name) end
+      redis.call('HDEL', KEYS[1], found[j])
+    else
+      lists, entries = lists + 1, entries + n
+    end
+  end
+end
+if KEYS[2] and not recorded then
+  local n = length(KEYS[2])
+  if earlier == 'replace' then redis.call('UNLINK', KEYS[2])
+  elseif n > 0 then lists, entries = lists + 1, entries + n end
+end
+redis.call('HSET', KEYS[1], 'begun', owner)
+return {lists, entries}
+"""
+"""A Lua script that begins an output of a crawl. It removes the lists that the crawl replaces, once per start
+of the crawl. KEYS: the record of the output's lists (see `_PUSH`), then the list if the output has only one.
+ARGV: the start of the crawl, the crawl, and an `Earlier`. Returns the number of lists that stay and that are
+not empty, and the number of their entries."""
+Earlier = Literal["replace", "replace-own", "report", "keep"]
+"""What happens to entries of earlier runs when a crawl begins. `replace`: the lists are removed. `replace-own`:
+the lists that contain only entries of this crawl are removed. `report`: the lists stay, and a message reports
+them. `keep`: the lists stay."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
 """The number of seconds for which the store keeps the journal position of a list after the last append."""
@@ -217,9 +276,13 @@ class ValkeyLists:
 
     knows = True
 
-    def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
+    def __init__(
+        self, place: SinkUrl, name: str, refuse: Refuse, *, owner: str = "", earlier: Earlier = "keep"
+    ) -> None:
+        """`owner`: the start of the crawl, as `CRAWL@TIME`."""
         self._client = ValkeyConnection(place)
         self.where, self._list, self._name = place.where, place.given["list"], name
+        self._owner, self._crawl, self._earlier = owner, owner.partition("@")[0], earlier
         self._field = place.given.get("value")
         self.drop = self._client.drop
 
@@ -228,14 +291,30 @@ class ValkeyLists:
         with self._use() as client:
             return int(client.get(self._at()) or 0)
 
+    def begin(self) -> None:
+        """Removes or reports the entries of earlier runs, according to `earlier`. On a fleet, each process
+        calls this method, and only the first call of a start of the crawl has an effect."""
+        if self._earlier == "keep":
+            return
+        with self._use() as client:
+            keys = [self._record(), *([] if "{" in self._list else [_raw(self._list)])]
+            lists, entries = client.eval(_BEGIN, len(keys), *keys, self._owner, self._crawl, self._earlier)
+        if lists:
+            which = "has" if "{" not in self._list else f"has {lists} list{'s' * (lists > 1)} with"
+            print(
+                f"gossamer: {self.where} {which} {entries} entr{'ies' if entries > 1 else 'y'} of earlier runs or "
+                "other programs; this crawl appends its rows to them. -O replaces them",
+                file=sys.stderr,
+            )
+
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`."""
         with self._use() as client:
-            keys: dict[bytes, int] = {_raw(self._at()): 1}
+            keys: dict[bytes, int] = {_raw(self._at()): 1, self._record(): 2}
             rows: list[Any] = []
             for line in lines:
                 rows += keys.setdefault(_raw(self._list_of(line)), len(keys) + 1), self._entry(line)
-            return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, *rows))
+            return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, self._crawl, *rows))
 
     def _entry(self, line: JournalRow) -> bytes:
         """Returns the text that the list receives: the row as JSON, or the plain value of one field."""
@@ -272,6 +351,10 @@ class ValkeyLists:
 
     def _at(self) -> str:
         return f"gossamer:sent:{self._name}"
+
+    def _record(self) -> bytes:
+        """Returns the key of the record of the output's lists, which all crawls with this output share."""
+        return _raw(f"gossamer:lists:{self._list}")
 
 
 def _data(row: Row, state: ItemState | None) -> dict[str, Any]:

@@ -67,6 +67,9 @@ class Webhook:
         """Returns 0. The first batch shows whether the receiver responds."""
         return 0
 
+    def begin(self) -> None:
+        """See `shipper.Shipper`. Rows of earlier runs stay, because they cannot be removed."""
+
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`."""
         refused = []

@@ -47,8 +47,10 @@ async def fed(one: Job) -> dict[str, int]:
 
 
 @contextlib.asynccontextmanager
-async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.Task[None]]]:
-    """Feed a crawl without workers until it has added `added` URLs."""
+async def fed_until(
+    one: Job, added: int, warn: producer_runner.Say = producer_runner.say_nothing
+) -> AsyncIterator[tuple[Store, asyncio.Task[None]]]:
+    """Feed a crawl without workers until it has added `added` URLs. `warn`: gets the warnings of the producers."""
     setup, given = seeding.prepare(one)
     (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
     store, embedded = await open_store(one.settings)
@@ -56,7 +58,7 @@ async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.
         setup.store = store.url
         record, _ = await begin(setup, store, one)
         await seeding.seed(setup, store, given, record)
-        task = asyncio.create_task(producer_runner.feed(setup, store, given.sources))
+        task = asyncio.create_task(producer_runner.feed(setup, store, given.sources, warn=warn))
         async with asyncio.timeout(60):
             while (await crawl_counts(store, "c"))["added"] < added:
                 await asyncio.sleep(0.05)

@@ -161,11 +161,80 @@ async def test_rabbitmq(tmp_path: Path, quick: None) -> None:
     assert [line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")] == ["{"]
 
 
+@pytest.mark.parametrize("kind", ["list", "zset", "stream"])
+async def test_an_outage_of_the_queue_is_waited_out(tmp_path: Path, kind: str, quick: None) -> None:
+    with Server(tmp_path / "own", more=("--appendfsync", "always")) as own:
+        source = f"redis-{kind}://127.0.0.1:{own.port}/0?key=tasks"
+        with redis.Redis(port=own.port) as client:
+            push(client, kind, [*map(message, range(10)), b"{"])
+            async with fed_until(job([source], tmp_path, message_fields=FOREIGN), 10) as (store, task):
+                for first in (10, 20):
+                    own.kill()
+                    await asyncio.sleep(0.2)
+                    own.start()
+                    push(client, kind, [*map(message, range(first, first + 10)), b"[%d" % first])
+                    await until(lambda: left(client, kind) == 0)
+                assert not task.done()
+                assert await queued(store) == {url(n) for n in range(30)}
+    assert sorted(line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")) == [
+        "[10",
+        "[20",
+        "{",
+    ]
+
+
+async def test_a_rejected_message_that_is_read_again_is_kept_aside_once(
+    tmp_path: Path, server: str, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = job([f"{server.replace('redis', 'redis-list', 1)}?key=tasks"], tmp_path)
+    with redis.Redis.from_url(server) as client:
+        push(client, "list", [url(0).encode()])
+        with monkeypatch.context() as patch:
+            async with fed_until(one, 1):
+                await until(lambda: left(client, "list") == 0)
+                patch.setattr(
+                    message_queue.RedisQueue, "done", lambda *_: None
+                )  # killed before the messages leave
+                push(client, "list", [b"{", url(1).encode(), b"{"])
+                aside = tmp_path / "data" / "c" / "rejected.jsonl"
+                await until(lambda: aside.exists() and rows(aside))
+        push(client, "list", [b"x", url(2).encode()])
+        async with fed_until(one, 3):
+            await until(lambda: left(client, "list") == 0)
+    assert [line["text"] for line in rows(tmp_path / "data" / "c" / "rejected.jsonl")] == ["{", "{", "x"]
+
+
+async def test_thousands_of_malformed_messages_are_aside_and_told(
+    tmp_path: Path, server: str, quick: None
+) -> None:
+    said: list[str] = []
+    one = job(
+        [f"{server.replace('redis', 'redis-list', 1)}?key=tasks"],
+        tmp_path,
+        message_fields=["proxytype=proxy", "retries="],
+    )
+    with redis.Redis.from_url(server) as client:
+        client.rpush("tasks", *(message(n) if n % 2 else b"{%d" % n for n in range(12_000)))
+        client.rpush("tasks", url(1))
+        async with fed_until(one, 1, warn=said.append):
+            await until(lambda: left(client, "list") == 0)
+    aside = rows(tmp_path / "data" / "c" / "rejected.jsonl")
+    assert len(aside) == len({line["text"] for line in aside}) == 12_000
+    assert {line["reason"] for line in aside if line["text"].startswith('{"id')} == {
+        "unknown field `proxy_type` (message_fields names proxytype?)"
+    }
+    (line,) = said
+    assert "'{0' is rejected: " in line
+    assert line.endswith("rejected.jsonl")
+
+
 async def test_a_queue_of_another_type_and_a_server_that_is_down_are_named(server: str) -> None:
     with redis.Redis.from_url(server) as client:
         client.rpush("tasks", "x")
     with pytest.raises(ConfigError, match=r"tasks is a list, so write redis-list://"):
         await QueueUrls(f"{server.replace('redis', 'redis-zset', 1)}?key=tasks").open(None)  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="the queue tasks at"):
+        await QueueUrls("amqp://127.0.0.1:1/?queue=tasks").open(None)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="the queue tasks at"):
         await QueueUrls("redis-list://127.0.0.1:1/0?key=tasks").open(None)  # type: ignore[arg-type]
 
@@ -196,5 +265,31 @@ def test_names_of_fields() -> None:
     assert set(value_parsers.REQUEST_FIELDS) == set(SeedLine.__struct_fields__)
     with pytest.raises(ValueError, match=r"no field 'proxi' \(did you mean proxy"):
         value_parsers.message_fields(["proxy_type=proxi"])
+    assert value_parsers.message_fields("proxy_type=proxy, retries=") == ("proxy_type=proxy", "retries=")
     with pytest.raises(ValueError, match="write THEIRS=OURS"):
         value_parsers.message_fields(["proxy_type"])
+
+
+async def test_an_outage_of_rabbitmq_is_waited_out(tmp_path: Path, quick: None) -> None:
+    import amqp
+
+    def send(rabbit: Rabbit, numbers: range) -> None:
+        with amqp.Connection(f"127.0.0.1:{rabbit.port}") as connection:
+            channel = connection.channel()
+            channel.queue_declare("tasks", durable=True, auto_delete=False)
+            for n in numbers:
+                channel.basic_publish(amqp.Message(message(n), delivery_mode=2), routing_key="tasks")
+
+    with Rabbit(tmp_path / "rabbit") as rabbit:
+        send(rabbit, range(10))
+        one = job([f"{rabbit.url.rstrip('/')}/?queue=tasks"], tmp_path, message_fields=FOREIGN)
+        async with fed_until(one, 10) as (store, task):
+            rabbit.kill()
+            await asyncio.sleep(0.5)
+            rabbit.start()
+            send(rabbit, range(10, 20))
+            wanted = {url(n) for n in range(20)}
+            async with asyncio.timeout(60):
+                while await queued(store) != wanted:
+                    assert not task.done() or task.result()
+                    await asyncio.sleep(0.05)

@@ -3,14 +3,17 @@ queue of RabbitMQ. Each message is a URL or a JSON line.
 
 A message leaves its queue only when its URL is in the frontier. Until then, taken messages are in the list
 `KEY:gossamer:GROUP` (lists and sorted sets), among the pending entries of the group (streams), or unacknowledged
-(RabbitMQ). After a kill, the next run reads them again, and the seen set rejects the URLs that it knows. A queue has
-no end, so the crawl runs until it is stopped.
+(RabbitMQ). After a kill, the next run reads them again, and the seen set rejects the URLs that it knows. While the
+server does not answer, the producer waits, for at most MAX_OUTAGE_S seconds, and then also reads them again. A queue
+has no end, so the crawl runs until it is stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -29,6 +32,8 @@ from gossamer.store.server_errors import RedisError
 POLL_INTERVAL_S = 0.5
 """Seconds between two looks at an empty queue."""
 TIMEOUT_S = 10.0
+MAX_OUTAGE_S = 300.0
+"""The maximum number of seconds for which the producer waits for the server of the queue."""
 _TAKE = {
     "list": "local got = redis.call('LPOP', KEYS[1], ARGV[1]) or {}\n",
     "list right": "local got = redis.call('RPOP', KEYS[1], ARGV[1]) or {}\n",
@@ -43,11 +48,13 @@ _KEEP = "for j = 1, #got, 1000 do redis.call('RPUSH', KEYS[2], unpack(got, j, ma
 
 
 class Message(NamedTuple):
-    """A message. `name`: what the queue calls it. `score`: its score in a sorted set."""
+    """A message. `name`: what the queue calls it. `score`: its score in a sorted set. `again`: whether the queue has
+    delivered it before."""
 
     body: bytes
     name: Any = None
     score: float | None = None
+    again: bool = False
 
 
 class Queue(Protocol):
@@ -149,12 +156,17 @@ class RabbitQueue:
         except ImportError:
             raise ConfigError(f"amqp://... needs a client: {install_command('fleet')}") from None
         self._queue, self._where = given["queue"], mask(url)
-        self._connection: Any = Connection(url, connect_timeout=TIMEOUT_S)  # type: ignore[no-untyped-call]
+        self._make = partial(Connection, url, connect_timeout=TIMEOUT_S)
+        self._connection: Any = self._make()
         self._errors = (*self._connection.connection_errors, *self._connection.channel_errors)
+        self._channel: Any = None
 
     def _call(self, name: str, *args: Any, **options: Any) -> Any:
         try:
-            return getattr(self._connection.default_channel, name)(*args, **options)
+            if self._channel is None:
+                self._connection = self._make()
+                self._channel = self._connection.channel()
+            return getattr(self._channel, name)(*args, **options)
         except self._errors as error:
             self.close()
             raise StoreError(f"the queue {self._queue} at {self._where}: {error}") from error
@@ -169,7 +181,8 @@ class RabbitQueue:
             if message is None:
                 break
             body = message.body.encode() if isinstance(message.body, str) else bytes(message.body)
-            found.append(Message(body, message.delivery_tag))
+            redelivered = bool(message.delivery_info.get("redelivered"))
+            found.append(Message(body, message.delivery_tag, again=redelivered))
         return found
 
     def done(self, messages: list[Message]) -> None:
@@ -177,6 +190,7 @@ class RabbitQueue:
             self._call("basic_ack", messages[-1].name, multiple=True)
 
     def close(self) -> None:
+        self._channel = None
         self._connection.release()
 
 
@@ -191,7 +205,8 @@ class QueueUrls:
         self.name = f"{kind} {mask(url)} {self._called} {given.get('group', 'gossamer')}"
         self._queue: Queue = RabbitQueue(url, given) if kind == "amqp" else RedisQueue(kind, url, given)
         self._taken: list[Message] = []
-        self._number = 0
+        self._again = True
+        """Whether the messages that were taken and not added must be read before new ones."""
 
     async def open(self, collector: Collector) -> None:
         """Connects to the server."""
@@ -202,22 +217,33 @@ class QueueUrls:
             raise
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields the messages that an earlier run took and did not add, and then new messages for ever."""
-        again = True
+        """Yields the messages that an earlier run took and did not add, and then new messages for ever. Raises
+        StoreError if the server does not answer for MAX_OUTAGE_S seconds."""
+        answered = time.monotonic()
         while True:
-            self._taken = await asyncio.to_thread(self._queue.take, again)
+            again = self._again
+            try:
+                self._taken = await asyncio.to_thread(self._queue.take, again)
+            except StoreError as error:
+                self._taken, self._again = [], True
+                if time.monotonic() - answered > MAX_OUTAGE_S:
+                    raise
+                yield UrlBatch([], [], {}, trouble=f"{error}; it is tried again")
+                await asyncio.sleep(POLL_INTERVAL_S)
+                continue
+            answered = time.monotonic()
             if self._taken:
-                yield UrlBatch(*self._parsed(), {})
+                yield UrlBatch(*self._parsed(), {}, again=again or any(one.again for one in self._taken))
             elif again:
-                again = False
+                self._again = False
             else:
                 await asyncio.sleep(POLL_INTERVAL_S)
 
     def _parsed(self) -> tuple[list[Request], list[Rejected]]:
         requests, rejected = [], []
-        for message in self._taken:
-            self._number += 1
-            found = parse_line(message.body, self._called, self._number, self._fields)
+        # a batch that is read again has the same messages in the same order, so its rejected ones have the same numbers
+        for number, message in enumerate(self._taken, 1):
+            found = parse_line(message.body, self._called, number, self._fields)
             if isinstance(found, Request):
                 if message.score and not found.priority:
                     most = 1_000_000
@@ -230,8 +256,13 @@ class QueueUrls:
         return requests, rejected
 
     async def added(self, batch: UrlBatch) -> None:
-        """Removes the messages of the batch from the queue."""
-        await asyncio.to_thread(self._queue.done, self._taken)
+        """Removes the messages of the batch from the queue. If the server does not answer, the messages are read
+        again, because they may still be in the queue."""
+        if self._taken:
+            try:
+                await asyncio.to_thread(self._queue.done, self._taken)
+            except StoreError:
+                self._again = True
 
     async def close(self) -> None:
         """Closes the connection."""

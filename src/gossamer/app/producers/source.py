@@ -28,6 +28,8 @@ class UrlBatch(NamedTuple):
     """One text per request that identifies the version of the page, for example its lastmod. The seen set
     accepts a known URL again if the URL has a new edition. The seen set always rejects a known URL whose
     edition is ''."""
+    again: bool = False
+    """Whether an earlier run, or this run before an outage, may have added the batch."""
     trouble: str = ""
     """A message that explains why the source cannot be read at the moment, or '' if the source can be
     read."""

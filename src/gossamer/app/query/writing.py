@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -13,8 +14,11 @@ from gossamer.sinks.columns import OURS, Column, Columns, page_columns
 from gossamer.sinks.field_types import FieldType, common_shape, of_value
 from gossamer.sinks.history import STORED
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
+from gossamer.sinks.sink_url import kind_of
 
 BATCH_ROWS = 1000
+APPENDED = ("kafka", "webhook", "valkey")
+"""The kinds of stores to which rows may be appended through a journal."""
 
 
 def write(
@@ -50,7 +54,11 @@ def write(
     columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[
         what
     ]
-    sink: Any = open_output(spec, columns, overwrite=True, folder=folder)
+    kind = kind_of(spec)
+    # an append-only store keeps the position of each owner, and would take a second export for the first one
+    owner = f"export@{secrets.token_hex(8)}" if kind in APPENDED else ""
+    appended = kind in ("kafka", "webhook")  # these cannot be emptied
+    sink: Any = open_output(spec, columns, overwrite=not appended, owner=owner, folder=folder)
     table = hasattr(sink, "upsert")
     lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}
     if table:
