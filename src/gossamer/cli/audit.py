@@ -128,6 +128,7 @@ def audit(
     continues with the same command.
     """
     from gossamer.cli.printing import hush_remarks
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, host_name, start_url
 
@@ -140,14 +141,18 @@ def audit(
     hush_remarks(quiet)
     check_outputs(output or [])
     if target.endswith(".db") and "://" not in target:
+        end_of_checks()
         done = stored_audit(target)
     else:
         url = start_url(target)
         given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
         given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
+        links = parse_external(external)
+        if crawl is not None:
+            end_of_checks()  # the stored pages of the crawl may have to be downloaded
         options = AuditOptions(
             database=database or database_path(url, data),
-            external=parse_external(external),
+            external=links,
             limit=limit,
             depth=depth,
             fresh=fresh,
@@ -155,6 +160,7 @@ def audit(
             as_host=as_host and host_name(as_host),
             crawl=crawl_options(given, progress=not quiet),
         )
+        end_of_checks()
         done = run_audit(url, options)
         output = output or [f"audit-{Path(done.database).stem}.html"]
     return finish(done, output or [], as_json, fail_on)

@@ -57,10 +57,11 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         {"list": "sessions:listed", "forget": "sessions:forget"},
     ),
     "schedule": (
-        "Crawls by the clock: add, list, run, pause, resume, remove.",
+        "Crawls and other commands by the clock: add, list, runs, run, pause, resume, remove.",
         {
             "add": "schedule:add",
-            "list": "schedule:listed",
+            "list": "schedule_views:listed",
+            "runs": "schedule_views:runs",
             "run": "schedule:run",
             "pause": "schedule:pause",
             "resume": "schedule:resume",
@@ -262,7 +263,7 @@ def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
-        given = excluded_words(below_zero(check_texts(words)))
+        given = special_words(below_zero(check_texts(words)))
         with app.make_context("gossamer", given, **CONTEXT) as context:
             done = app.invoke(context)
         sys.stdout.flush()
@@ -339,12 +340,20 @@ def below_zero(words: list[str]) -> list[str]:
     return [*words, "--", number]
 
 
-def excluded_words(words: list[str]) -> list[str]:
-    """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
-    options. A word such as `-n`, which consists of a dash and a single letter, is still an option."""
-    if words[:1] != ["find"]:
+def special_words(words: list[str]) -> list[str]:
+    """Prepares the words of a search, and of `schedule add NAME CRON COMMAND...`, whose command is separated from
+    the options of `schedule add`."""
+    if words[:1] == ["find"]:
+        from gossamer.cli.options import excluded_words
+
+        return excluded_words(words)
+    if words[:2] != ["schedule", "add"]:
         return words
-    return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]
+    from gossamer.cli.options import make_command
+    from gossamer.cli.schedule import add
+    from gossamer.cli.scheduled_commands import separate_command
+
+    return [*words[:2], *separate_command(words[2:], make_command("add", add))]
 
 
 def say(line: str, code: int) -> int:

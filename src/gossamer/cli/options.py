@@ -153,6 +153,14 @@ OfCrawl = Annotated[
 Host = Annotated[str, Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
 
 
+def excluded_words(words: list[str]) -> list[str]:
+    """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
+    options. A word such as `-n`, which consists of a dash and a single letter, is still an option."""
+    if words[:1] != ["find"]:
+        return words
+    return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]
+
+
 def read_settings(
     data: str | None = None,
     store: str | None = None,

@@ -255,6 +255,7 @@ def run(
     To continue a run that was stopped or killed, repeat the same command.
     """
     from gossamer.cli.printing import hush_remarks, remark
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
     from gossamer.uses.prices.run import RunOptions
     from gossamer.uses.prices.run import run as run_prices
@@ -283,6 +284,7 @@ def run(
         spread=seconds("--spread", spread),
         crawl=crawl | {"progress": not quiet},
     )
+    end_of_checks()
     events: list[Event] = []
     try:
         done = run_prices(found.targets, options, remark, events.extend)

@@ -306,7 +306,9 @@ def run(
     left.
     """
     from gossamer.cli.printing import hush_remarks
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
+    from gossamer.uses.ranks.result_page_sources import choose_source
     from gossamer.uses.ranks.run import RankRunOptions
 
     hush_remarks(quiet)
@@ -327,6 +329,7 @@ def run(
         layout=layout,
         crawl=crawl,
     )
+    end_of_checks(lambda: choose_source(crawl, own=own, archive=archive, with_key=False))
     return run_and_print(found.keywords, options, as_json)
 
 
