@@ -263,7 +263,11 @@ def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
-        given = special_words(below_zero(check_texts(words)))
+        given = below_zero(check_texts(words))
+        if given[:1] == ["find"]:
+            from gossamer.cli.options import excluded_words
+
+            given = excluded_words(given)
         with app.make_context("gossamer", given, **CONTEXT) as context:
             done = app.invoke(context)
         sys.stdout.flush()
@@ -338,22 +342,6 @@ def below_zero(words: list[str]) -> list[str]:
     words = list(words)
     words.remove(number)
     return [*words, "--", number]
-
-
-def special_words(words: list[str]) -> list[str]:
-    """Prepares the words of a search, and of `schedule add NAME CRON COMMAND...`, whose command is separated from
-    the options of `schedule add`."""
-    if words[:1] == ["find"]:
-        from gossamer.cli.options import excluded_words
-
-        return excluded_words(words)
-    if words[:2] != ["schedule", "add"]:
-        return words
-    from gossamer.cli.options import make_command
-    from gossamer.cli.schedule import add
-    from gossamer.cli.scheduled_commands import separate_command
-
-    return [*words[:2], *separate_command(words[2:], make_command("add", add))]
 
 
 def say(line: str, code: int) -> int:

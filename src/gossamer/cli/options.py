@@ -97,7 +97,9 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
             printing.hush_remarks(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
-    return GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
+    command = GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
+    command.prepare_words = vars(call).get("prepare_words")
+    return command
 
 
 def _no_colour(context: click.Context, parameter: click.Parameter, given: bool) -> None:

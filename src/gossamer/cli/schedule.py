@@ -14,7 +14,7 @@ from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.schedule_store import schedule_store
 from gossamer.cli.schedule_views import Name, format_utc
-from gossamer.cli.scheduled_commands import SCHEDULABLE
+from gossamer.cli.scheduled_commands import SCHEDULABLE, separate_command
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,11 @@ def signature() -> inspect.Signature:
     ]
     rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "json", "verbose")]
     rest.append(_word("json", Json, False))
-    return inspect.Signature([*found, of_crawl[0], *clock, *rest])
+    what = "What a crawl takes: URLs, site files, lists, sitemap:URL, feed:URL. Or a command: prices run targets.csv."
+    targets = of_crawl[0].replace(
+        annotation=Annotated[list[str] | None, Argument(metavar="TARGET...", help=what)]
+    )
+    return inspect.Signature([*found, targets, *clock, *rest])
 
 
 def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -145,6 +149,7 @@ def for_a_fleet(task: ScheduledTask) -> None:
 
 
 vars(add)["__signature__"] = signature()
+vars(add)["prepare_words"] = separate_command
 
 
 def remove(
