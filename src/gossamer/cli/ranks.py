@@ -306,7 +306,7 @@ def run(
     left.
     """
     from gossamer.cli.printing import hush_remarks
-    from gossamer.cli.scheduled_commands import end_of_checks
+    from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.config.redaction import register_in
     from gossamer.uses.ranks.result_page_sources import choose_source
     from gossamer.uses.ranks.run import RankRunOptions
@@ -329,7 +329,10 @@ def run(
         layout=layout,
         crawl=crawl,
     )
-    end_of_checks(lambda: choose_source(crawl, own=own, archive=archive, with_key=False))
+    end_of_checks(
+        lambda: choose_source(crawl, own=own, archive=archive, with_key=False),
+        lambda: check_crawl_options(crawl),
+    )
     return run_and_print(found.keywords, options, as_json)
 
 

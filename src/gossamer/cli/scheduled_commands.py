@@ -8,7 +8,7 @@ command stops at `end_of_checks`, before it changes anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -35,6 +35,21 @@ def end_of_checks(*checks: Callable[[], Any]) -> None:
         for check in checks:
             check()
         raise CommandIsValid
+
+
+def is_check() -> bool:
+    """Returns whether a command line is only checked."""
+    return _checking[0]
+
+
+def check_crawl_options(options: Mapping[str, Any]) -> None:
+    """Raises the error of `gossamer.run` if it does not accept options of a crawl. `options`: options of
+    `gossamer.run`."""
+    from gossamer.api import job_of
+    from gossamer.app.proxy_setup import read_proxy_lists
+
+    job = job_of(["https://example.com/"], options, ".")
+    read_proxy_lists(job.settings)
 
 
 def separate_command(words: list[str], add: click.Command) -> list[str]:

@@ -27,7 +27,7 @@ from gossamer.errors import ConfigError
 from gossamer.model.exit_codes import GATE_CODES, exit_meaning
 from gossamer.scheduler.runs import CHECK_INTERVAL_S, RunOutcome, pause_before_retry
 from gossamer.state.schedules import ScheduledRun, Schedules
-from gossamer.state.slots import LEAD_MS, Slots, TaskLead
+from gossamer.state.slots import Slots, TaskLead
 from gossamer.store.store import Store
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ BEAT_TIMEOUT_S = 12.0
 """A child ends gracefully if it gets no heartbeat for this many seconds."""
 STOP_TIMEOUT_S = 8.0
 """Seconds that a command gets to stop gracefully. After this time, the command is killed."""
-TAKE_OVER_S = 20.0
-"""Seconds that a scheduler waits before it continues the command of another scheduler. In this time the child of
-the other scheduler has ended: BEAT_TIMEOUT_S and the 12 s of a graceful stop, less the time of the lease."""
+RENEWED_S = 3.0
+"""A child gets heartbeats only if the lease was renewed in the last RENEWED_S seconds."""
+TAKE_OVER_S = 22.0
+"""Seconds that a scheduler waits before it continues the command of another scheduler, whose child has ended by then.
+A child ends RENEWED_S, BEAT_TIMEOUT_S and the 12 s of a graceful stop after the last renewal of the lease, and the
+lease itself lasts for 6 s."""
 MAX_REASON_BYTES = 4096
 """Number of bytes at the end of a command's output in which its last line is looked for."""
 LOGS = "schedules"
@@ -146,7 +149,7 @@ class CommandRunner:
         stop = asyncio.ensure_future(self._stop.wait())
         try:
             while not ended.done() and not stop.done() and lease:
-                if time.monotonic() - lease.renewed < LEAD_MS / 1000:
+                if time.monotonic() - lease.renewed < RENEWED_S:
                     await _beat(child)
                 await asyncio.wait((ended, stop), timeout=BEAT_INTERVAL_S, return_when="FIRST_COMPLETED")
             if ended.done():

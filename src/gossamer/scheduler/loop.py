@@ -19,7 +19,7 @@ from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
-from gossamer.scheduler.runs import Commands, Crawler, Judge, RunSupervisor, Say, pause_before_retry
+from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, ScheduledCommands, pause_before_retry
 from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -63,7 +63,7 @@ class Scheduler:
         store: Store,
         embedded: Embedded | None,
         crawler: Crawler,
-        commands: Commands,
+        commands: ScheduledCommands,
         *,
         say: Say,
         judge: Judge,
@@ -202,7 +202,7 @@ class Scheduler:
     def _begin(self, now: float) -> None:
         """Starts runs that are due. If a schedule has runs for several due times, only the runs of the
         earliest due time start. The numbers of active crawls and commands never exceed `Crawler.most` and
-        `Commands.most`."""
+        `ScheduledCommands.most`."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():

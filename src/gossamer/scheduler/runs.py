@@ -68,7 +68,7 @@ class Crawler(Protocol):
         crawl. Returns None if the scheduler is stopping."""
 
 
-class Commands(Protocol):
+class ScheduledCommands(Protocol):
     """The interface of an object that runs commands (`scheduler.commands.CommandRunner`). `most`: the maximum
     number of commands at once."""
 
@@ -186,7 +186,7 @@ class RunSupervisor:
         self,
         schedules: Schedules,
         crawler: Crawler,
-        commands: Commands,
+        commands: ScheduledCommands,
         settings: Settings,
         say: Say,
         stop: asyncio.Event,
