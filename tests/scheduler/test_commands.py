@@ -159,7 +159,7 @@ async def test_due_while_the_last_command_still_runs(
     async with bed.scheduler():
         await bed.heard("scheduled")
         bed.moved.set("2026-11-21T01:00:01Z")
-        await bed.heard("begun")
+        await until(lambda: exists(bed.folder / "begun"))
         bed.moved.set("2026-11-21T02:00:01Z")
         if overlap == "skip":
             await bed.heard("skipped")
@@ -189,6 +189,47 @@ async def test_a_stopped_scheduler_leaves_the_command_to_the_next(
         (run,) = await bed.ended(1)
     assert (run.exit_code, run.times) == (2, 1)
     assert log_of(run.log).read_text().count(" gossamer prices run gone.csv\n") == 2
+
+
+async def test_a_command_that_ended_while_its_scheduler_was_frozen_is_not_repeated(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "TAKE_OVER_S", 0.0)
+    stand_in(monkeypatch, SLOW)
+    bed.moved.set("2026-11-21T00:59:00Z")
+    await bed.add_command("prices", "run", "targets.csv")
+    async with bed.scheduler():
+        await bed.heard("scheduled")
+        bed.moved.set("2026-11-21T01:00:01Z")
+        await bed.heard("begun")
+        await until(lambda: exists(bed.folder / "begun"))
+    await bed.heard("left")
+    (run,) = await bed.schedules.open("s")
+    log_of(run.log).with_suffix(".exit").write_text("5")  # as the child would have
+    async with bed.scheduler():
+        (run,) = await bed.ended(1)
+    assert (run.state, run.exit_code) == ("failed", 5)
+    assert (bed.folder / "begun").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("end", "left"), [("sys.exit(5)", "5"), ("sys.exit(0)", "0"), ("os.kill(os.getpid(), 15)", None)]
+)
+def test_a_command_leaves_its_exit_code_unless_it_was_stopped(
+    tmp_path: Path, end: str, left: str | None
+) -> None:
+    code = (
+        "import os, sys; import gossamer.cli.command_process as child\n"
+        "def main():\n"
+        f"  try: {end}\n"
+        "  except KeyboardInterrupt: sys.exit(11)\n"
+        "child.main = main; child.run()"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "x.exit")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as child:
+        assert child.wait(30) == (11 if left is None else int(left))
+    found = (tmp_path / "x.exit").read_text() if (tmp_path / "x.exit").exists() else None
+    assert found == left
 
 
 async def test_missed_commands_are_reported_and_one_makes_up_for_them(bed: Bed) -> None:
@@ -224,7 +265,7 @@ def test_a_command_ends_if_its_scheduler_is_gone(tmp_path: Path, end: str) -> No
         "import gossamer.cli.command_process as child; child.BEAT_TIMEOUT_S = 1; "
         "child.main = lambda: (print('begins', flush=True), __import__('time').sleep(60)); child.run()"
     )
-    words = [sys.executable, "-c", code]
+    words = [sys.executable, "-c", code, ""]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, text=True
     ) as child:
@@ -244,7 +285,7 @@ def test_a_command_that_is_stopped_by_a_supervisor_ends_like_after_ctrl_c(tmp_pa
         "import gossamer.cli.command_process as child; "
         "child.main = lambda: (print('begins', flush=True), __import__('time').sleep(60)); child.run()"
     )
-    words = [sys.executable, "-c", code]
+    words = [sys.executable, "-c", code, ""]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path) as child:
         assert child.stdout is not None

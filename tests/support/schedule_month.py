@@ -221,6 +221,11 @@ class Simulation:
         found: list[ScheduledRun] = self.asked(lambda schedules: schedules.ended(name))
         return sorted(found, key=lambda run: run.due)
 
+    def open(self, name: str) -> list[ScheduledRun]:
+        """Returns the open runs of a schedule."""
+        found: list[ScheduledRun] = self.asked(lambda schedules: schedules.open(name))
+        return found
+
     def counts(self, name: str) -> dict[str, int]:
         """Returns the counts of a schedule."""
         entry: StoredSchedule = self.asked(lambda schedules: schedules.need(name))

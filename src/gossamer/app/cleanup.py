@@ -81,7 +81,7 @@ async def _stale_locks(scene: CleanupScene, age: float) -> Removed:
 async def _logs(scene: CleanupScene, age: float) -> Removed:
     def work() -> Removed:
         data = Path(scene.settings.data)
-        outputs = data.glob("schedules/*/*.log")
+        outputs = data.glob("schedules/*/*.*")
         return _remove(
             [*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt"), *outputs], scene, age
         )

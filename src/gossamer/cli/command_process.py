@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 import time
+from pathlib import Path
 
 from gossamer.app.process_tuning import end_after_parent
 from gossamer.cli import main
@@ -19,16 +21,30 @@ FORCED = 13
 
 
 def run() -> None:
-    """Runs the command in `sys.argv`. A first SIGTERM stops the command like Ctrl-C."""
+    """Runs the command in `sys.argv`, whose first argument is a file for the exit code. A first SIGTERM stops the
+    command like Ctrl-C."""
+    end = sys.argv.pop(1)
     end_after_parent()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    told = list[int]()
+
+    def stop(number: int, _: object) -> None:
+        told.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGTERM, stop)
     beats = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)  # a command that reads its standard input must not read the heartbeats
     os.close(nothing)
     threading.Thread(target=_watch, args=(beats,), name="heartbeats", daemon=True).start()
-    main()
+    try:
+        main()
+    except SystemExit as ended:
+        # a command that was told to stop and did not complete is started again
+        if end and isinstance(ended.code, int) and not (told and ended.code):
+            Path(end).write_text(str(ended.code))
+        raise
 
 
 def _watch(beats: int) -> None:

@@ -50,7 +50,8 @@ MAX_REASON_BYTES = 4096
 LOGS = "schedules"
 """The folder of the outputs, in the data folder."""
 CHILD = ("-P", "-m", "gossamer.cli.command_process")
-"""The arguments of Python that run a command as a child of this module."""
+"""The arguments of Python that run a command as a child of this module. The next argument is the file in which the
+child leaves its exit code, or ''. The words of the command follow."""
 
 
 class CommandRunner:
@@ -88,22 +89,29 @@ class CommandRunner:
             await pause_before_retry(self._stop, CHECK_INTERVAL_S)
 
     async def command(
-        self, name: str, run: ScheduledRun, lease: TaskLead, *, foreground: bool = False
+        self, name: str, run: ScheduledRun, lease: TaskLead, *, again: bool = False, foreground: bool = False
     ) -> RunOutcome | None:
-        """Runs the command of a run to its end. `foreground`: whether the output goes to this process's own
-        streams instead of the log. Returns None if the command was stopped, because the scheduler is stopping or
-        the lease is lost. The next scheduler then starts the command again."""
+        """Runs the command of a run to its end. Returns None if the command was stopped, because the scheduler is
+        stopping or the lease is lost. The next scheduler then starts the command again.
+
+        `again`: whether another scheduler may have started the command. If that child has ended meanwhile and has
+        left its exit code, the command is not started again. `foreground`: whether the output goes to this process's
+        own streams instead of the log."""
         assert run.task is not None
         words = self.words_of(run.task)
         for word in words:
             register_in(word)
         folder = existing(run.task.folder)
+        end = self._path(name, run).with_suffix(".exit")
         if foreground:
-            code = await self._child(words, folder, None, lease)
+            code = await self._child(words, folder, None, lease, "")
             return None if code is None else outcome_of(code, "")
+        if again and (code := left_code(end)) is not None:
+            return outcome_of(code, last_line(end.with_suffix(".log").read_bytes()[-MAX_REASON_BYTES:]))
         with self._opened(name, run, words) as log:
+            end.unlink(missing_ok=True)
             begin = log.tell()
-            code = await self._child(words, folder, log.fileno(), lease)
+            code = await self._child(words, folder, log.fileno(), lease, str(end))
             log.seek(max(begin, log.seek(0, os.SEEK_END) - MAX_REASON_BYTES))
             return None if code is None else outcome_of(code, last_line(log.read()))
 
@@ -132,12 +140,13 @@ class CommandRunner:
         return log
 
     async def _child(
-        self, words: Sequence[str], folder: str, output: int | None, lease: TaskLead
+        self, words: Sequence[str], folder: str, output: int | None, lease: TaskLead, end: str
     ) -> int | None:
         """Runs a child and returns its exit code, or None if it was stopped. `output`: the file descriptor of
-        its output, or None if the child uses the streams of this process."""
+        its output, or None if the child uses the streams of this process. `end`: the file in which the child
+        leaves its exit code, or ''."""
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, *CHILD, *words),
+            *(sys.executable, *CHILD, end, *words),
             cwd=folder,
             stdin=asyncio.subprocess.PIPE,
             stdout=output,
@@ -164,6 +173,14 @@ class CommandRunner:
                     child.kill()
                 await child.wait()
             await asyncio.gather(ended, stop, return_exceptions=True)
+
+
+def left_code(path: Path) -> int | None:
+    """Returns the exit code that a child has left in a file, or None."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def existing(folder: str) -> str:

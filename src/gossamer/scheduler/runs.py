@@ -83,8 +83,11 @@ class ScheduledCommands(Protocol):
     async def let_other_end(self, now: Callable[[], float]) -> None:
         """Waits until the command of another scheduler has ended."""
 
-    async def command(self, name: str, run: ScheduledRun, lease: TaskLead) -> RunOutcome | None:
-        """Runs the command to its end. Returns None if the command was stopped and must be started again."""
+    async def command(
+        self, name: str, run: ScheduledRun, lease: TaskLead, *, again: bool = False
+    ) -> RunOutcome | None:
+        """Runs the command to its end. Returns None if the command was stopped and must be started again. `again`:
+        whether another scheduler may have started the command."""
 
 
 class LocalCrawler:
@@ -257,14 +260,14 @@ class RunSupervisor:
                         return
                     if again:
                         await self.commands.let_other_end(self.now)
-                    await self._end(name, run, await self._command(name, run, lease), told)
+                    await self._end(name, run, await self._command(name, run, lease, again), told)
                     return
             except StoreError as error:
                 self.say("waits", reason=str(error), **told)
                 again = True
                 await pause_before_retry(self.stop, RETRY_INTERVAL_S)
 
-    async def _command(self, name: str, run: ScheduledRun, lease: TaskLead) -> RunOutcome | None:
+    async def _command(self, name: str, run: ScheduledRun, lease: TaskLead, again: bool) -> RunOutcome | None:
         was = self.open.get((name, run.field))
         if was is None or self.stop.is_set():
             return None
@@ -272,7 +275,7 @@ class RunSupervisor:
         if launched is None:
             return None
         try:
-            return await self.commands.command(name, launched, lease)
+            return await self.commands.command(name, launched, lease, again=again)
         except StoreError:
             raise
         except GossamerError as error:
