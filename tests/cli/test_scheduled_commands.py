@@ -75,7 +75,7 @@ def test_a_command_is_kept_as_it_was_typed(room: Path, capfd: pytest.CaptureFixt
         ("prices run targets.csv --delay 9000 --within 1s", 3, "give --partly"),
         (
             "prices run targets.csv --selectors nosuch.csv",
-            2,
+            4,
             "the table of selectors nosuch.csv cannot be read",
         ),
         ("prices run targets.csv --proxies nosuch.txt", 4, "--proxies nosuch.txt: No such file"),
