@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -74,7 +75,7 @@ def live(month: Simulation, last: str) -> Counter[str]:
             month.leader()
             time.sleep(5)  # the leader decides about the missed runs
             for one in month.schedules:  # the clock must not jump while runs make up for missed ones
-                wait(f"{one.name} is made up", lambda one=one: not month.open(one.name))
+                wait(f"{one.name} is made up", partial(month.is_idle, one.name))
         audits += name == "audit"
         how = strike_of(name, day, audits)
         Site.delay = 1.0 if how else 0.0

@@ -221,10 +221,9 @@ class Simulation:
         found: list[ScheduledRun] = self.asked(lambda schedules: schedules.ended(name))
         return sorted(found, key=lambda run: run.due)
 
-    def open(self, name: str) -> list[ScheduledRun]:
-        """Returns the open runs of a schedule."""
-        found: list[ScheduledRun] = self.asked(lambda schedules: schedules.open(name))
-        return found
+    def is_idle(self, name: str) -> bool:
+        """Returns whether a schedule has no open run."""
+        return not self.asked(lambda schedules: schedules.open(name))
 
     def counts(self, name: str) -> dict[str, int]:
         """Returns the counts of a schedule."""
