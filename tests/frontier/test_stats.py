@@ -14,6 +14,7 @@ from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Settle
+from gossamer.observability.snapshot import Observer
 from gossamer.store import keys
 from gossamer.store.store import Store, connect
 
@@ -199,6 +200,8 @@ async def test_dead_letters_are_listed_filtered_requeued_and_dropped(store: Stor
         )
     found = [letter async for letter in census.dead("c", page=2)]
     assert len(found) == 10
+    (crawl,) = (await Observer(store).look()).crawls
+    assert (crawl.count("letter"), crawl.dead) == (10, [(A, "dns", 7), (B, "timeout", 3)])
     assert {letter.reason for letter in found if letter.host == A} == {"dns"}
     assert {letter.url async for letter in census.dead("c", reason="timeout")} == {
         f"http://{B}/{n}" for n in range(3)

@@ -106,6 +106,10 @@ def refusal(line: str, is_whole: bool) -> str:
         context = click.Context(command, parent=context, info_name=words.pop(0))
     if isinstance(command, click.Group) or command is None:
         return ""
+    prepare = getattr(command, "prepare_words", None)
+    words = prepare(words, command) if prepare else words
+    if prepare and "--" in words and (why := refusal(shlex.join(words[words.index("--") + 1 :]), is_whole)):
+        return why
     numbers = {"N": "1", "SECONDS": "1", "...": "x"}
     words = [numbers.get(word, word) for word in words if word != "..." or is_whole]
     try:

@@ -22,7 +22,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.frontier.recent_rates import RecentRates
 from gossamer.model.quality import Quality
-from gossamer.observability.alert_delivery import receivers_of
+from gossamer.observability.alert_delivery import payload, receivers_of
 from gossamer.observability.alert_rules import (
     RULES,
     STORE_RULES,
@@ -31,7 +31,15 @@ from gossamer.observability.alert_rules import (
     read_alert_settings,
 )
 from gossamer.observability.alert_states import Alert, AlertStates, alert_key, evaluate, is_muted
-from gossamer.observability.snapshot import CrawlNow, LaneNow, ReplicaLag, ScheduleNow, ServerNow, Snapshot
+from gossamer.observability.snapshot import (
+    CrawlNow,
+    DeadCount,
+    LaneNow,
+    ReplicaLag,
+    ScheduleNow,
+    ServerNow,
+    Snapshot,
+)
 from gossamer.state.workers import WorkerRecord
 from gossamer.store.store import Store, connect
 from support.mail_server import mail_server
@@ -82,7 +90,10 @@ BAD: dict[str, dict[str, Any]] = {
     "GossamerStalled": {"crawls": [crawl(recent=RecentRates(last=1.0))]},
     "GossamerErrorsHigh": {"totals": GOOD.totals + Counter({"requests|http|timeout": 30})},
     "GossamerDomainBlocked": {"totals": GOOD.totals + Counter({"domain|a.example|blocked": 40})},
-    "GossamerDeadLettersGrow": {"totals": GOOD.totals + Counter({"dead|timeout": 30})},
+    "GossamerDeadLettersGrow": {
+        "crawls": [crawl(recent=RecentRates(last=9_999.0), counts={"open": 5, "letter": 30})],
+        "totals": GOOD.totals + Counter({"dead|timeout": 30}),
+    },
     "GossamerHostsFail": {"totals": GOOD.totals + Counter({"breaker|open": 3})},
     "GossamerCoverageDrops": {
         "crawls": [
@@ -604,3 +615,38 @@ def test_the_commands(tmp_path: Path, valkey_url: str) -> None:
     assert gossamer(tmp_path, "alerts", "unmute", "GossamerStalled", *own)[0] == 2
     code, out, err = gossamer(tmp_path, "alerts", "mute", "Nothing", *own)
     assert (code, "no rule is called Nothing" in err) == (2, True)
+
+
+def test_growing_dead_letters_name_their_crawl_site_and_reasons() -> None:
+    settings, history = AlertSettings(), SnapshotHistory(AlertSettings().longest)
+    calm = crawl(name="shop", recent=RecentRates(last=9_999.0))
+    dead = [DeadCount("a.example", "timeout", 20), DeadCount("b.example", "timeout", 6)]
+    dead += [DeadCount("a.example", "http-5xx", 5), DeadCount("c.example", "dns", 2)]
+    bad = msgspec.structs.replace(calm, counts={"open": 5, "letter": 33}, dead=dead)
+    totals = GOOD.totals + Counter({"dead|timeout": 33})
+    judged({}, history, msgspec.structs.replace(GOOD, now=10_000.0, crawls=[calm]), settings)
+    found = msgspec.structs.replace(GOOD, now=10_015.0, crawls=[bad], totals=totals)
+    alerts = judged({}, history, found, settings)
+    alerts = judged(alerts, history, msgspec.structs.replace(found, now=10_090.0), settings)
+    (alert,) = alerts.values()
+    assert alert.key == "GossamerDeadLettersGrow{crawl=shop}"
+    assert alert.text == (
+        "33 requests of crawl shop were given up in a short time (timeout 26, http-5xx 5, dns 2; "
+        "a.example 25, b.example 6, c.example 2)"
+    )
+    (sent,) = payload([alert])["alerts"]
+    assert sent["labels"] == {"crawl": "shop", "site": "a.example", "reason": "timeout"}
+
+
+def test_few_dead_letters_of_many_crawls_are_one_alert() -> None:
+    settings, history = AlertSettings(), SnapshotHistory(AlertSettings().longest)
+    calm = [crawl(name=f"c{n}", recent=RecentRates(last=9_999.0)) for n in range(5)]
+    dead = [DeadCount("a.example", "timeout", 6)]
+    bad = [msgspec.structs.replace(one, counts={"open": 5, "letter": 6}, dead=dead) for one in calm]
+    totals = GOOD.totals + Counter({"dead|timeout": 30})
+    judged({}, history, msgspec.structs.replace(GOOD, now=10_000.0, crawls=calm), settings)
+    found = msgspec.structs.replace(GOOD, now=10_015.0, crawls=bad, totals=totals)
+    alerts = judged({}, history, found, settings)
+    (alert,) = judged(alerts, history, msgspec.structs.replace(found, now=10_090.0), settings).values()
+    assert alert.key == "GossamerDeadLettersGrow{crawl=several}"
+    assert "timeout 30; a.example 30; c0 6, c1 6, c2 6, 2 more" in alert.text

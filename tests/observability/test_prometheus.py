@@ -93,8 +93,8 @@ SERIES = {
         ('gossamer_domain_requests_total{domain="a.example",result="blocked"}', "0+60x40"),
     ],
     "GossamerDeadLettersGrow": [
-        ('gossamer_dead_letters_total{reason="timeout"}', "0+5x40"),
-        ('gossamer_requests_total{collector="http",outcome="ok"}', "0+60x40"),
+        ('gossamer_crawl_given_up{crawl="c"}', "0+5x40"),
+        ('gossamer_crawl_pages{crawl="c"}', "0+60x40"),
     ],
     "GossamerHostsFail": [('gossamer_breaker_openings_total{state="open"}', "0+1x40")],
     "GossamerCoverageDrops": [('gossamer_site_drift_ratio{crawl="c",site="s",what="book.price"}', "0.5x40")],

@@ -13,9 +13,10 @@ from gossamer.app.wiring import open_url
 from gossamer.cli.scheduler import missed_gates
 from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
+from gossamer.scheduler.commands import CommandRunner
 from gossamer.scheduler.jobs import check
 from gossamer.scheduler.runs import LocalCrawler
-from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
+from gossamer.state.schedules import COMMAND_VERSION, Schedule, ScheduledRun, ScheduledTask, Schedules
 from gossamer.store.store import Store
 from support.moving_clock import Moved
 
@@ -48,6 +49,16 @@ class Bed:
         await self.schedules.put(schedule, from_now=True)
         return schedule
 
+    async def add_command(
+        self, *words: str, name: str = "s", cron: str = "0 * * * *", **more: Any
+    ) -> Schedule:
+        """Adds a schedule of a command, which runs in the folder of the bed."""
+        task = ScheduledTask([], folder=str(self.folder), command=list(words))
+        schedule = Schedule(version=COMMAND_VERSION, name=name, cron=cron, task=task, **more)
+        check(schedule)
+        await self.schedules.put(schedule, from_now=True)
+        return schedule
+
     @asynccontextmanager
     async def scheduler(self, at_once: int = 4) -> AsyncIterator[asyncio.Event]:
         """Runs a scheduler for the duration of the block. The scheduler has its own connection to the store,
@@ -59,6 +70,7 @@ class Bed:
             store,
             None,
             LocalCrawler(store, stop, at_once),
+            CommandRunner(store, self.settings, stop, at_once),
             say=lambda event, **facts: self.events.append((event, facts)),
             judge=missed_gates,
             stop=stop,

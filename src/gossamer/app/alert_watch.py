@@ -1,5 +1,5 @@
 """Watches a store and sends notifications of alerts. A watch runs in the process of a crawl, in the
-scheduler, and in the exporter of metrics. If several watches run, only the elected leader evaluates the
+scheduler, in the workers of a fleet, and in the exporter of metrics. If several watches run, only the elected leader evaluates the
 rules."""
 
 from __future__ import annotations
@@ -141,7 +141,13 @@ class AlertWatch:
     def _log(self, before: Alert | None, after: Alert | None) -> None:
         if after is not None and after.state != "pending" and (before is None or before.state != after.state):
             event = "alert_firing" if after.state == "firing" else "alert_resolved"
-            log_event(event, alert=after.rule, text=after.text, severity=after.severity, **dict(after.labels))
+            log_event(
+                event,
+                alert=after.rule,
+                text=after.text,
+                severity=after.severity,
+                **dict((*after.labels, *after.details)),
+            )
 
     def _deliver_due(self, receiver: Receiver, mutes: dict[str, float], now: float) -> None:
         """Begins a delivery of the alerts that are due for a receiver. Does nothing in three cases: another
@@ -242,6 +248,14 @@ class AlertWatch:
         self._retry.pop(receiver.name, None)
         alert.unsent = [name for name in alert.unsent if name != receiver.name]
         alert.knows = [*alert.knows, receiver.name]
+
+
+UNWATCHED = "no process evaluates the alert rules at present: start gossamer scheduler, or a worker with the setting alerts"
+
+
+async def is_watched(store: Store) -> bool:
+    """Returns whether a process evaluates the alert rules of the store."""
+    return bool(await store.guard(store.client.exists(f"{keys.LEAD}alerts")))
 
 
 def _changed(alert: Alert) -> float:

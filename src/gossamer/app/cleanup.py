@@ -81,7 +81,10 @@ async def _stale_locks(scene: CleanupScene, age: float) -> Removed:
 async def _logs(scene: CleanupScene, age: float) -> Removed:
     def work() -> Removed:
         data = Path(scene.settings.data)
-        return _remove([*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt")], scene, age)
+        outputs = data.glob("schedules/*/*.*")
+        return _remove(
+            [*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt"), *outputs], scene, age
+        )
 
     return await asyncio.to_thread(work)
 
@@ -154,10 +157,21 @@ PARTS: dict[str, CleanupKind] = {
     ),
     "browsers": CleanupKind("browsers whose process was killed", HOUR, _browsers),
     "locks": CleanupKind("locks of crawls that are gone", DAY, _stale_locks),
-    "logs": CleanupKind("logs of surprises", 30 * DAY, _logs),
+    "logs": CleanupKind("logs of surprises and of scheduled commands", 30 * DAY, _logs),
     "cache": CleanupKind("pages in the cache", 30 * DAY, _cache),
 }
 OF_A_CRAWL = ("crawls", "dead")
+
+
+def check_parts(what: list[str] | None, more: Mapping[str, CleanupKind]) -> dict[str, CleanupKind]:
+    """Returns all parts of a cleanup. Raises UsageError if a part in `what` does not exist."""
+    parts = {**more, **PARTS}
+    for name in what or ():
+        if name not in parts:
+            raise UsageError(
+                f"--what {name!r}: unknown part{nearest(name, parts)}; the parts are {', '.join(parts)}"
+            )
+    return parts
 
 
 async def clean(
@@ -173,12 +187,7 @@ async def clean(
     """Removes old data. `older`: an age limit in seconds that replaces the age limits of all parts. `crawl`
     limits the cleanup to one crawl. Dead letters of this crawl are removed regardless of the crawl's state.
     `more`: additional parts of the cleanup, which run first."""
-    parts = {**more, **PARTS}
-    for name in what or ():
-        if name not in parts:
-            raise UsageError(
-                f"--what {name!r}: unknown part{nearest(name, parts)}; the parts are {', '.join(parts)}"
-            )
+    parts = check_parts(what, more)
     if crawl is not None:
         await Crawls(store).need(crawl)
     wanted = what or (list(parts) if crawl is None else ["crawls"])

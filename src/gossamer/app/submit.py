@@ -36,6 +36,15 @@ are read in every CHECKS_PER_MESSAGE_READ-th check."""
 Say = Callable[[str], None]
 
 
+async def say_if_unwatched(job: Job, store: Store, say: Say) -> None:
+    """Reports that no process evaluates the alert rules, if the settings name receivers of alerts."""
+    if job.settings.alerts:
+        from gossamer.app.alert_watch import UNWATCHED, is_watched
+
+        if not await is_watched(store):
+            say(UNWATCHED)
+
+
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
     """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
     on the crawl. Long lists are read after `begun` was called. `say` receives progress messages while the
@@ -56,6 +65,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         setup.store = store.url
         await refuse_unkept_window(setup, store)
         await check_known_to_fleet(setup, store)
+        await say_if_unwatched(job, store, say)
         record, over = await begin(setup, store, job, "paused", given)
         if over is not None:
             begun(setup.crawl)

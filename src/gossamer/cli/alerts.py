@@ -127,6 +127,7 @@ def _list_rules(settings: Settings, as_json: bool) -> int:
 async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
     import msgspec
 
+    from gossamer.app.alert_watch import UNWATCHED, is_watched
     from gossamer.cli.dead import format_time
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.observability.alert_rules import read_alert_settings
@@ -139,6 +140,7 @@ async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
         states = AlertStates(store)
         now = await states.now()
         alerts, mutes = await states.load(), await states.mutes(now)
+        watched = await is_watched(store)
     found = sorted(
         alerts.values(), key=lambda one: (one.state != "firing", one.state != "pending", -one.since)
     )
@@ -147,6 +149,7 @@ async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
             {
                 "alerts": [{**msgspec.to_builtins(one), "muted": is_muted(one, mutes)} for one in found],
                 "mutes": {pattern: format_time(until) for pattern, until in mutes.items()},
+                "evaluated": watched,
             }
         )
         return 0
@@ -173,6 +176,8 @@ async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
         remark(f"{pattern} is muted until {format_time(until)}")
     if not settings.alerts:
         remark("no receiver: the setting `alerts` names webhooks, mail or a command (docs/alerts.md)")
+    elif not watched:
+        remark(UNWATCHED)
     return 0
 
 

@@ -128,36 +128,56 @@ def audit(
     continues with the same command.
     """
     from gossamer.cli.printing import hush_remarks
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.uses.audit.exports import check_outputs
     from gossamer.uses.audit.run import AuditOptions, database_path, host_name, start_url
 
     if checks:
         return list_checks(as_json)
+    target = given_target(target, fail_on)
+    hush_remarks(quiet)
+    check_outputs(output or [])
+    if target.endswith(".db") and "://" not in target:
+        end_of_checks()
+        return finish(stored_audit(target), output or [], as_json, fail_on)
+    url, links = start_url(target), parse_external(external)
+    given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
+    given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
+    options_of_crawl = crawl_options(given, progress=not quiet)
+    check_before_stored_pages(options_of_crawl, crawl)
+    options = AuditOptions(
+        database=database or database_path(url, data),
+        external=links,
+        limit=limit,
+        depth=depth,
+        fresh=fresh,
+        archive=stored_path(crawl, archive, data, store),
+        as_host=as_host and host_name(as_host),
+        crawl=options_of_crawl,
+    )
+    end_of_checks()
+    done = run_audit(url, options)
+    return finish(done, output or [f"audit-{Path(done.database).stem}.html"], as_json, fail_on)
+
+
+def given_target(target: str | None, fail_on: str | None) -> str:
+    """Returns the target of an audit. Raises UsageError if there is no target, or if `--fail-on` is wrong."""
     if target is None:
         raise UsageError("no URL given; see gossamer audit --help")
     if fail_on is not None and fail_on not in FAIL_ON:
         raise UsageError(f"--fail-on {fail_on!r}: write one of {', '.join(FAIL_ON)}")
-    hush_remarks(quiet)
-    check_outputs(output or [])
-    if target.endswith(".db") and "://" not in target:
-        done = stored_audit(target)
-    else:
-        url = start_url(target)
-        given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
-        given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
-        options = AuditOptions(
-            database=database or database_path(url, data),
-            external=parse_external(external),
-            limit=limit,
-            depth=depth,
-            fresh=fresh,
-            archive=stored_path(crawl, archive, data, store),
-            as_host=as_host and host_name(as_host),
-            crawl=crawl_options(given, progress=not quiet),
-        )
-        done = run_audit(url, options)
-        output = output or [f"audit-{Path(done.database).stem}.html"]
-    return finish(done, output or [], as_json, fail_on)
+    return target
+
+
+def check_before_stored_pages(options: dict[str, Any], crawl: str | None) -> None:
+    """Checks the options of the crawl of an audit whose command line is only checked. The stored pages of a crawl
+    (`--crawl`) are not looked for, because they may have to be downloaded."""
+    from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks, is_check
+
+    if is_check():
+        check_crawl_options(options)
+    if crawl is not None:
+        end_of_checks()
 
 
 def finish(done: AuditSummary, outputs: list[str], as_json: bool, fail_on: str | None) -> int:

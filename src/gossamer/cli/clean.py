@@ -35,15 +35,20 @@ def clean(
     of a crawl that may still continue is never removed."""
     import msgspec
 
+    from gossamer.app.cleanup import check_parts
     from gossamer.cli.printing import format_bytes, put_json, put_table, remark
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.value_parsers import seconds
+    from gossamer.fleet import broker_cleanup
 
     try:
         age = None if older is None else seconds(older)
     except ValueError as error:
         raise UsageError(f"--older {older!r}: {error}, or 30d") from None
     parts = [one for text in what or () for one in text.split(",") if one] or None
-    done = asyncio.run(_clean(read_settings(data, store, setting), parts, age, crawl, dry_run))
+    settings = read_settings(data, store, setting)
+    end_of_checks(lambda: check_parts(parts, {"queues": broker_cleanup.PART}))
+    done = asyncio.run(_clean(settings, parts, age, crawl, dry_run))
     if as_json:
         put_json([{**msgspec.to_builtins(one), "dry_run": dry_run} for one in done])
         return 0

@@ -57,10 +57,11 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         {"list": "sessions:listed", "forget": "sessions:forget"},
     ),
     "schedule": (
-        "Crawls by the clock: add, list, run, pause, resume, remove.",
+        "Crawls and other commands by the clock: add, list, runs, run, pause, resume, remove.",
         {
             "add": "schedule:add",
-            "list": "schedule:listed",
+            "list": "schedule_views:listed",
+            "runs": "schedule_views:runs",
             "run": "schedule:run",
             "pause": "schedule:pause",
             "resume": "schedule:resume",
@@ -262,7 +263,11 @@ def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
-        given = excluded_words(below_zero(check_texts(words)))
+        given = below_zero(check_texts(words))
+        if given[:1] == ["find"]:
+            from gossamer.cli.options import excluded_words
+
+            given = excluded_words(given)
         with app.make_context("gossamer", given, **CONTEXT) as context:
             done = app.invoke(context)
         sys.stdout.flush()
@@ -337,14 +342,6 @@ def below_zero(words: list[str]) -> list[str]:
     words = list(words)
     words.remove(number)
     return [*words, "--", number]
-
-
-def excluded_words(words: list[str]) -> list[str]:
-    """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
-    options. A word such as `-n`, which consists of a dash and a single letter, is still an option."""
-    if words[:1] != ["find"]:
-        return words
-    return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]
 
 
 def say(line: str, code: int) -> int:

@@ -170,8 +170,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "schedule add": (
         "gossamer schedule add prices '30 4 * * mon-fri' shop.py -o prices.sqlite",
         "gossamer schedule add news @hourly feed:https://example.com/feed --tz Europe/Berlin -o news.jsonl",
+        "gossamer schedule add watch '30 1 * * *' --tz Europe/Berlin prices run targets.csv --within 5h -q",
     ),
     "schedule list": ("gossamer schedule list", "gossamer schedule list --json"),
+    "schedule runs": ("gossamer schedule runs watch", "gossamer schedule runs watch --limit 0 --json"),
     "schedule run": ("gossamer schedule run prices", "gossamer schedule run prices --json"),
     "schedule pause": ("gossamer schedule pause prices", "gossamer schedule pause prices --json"),
     "schedule resume": ("gossamer schedule resume prices", "gossamer schedule resume prices --json"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 
@@ -88,9 +88,15 @@ class DescribedArgument(click.Argument):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help has examples at the top and groups of options."""
+    """A command whose help has examples at the top and groups of options. `prepare_words`: changes the words of
+    the command before they are parsed, or None."""
 
     context_class = HelpContext
+    prepare_words: Callable[[list[str], click.Command], list[str]] | None = None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the words of the command."""
+        return super().parse_args(ctx, self.prepare_words(args, self) if self.prepare_words else args)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the description of the command, and its examples."""

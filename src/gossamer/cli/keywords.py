@@ -127,8 +127,9 @@ def count(
     To continue a run that was stopped or killed, repeat the same command.
     """
     from gossamer.cli.printing import hush_remarks
+    from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.uses.keywords.counting import CountOptions
-    from gossamer.uses.keywords.run import DELAY, FOLDER, KeywordRunOptions
+    from gossamer.uses.keywords.run import DELAY, FOLDER, KeywordRunOptions, check_sources
 
     hush_remarks(quiet)
     check_options(output or (), stem or "", delay or DELAY)
@@ -155,6 +156,7 @@ def count(
         fresh=fresh,
         crawl={name: value for name, value in given.items() if value is not None} | {"progress": not quiet},
     )
+    end_of_checks(lambda: check_sources(sources or (), options), lambda: check_crawl_options(options.crawl))
     return run_and_show(sources or (), options, output or (), as_json)
 
 

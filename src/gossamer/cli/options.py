@@ -97,7 +97,9 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
             printing.hush_remarks(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
-    return GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
+    command = GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
+    command.prepare_words = vars(call).get("prepare_words")
+    return command
 
 
 def _no_colour(context: click.Context, parameter: click.Parameter, given: bool) -> None:
@@ -151,6 +153,14 @@ OfCrawl = Annotated[
     str | None, Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")
 ]
 Host = Annotated[str, Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
+
+
+def excluded_words(words: list[str]) -> list[str]:
+    """Puts a space before the excluded words of a search, so that `find bees -maps` does not read `-maps` as
+    options. A word such as `-n`, which consists of a dash and a single letter, is still an option."""
+    if words[:1] != ["find"]:
+        return words
+    return [f" {word}" if re.fullmatch(r"-(?:\d|(?!-|s[^:]*=).{2,})", word) else word for word in words]
 
 
 def read_settings(

@@ -12,9 +12,9 @@ from gossamer.cli.options import Argument, Json, Option, Quiet
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.uses.prices.model import Event
+    from gossamer.uses.prices.model import Event, PriceTarget
     from gossamer.uses.prices.plan import RunPlan
-    from gossamer.uses.prices.run import PriceRunSummary
+    from gossamer.uses.prices.run import PriceRunSummary, RunOptions
     from gossamer.uses.prices.targets import TargetList
 
 UNFIT = 3
@@ -255,9 +255,10 @@ def run(
     To continue a run that was stopped or killed, repeat the same command.
     """
     from gossamer.cli.printing import hush_remarks, remark
+    from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.config.redaction import register_in
-    from gossamer.uses.prices.run import RunOptions
-    from gossamer.uses.prices.run import run as run_prices
+    from gossamer.uses.prices.run import RunOptions, check_history
+    from gossamer.uses.prices.selector_table import read_selectors
 
     hush_remarks(quiet)
     register_in(history or "")
@@ -267,10 +268,7 @@ def run(
     if not (fleet or store or window or any(text.startswith("retries=") for text in setting or ())):
         remark("pages that fail are tried again for at most 2 minutes after the others")
     if not made.fits and not partly:
-        for reason in made.reasons[:MAX_SHOWN]:
-            remark(reason)
-        remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
-        return UNFIT
+        return _refuse_unfit(made)
     crawl = _given(
         data=data, store=store, processes=processes, ladder=ladder, proxies=proxies, setting=setting
     )
@@ -283,9 +281,30 @@ def run(
         spread=seconds("--spread", spread),
         crawl=crawl | {"progress": not quiet},
     )
+    end_of_checks(
+        lambda: check_history(options),
+        lambda: read_selectors(options.selectors),
+        lambda: check_crawl_options(crawl),
+    )
+    return _run_and_print(found.targets, options, as_json)
+
+
+def _refuse_unfit(made: RunPlan) -> int:
+    from gossamer.cli.printing import remark
+
+    for reason in made.reasons[:MAX_SHOWN]:
+        remark(reason)
+    remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
+    return UNFIT
+
+
+def _run_and_print(targets: Sequence[PriceTarget], options: RunOptions, as_json: bool) -> int:
+    from gossamer.cli.printing import remark
+    from gossamer.uses.prices.run import run as run_prices
+
     events: list[Event] = []
     try:
-        done = run_prices(found.targets, options, remark, events.extend)
+        done = run_prices(targets, options, remark, events.extend)
     except KeyboardInterrupt:
         remark("stopped: the results so far are recorded, and the same command continues the run")
         raise

@@ -88,6 +88,11 @@ def hush_remarks(quiet: bool) -> None:
     _hushed[0] = quiet
 
 
+def are_remarks_hushed() -> bool:
+    """Returns whether the messages of `remark` are turned off."""
+    return _hushed[0]
+
+
 def discard_stdout() -> None:
     """Redirects stdout to the null device after the reader of stdout has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -306,6 +307,7 @@ def run(
     left.
     """
     from gossamer.cli.printing import hush_remarks
+    from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
     from gossamer.uses.ranks.run import RankRunOptions
 
@@ -327,7 +329,17 @@ def run(
         layout=layout,
         crawl=crawl,
     )
+    end_of_checks(partial(check_source_options, crawl, own, archive))
     return run_and_print(found.keywords, options, as_json)
+
+
+def check_source_options(crawl: dict[str, Any], own: bool, archive: str | None) -> None:
+    """Raises the error of a run whose source of result pages or whose options of a crawl are wrong."""
+    from gossamer.cli.scheduled_commands import check_crawl_options
+    from gossamer.uses.ranks.result_page_sources import choose_source
+
+    choose_source(crawl, own=own, archive=archive, with_key=False)
+    check_crawl_options(crawl)
 
 
 def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json: bool) -> int:

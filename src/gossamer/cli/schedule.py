@@ -1,101 +1,32 @@
-"""`gossamer schedule`: adds, lists, changes and removes scheduled crawls. The command also works while
-schedulers are running."""
+"""`gossamer schedule`: adds, changes and removes schedules of crawls and of other commands. The command also
+works while schedulers are running."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import os
+import shlex
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.schedule_store import schedule_store
+from gossamer.cli.schedule_views import Name, format_utc
+from gossamer.cli.scheduled_commands import SCHEDULABLE, separate_command
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.state.schedules import (
         Schedule,
-        ScheduledRun,
         ScheduledTask,
         Schedules,
         StoredSchedule,
-        Unread,
     )
 
 
-async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns the rows of `schedule list` and the name of the leading scheduler. The name is None if there is
-    no leading scheduler."""
-    from gossamer.frontier.stats import CrawlStatistics
-    from gossamer.state.schedules import Schedules
-
-    if settings.store is None and not (Path(settings.data) / "store").is_dir():
-        return [], None
-    async with schedule_store(settings) as store:
-        schedules, now = Schedules(store), await CrawlStatistics(store).now()
-        rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
-        return rows, await schedules.leader()
-
-
-async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float) -> dict[str, Any]:
-    from gossamer.recrawl.cron import Cron
-    from gossamer.recrawl.due_times import start_times
-    from gossamer.state.schedules import Unread
-
-    if isinstance(entry, Unread):
-        return {"schedule": entry.name, "state": "unreadable", "reason": entry.why}
-    one = entry.schedule
-    going, past = await schedules.open(one.name), await schedules.ended(one.name, 50)
-    try:
-        due = None if one.paused else Cron(one.cron, one.zone).after(max(entry.mark, now))
-    except ValueError as error:
-        return {"schedule": one.name, "state": "unreadable", "reason": str(error)}
-    begins = start_times(one.name, due, 1, one.jitter, 0)[0] if due is not None else None
-    busy = [run for run in going if run.state != "waiting"]
-    last = busy[-1] if busy else next((run for run in past if run.begun is not None), None)
-    state = "paused" if one.paused else "running" if busy else "waiting"
-    return {
-        "schedule": one.name,
-        "cron": one.cron,
-        "zone": one.zone,
-        "state": state,
-        "next": format_utc(begins),
-        "last": format_utc(last.begun) if last else None,
-        "outcome": await _outcome(schedules, last) if last else None,
-        "crawl": last.crawl if last else None,
-        "reason": (last.reason or None) if last else None,
-        "targets": one.task.targets,
-        "jitter": one.jitter,
-        "spread": one.spread,
-        "missed_policy": one.missed,
-        "overlap": one.overlap,
-        "open": [run.crawl for run in going],
-        **entry.counts,
-    }
-
-
-async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
-    """Returns the final state of a run. If no scheduler has recorded the end of the run, returns the state of
-    the run's crawl."""
-    from gossamer.frontier.crawls import Crawls
-
-    if run.ended is not None:
-        return run.state
-    record = await Crawls(schedules.store).get(run.crawl)
-    return record.state if record is not None else run.state
-
-
-def format_utc(at: float | None) -> str | None:
-    from gossamer.cli.dead import format_time as shown
-
-    return None if at is None else shown(at)
-
-
-Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
     "tz": ("--tz", "ZONE", "Time zone of the cron line, such as Europe/Berlin (default UTC)."),
     "jitter": ("--jitter", "TIME", "Start later by a random time of up to this: 5m."),
@@ -130,7 +61,11 @@ def signature() -> inspect.Signature:
     ]
     rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "json", "verbose")]
     rest.append(_word("json", Json, False))
-    return inspect.Signature([*found, of_crawl[0], *clock, *rest])
+    what = "What a crawl takes: URLs, site files, lists, sitemap:URL, feed:URL. Or a command: prices run targets.csv."
+    targets = of_crawl[0].replace(
+        annotation=Annotated[list[str] | None, Argument(metavar="TARGET...", help=what)]
+    )
+    return inspect.Signature([*found, targets, *clock, *rest])
 
 
 def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -139,17 +74,26 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def add(**words: Any) -> int:
     """Add a schedule, or change an existing schedule. CRON consists of five fields ("30 4 * * mon-fri"), or
-    is a word such as @daily."""
+    is a word such as @daily. In place of targets, a command may follow with its own options: prices, ranks,
+    keywords, find, audit, clean, export, reparse."""
     from gossamer.cli.printing import print_action, remark
+    from gossamer.cli.scheduled_commands import check_command, refuse_other_command
     from gossamer.scheduler.jobs import check
 
+    refuse_other_command(next(iter(words["targets"] or ()), ""))
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
-    if words["known"] and not words["refresh"]:
-        raise UsageError("--known is for --refresh: give both, or neither")
-    if settings.store is not None:
-        for_a_fleet(schedule.task)
+    if schedule.is_command:
+        refuse_crawl_options(words)
+        if code := check_command(words["targets"], [flag for flag, _, _ in CLOCK.values()]):
+            return code
+    else:
+        refuse_foreign_targets(words)
+        if words["known"] and not words["refresh"]:
+            raise UsageError("--known is for --refresh: give both, or neither")
+        if settings.store is not None:
+            for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
     due, did = cron.after(time.time()), "changed" if had else "added"
     said = f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}"
@@ -158,6 +102,33 @@ def add(**words: Any) -> int:
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"] or words["json"])
     return 0
+
+
+def refuse_crawl_options(words: dict[str, Any]) -> None:
+    """Raises UsageError if options of a crawl stand before the command of a schedule."""
+    kept = ("name", "cron", "targets", *CLOCK, "data", "store", "json", "quiet")
+    for parameter in signature().parameters.values():
+        value = words[parameter.name]
+        if parameter.name == "setting":
+            value = [pair for pair in value or () if pair not in _own(words)]
+        if parameter.name in kept or value in (None, False, [], parameter.default):
+            continue
+        flag = parameter.annotation.__metadata__[0].flags[0]
+        raise UsageError(
+            f"{flag} is an option of a crawl. Options of the command follow the command: gossamer schedule add NAME "
+            f"CRON {words['targets'][0]} ..."
+        )
+
+
+def refuse_foreign_targets(words: dict[str, Any]) -> None:
+    """Raises UsageError if a target of a crawl is a list that contains no pages to crawl. The message contains the
+    right command."""
+    from gossamer.app.targets import target_kind
+    from gossamer.cli.scheduled_commands import check_list
+
+    for target in words["targets"]:
+        if os.path.isfile(target) and target_kind(target).kind == "list":
+            check_list(target, f"schedule add {words['name']} {shlex.quote(words['cron'])}")
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
@@ -178,49 +149,13 @@ def for_a_fleet(task: ScheduledTask) -> None:
 
 
 vars(add)["__signature__"] = signature()
-
-
-def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """List all schedules. For each schedule, show the next due time, the last run and the result of the last
-    run."""
-    from gossamer.cli.printing import put_json, put_table, remark
-
-    settings = read_settings(data, store, setting)
-    rows, leader = asyncio.run(rows_of(settings))
-    if as_json:
-        put_json([{**row, "scheduler": leader} for row in rows])
-        return 0
-    heads = (
-        "schedule",
-        "cron",
-        "zone",
-        "state",
-        "next",
-        "last",
-        "outcome",
-        "runs",
-        "failed",
-        "skipped",
-        "missed",
-    )
-    if rows:
-        put_table(
-            heads,
-            [[row.get(head) for head in heads] for row in rows],
-            right=heads[7:],
-            least=("zone", "missed", "skipped", "failed", "runs"),
-        )
-    if not rows:
-        remark("no schedules yet: gossamer schedule add")
-    else:
-        remark(f"scheduler: {leader}" if leader else "no scheduler runs: start one with gossamer scheduler")
-    return 0
+vars(add)["prepare_words"] = separate_command
 
 
 def remove(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Remove a schedule. Running crawls of the schedule are not stopped."""
+    """Remove a schedule. Its running crawls and commands are not stopped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
     return _said(name, "removed", as_json)
 
@@ -228,7 +163,7 @@ def remove(
 def pause(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Pause a schedule until it is resumed. Running crawls of the schedule are not stopped."""
+    """Pause a schedule until it is resumed. Its running crawls and commands are not stopped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
     return _said(name, "paused", as_json)
 
@@ -259,7 +194,7 @@ def run(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run a schedule now, in this process or on the fleet."""
+    """Run a schedule now: a crawl in this process or on the fleet, a command on this machine."""
     from gossamer.cli.scheduler import run_now
 
     return run_now(read_settings(data, store, setting), name, as_json=as_json, quiet=quiet)
@@ -269,7 +204,7 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     """Builds a schedule from the command-line options. Raises UsageError."""
     from gossamer.config import value_parsers
     from gossamer.recrawl.due_times import MISSED, OVERLAP
-    from gossamer.state.schedules import Schedule
+    from gossamer.state.schedules import COMMAND_VERSION, VERSION, Schedule, ScheduledTask
 
     def read(option: str, how: Any, default: Any) -> Any:
         if words[option] is None:
@@ -288,7 +223,9 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
         bound = value_parsers.count(1, 1000, most) if colon else 10
     except ValueError as error:
         raise UsageError(f"--missed {words['missed']!r}: {error}") from None
+    is_command = words["targets"][0] in SCHEDULABLE
     return Schedule(
+        version=COMMAND_VERSION if is_command else VERSION,
         name=words["name"],
         cron=words["cron"],
         zone="UTC" if words["tz"] is None else words["tz"],
@@ -297,7 +234,9 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
         missed=missed,
         most=bound,
         overlap=read("overlap", lambda value: value_parsers.one_of(OVERLAP, value), "skip"),
-        task=task_of(words),
+        task=ScheduledTask([], folder=os.getcwd(), command=words["targets"])
+        if is_command
+        else task_of(words),
     )
 
 

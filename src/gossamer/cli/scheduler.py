@@ -36,8 +36,13 @@ if TYPE_CHECKING:
 
 AtOnce = Annotated[
     int,
-    Option("--at-once", metavar="N", help="Concurrent crawls in this process, without a fleet (default 4)."),
+    Option(
+        "--at-once",
+        metavar="N",
+        help="Concurrent crawls in this process, without a fleet, and concurrent commands (default 4).",
+    ),
 ]
+STOPPED = 11
 MOMENTS = ("due", "next")
 """Names of the event fields that contain a time in seconds since the epoch."""
 
@@ -55,7 +60,7 @@ def scheduler(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Start scheduled crawls when they are due, until stopped. If several schedulers run, one scheduler leads
+    """Start scheduled crawls and commands when they are due, until stopped. If several schedulers run, one scheduler leads
     and the others are on standby."""
     from gossamer.observability.logs import start_logs
 
@@ -75,6 +80,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
     from gossamer.app.cleanup import Hourly
     from gossamer.app.wiring import open_store
     from gossamer.fleet import broker_cleanup
+    from gossamer.scheduler.commands import CommandRunner
     from gossamer.scheduler.loop import Scheduler
     from gossamer.scheduler.runs import Crawler, Fleet, LocalCrawler
 
@@ -88,8 +94,9 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
         alerts = AlertWatch(settings, store) if settings.alerts else None
         watching = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
+        commands = CommandRunner(store, settings, stop, at_once)
         await Scheduler(
-            settings, store, embedded, crawler, say=say, judge=missed_gates, stop=stop, chore=chore
+            settings, store, embedded, crawler, commands, say=say, judge=missed_gates, stop=stop, chore=chore
         ).run()
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
@@ -190,6 +197,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
     schedule, run = asyncio.run(_open(settings, name))
     assert run.task is not None
+    if schedule.is_command:
+        return asyncio.run(_run_command(settings, name, run))
     words = {"quiet": quiet, "json": as_json, "wait": False}
     try:
         job = asyncio.run(_start(settings, job_of(run.task, settings, run.crawl), run))
@@ -227,16 +236,42 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
         if going and going[0].by_hand and not await schedules.leader():
             return schedule, going[0]
         if going:
-            raise UsageError(
-                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or "
-                "gossamer stop it"
+            how = (
+                f"as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
+                if going[0].crawl
+                else f"and its output is in {going[0].log or 'a terminal'}: wait until it ends"
             )
+            raise UsageError(f"{name} still runs {how}")
         run = by_hand(schedule, now, now + MANUAL_RUN_S)
         if await schedules.turn(None, name, None, run) != 1:
             raise UsageError(
                 f"{name} was started or removed by another user at this moment: see gossamer schedule list"
             )
         return schedule, run
+
+
+async def _run_command(settings: Settings, name: str, run: ScheduledRun) -> int:
+    """Runs the command of a schedule in the foreground, and returns its exit code."""
+    from gossamer.cli.printing import remark
+    from gossamer.cli.schedule_store import schedule_store
+    from gossamer.scheduler.commands import CommandRunner
+
+    stop = stop_event(lambda event, **_: print(f"gossamer: {event}", file=sys.stderr))
+    async with schedule_store(settings) as store:
+        runner = CommandRunner(store, settings, stop, 1)
+        async with runner.lease(name, run) as lease:
+            if lease is None:
+                raise UsageError(f"{name} ended at this moment: see gossamer schedule runs {name}")
+            try:
+                outcome = await runner.command(name, run, lease, foreground=True)
+            except GossamerError as error:
+                await _close(settings, name, run, "failed", str(error))
+                raise
+            if outcome is None:
+                remark(f"stopped. To continue: gossamer schedule run {name}, or leave it to the scheduler")
+                return STOPPED
+            await _close(settings, name, run, outcome.state, outcome.reason, outcome.exit_code)
+            return outcome.exit_code or 0
 
 
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
@@ -249,7 +284,9 @@ async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
         return (await start_of(store, job, run.begun or run.due)).job
 
 
-async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, reason: str) -> None:
+async def _close(
+    settings: Settings, name: str, run: ScheduledRun, state: str, reason: str, code: int | None = None
+) -> None:
     import msgspec
 
     from gossamer.cli.schedule_store import schedule_store
@@ -259,4 +296,6 @@ async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, r
     async with schedule_store(settings) as store:
         now = await CrawlStatistics(store).now()
         over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
+        if code is not None:
+            over = msgspec.structs.replace(over, exit_code=code)
         await Schedules(store).turn(None, name, run, over)

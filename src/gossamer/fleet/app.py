@@ -39,6 +39,8 @@ from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
 from gossamer.fleet.slice_process import SliceProcess
 from gossamer.fleet.worker_keeper import WorkerKeeper
 from gossamer.observability import logs
+from gossamer.observability.alert_delivery import receivers_of
+from gossamer.observability.alert_rules import read_alert_settings
 from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 
@@ -247,12 +249,33 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
         )
         _Now.name, _Now.lanes = sender, tuple(lanes)
         _Now.keeper = WorkerKeeper(
-            own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop
+            own.store or "",
+            me,
+            token,
+            send=send,
+            weigh=_weigh,
+            drain=_drain,
+            stop=_stop,
+            alerts=_alert_settings(own),
         )
         refused.keep = _keep_aside
     except GossamerError as error:
         print(f"gossamer: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+
+
+def _alert_settings(own: Settings) -> Settings | None:
+    """Returns the settings with which this worker evaluates the alert rules, or None if the settings name no
+    receiver, or a program that this machine does not have."""
+    if not own.alerts:
+        return None
+    try:
+        read_alert_settings(own.alert_rules)
+        receivers_of(own.alerts, own.allow_private)
+    except ConfigError as error:
+        log.warning("this worker evaluates no alert rules: %s", error)
+        return None
+    return own
 
 
 @signals.worker_ready.connect

@@ -1,5 +1,5 @@
 """The keeper is a thread that runs next to Celery in each worker's main process. The keeper sends heartbeats,
-obeys orders, and keeps the fleet's slots filled.
+obeys orders, keeps the fleet's slots filled, and evaluates the alert rules if no other process leads them.
 
 The fleet does not rely on the redelivery of messages. Instead, the keeper that has the lead checks every two
 seconds which slots are free, and sends a message for each free slot. All times come from the store's clock,
@@ -17,7 +17,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from gossamer.app.alert_watch import AlertWatch
 from gossamer.app.wiring import open_url
+from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError
 from gossamer.fleet.brokers import format_error
 from gossamer.observability.store_events import StoreEvents
@@ -57,12 +59,14 @@ class WorkerKeeper:
         weigh: Callable[[], int],
         drain: Callable[[], None],
         stop: Callable[[], None],
+        alerts: Settings | None = None,
     ) -> None:
         """`me` is the worker's record. `token` renews the claim on the worker's name. `weigh` returns the
         worker's memory in bytes. `drain` is called when the worker is ordered to drain, and `stop` is called
-        when the worker is ordered to stop."""
+        when the worker is ordered to stop. `alerts` contains the receivers of alerts and the file of rules; with
+        None, the keeper evaluates no rules."""
         self.me = me
-        self._url, self._token, self._send = store, token, send
+        self._url, self._token, self._send, self._alerts = store, token, send, alerts
         self._weigh, self._drain, self._stop = weigh, drain, stop
         self._over, self._woken = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,6 +103,7 @@ class WorkerKeeper:
 
     async def _keep(self) -> None:
         self._loop, told, silent = asyncio.get_running_loop(), "", 0.0
+        watching = asyncio.create_task(self._watch_for_alerts())
         while not self._over.is_set():
             try:
                 await asyncio.create_task(
@@ -113,6 +118,24 @@ class WorkerKeeper:
             except* Exception:  # the keeper must continue, because only keepers fill the slots
                 log.exception("the keeper failed because of a bug, and starts again")
                 await self._rest(1)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    async def _watch_for_alerts(self) -> None:
+        """Evaluates the alert rules until it is cancelled. The connection to the store is its own, so the watch
+        outlives an outage of the store, and reports it."""
+        while self._alerts is not None:
+            try:
+                store = await open_url(self._url, embedded=False)
+                try:
+                    await AlertWatch(self._alerts, store).run()
+                finally:
+                    await store.close()
+            except GossamerError:  # `_keep` logs that the store cannot be reached
+                await self._rest(1)
+            except Exception:  # the keeper must continue, because only keepers fill the slots
+                log.exception("the evaluation of the alert rules failed because of a bug, and starts again")
+                await self._rest(REPEAT_ERROR_S)
 
     async def _until_it_breaks(self) -> None:
         store = await open_url(self._url, embedded=False)

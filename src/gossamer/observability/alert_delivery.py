@@ -122,7 +122,7 @@ def payload(alerts: Sequence[Alert], suppressed: int = 0) -> dict[str, Any]:
                 "alert": one.rule,
                 "status": one.state,
                 "severity": one.severity,
-                "labels": dict(one.labels),
+                "labels": dict((*one.labels, *one.details)),
                 "value": one.value,
                 "text": safe_text(one.text),
                 "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.since)),

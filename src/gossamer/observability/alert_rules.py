@@ -10,7 +10,7 @@ within the last `window_s` seconds.
 from __future__ import annotations
 
 import tomllib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +20,18 @@ import msgspec
 from gossamer.config.value_parsers import nearest, seconds
 from gossamer.errors import ConfigError
 from gossamer.frontier.crawls import UNDER_WAY
-from gossamer.observability.snapshot import Snapshot
+from gossamer.observability.snapshot import CrawlNow, Snapshot
 
 Labels = tuple[tuple[str, str], ...]
 MIN_REQUESTS = 20
 """Minimum number of requests from which a share is calculated."""
 DEAD_SHARE = 0.02
+DEAD_OF_ONE_CRAWL = 20
+"""Maximum number of dead letters of a crawl that also count for all crawls together."""
+SEVERAL = "several"
+"""The value of the label `crawl` of an alert about all crawls together."""
+MAX_SHOWN = 3
+"""Maximum number of sites, reasons or crawls in a message."""
 
 
 class SnapshotHistory:
@@ -45,14 +51,18 @@ class SnapshotHistory:
         """The latest snapshot."""
         return self._looks[-1]
 
-    def growth(self, window: float) -> dict[str, int]:
-        """Returns how much each total grew within the window, or since the first snapshot."""
-        now = self.last
+    def before(self, window: float) -> Snapshot:
+        """Returns the last snapshot before the window, or the first snapshot."""
         then = self._looks[0]
         for look in self._looks:
-            if look.now > now.now - window:
+            if look.now > self.last.now - window:
                 break
             then = look
+        return then
+
+    def growth(self, window: float) -> dict[str, int]:
+        """Returns how much each total grew within the window, or since the first snapshot."""
+        now, then = self.last, self.before(window)
         found = {name: n - then.totals[name] for name, n in now.totals.items()}
         for server in now.servers:
             before = next((one.evicted for one in then.servers if one.name == server.name), server.evicted)
@@ -66,13 +76,21 @@ class SnapshotHistory:
         return found
 
 
+class Details(NamedTuple):
+    """Facts about a reading that may change while its alert fires. `labels` are sent with the labels of the alert,
+    but they are not a part of its name. `text` is the part of the message that replaces `{details}`."""
+
+    labels: Labels = ()
+    text: str = ""
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One alert rule. A rule yields readings from snapshots, and defines when a reading causes an alert."""
 
     name: str
     text: str
     """The message of an alert, with placeholders in braces. `{value}` is replaced by the value of the
-    reading, and `{NAME}` is replaced by the value of the label NAME."""
+    reading, `{NAME}` by the value of the label NAME, and `{details}` by the text of `details`."""
     expr: str
     """The alert rule in PromQL. The placeholders `{fire}` and `{window}` are replaced by the values of the
     rule."""
@@ -87,6 +105,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """The severity of the alert. An alert with the severity `page` requires immediate action. An alert with
     the severity `warn` requires action within the day."""
     enabled: bool = True
+    details: Callable[[SnapshotHistory, Labels], Details] = lambda _, __: Details()
+    """A function that returns the details of a reading whose alert begins to fire."""
 
 
 def _shares(found: Mapping[str, int], what: str, bad: Callable[[str], bool]) -> dict[str, tuple[int, int]]:
@@ -119,11 +139,46 @@ def _blocked(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, fl
         yield (("domain", domain),), bad / total if total >= MIN_REQUESTS else 0.0
 
 
+def _grown(found: SnapshotHistory, window: float, crawl: CrawlNow, name: str) -> int:
+    """Returns how much a count of a crawl grew within the window. A crawl that was started again begins at 0."""
+    then = found.before(window)
+    known = next((one for one in then.crawls if one.name == crawl.name), None)
+    if known is None or known.started_at != crawl.started_at:
+        return crawl.count(name) if crawl.started_at >= then.now else 0
+    return crawl.count(name) - known.count(name)
+
+
 def _dead(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
-    dead = sum(n for name, n in grown.items() if name.startswith("dead|"))
+    rest = sum(n for name, n in grown.items() if name.startswith("dead|"))
     requests = sum(n for name, n in grown.items() if name.startswith("requests|"))
-    yield (), float(dead) if dead > DEAD_SHARE * requests else 0.0
+    for crawl in found.last.crawls:
+        dead = _grown(found, window, crawl, "letter")
+        ended = dead + _grown(found, window, crawl, "pages")
+        yield (("crawl", crawl.name),), float(dead) if dead > DEAD_SHARE * ended else 0.0
+        rest -= dead if dead > DEAD_OF_ONE_CRAWL else 0
+    yield (("crawl", SEVERAL),), float(rest) if rest > DEAD_SHARE * requests else 0.0
+
+
+def _dead_details(found: SnapshotHistory, labels: Labels) -> Details:
+    """Returns the most frequent reason and site of the recent dead letters of a crawl, or of all crawls."""
+    name = dict(labels)["crawl"]
+    reasons, sites, crawls = Counter[str](), Counter[str](), Counter[str]()
+    for crawl in found.last.crawls:
+        for site, reason, n in crawl.dead if name in (crawl.name, SEVERAL) else ():
+            reasons[reason] += n
+            sites[site] += n
+            crawls[crawl.name] += n
+    if not reasons:
+        return Details()
+    most = tuple((what, one.most_common(1)[0][0]) for what, one in (("site", sites), ("reason", reasons)))
+    lists = [reasons, sites] if name != SEVERAL else [reasons, sites, crawls]
+    return Details(most, f" ({'; '.join(map(_most_frequent, lists))})")
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    shown = [f"{name} {n}" for name, n in counts.most_common(MAX_SHOWN)]
+    return ", ".join([*shown, f"{len(counts) - MAX_SHOWN} more"] if len(counts) > MAX_SHOWN else shown)
 
 
 def _breakers(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
@@ -213,6 +268,12 @@ def _waiting(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]
         yield (("lane", one.lane), ("region", one.region)), one.oldest
 
 
+def _schedule_details(found: SnapshotHistory, labels: Labels) -> Details:
+    name = dict(labels)["schedule"]
+    trouble = next((one.trouble for one in found.last.schedules if one.name == name), "")
+    return Details(text=f"; {trouble}" if trouble else "")
+
+
 def _schedules(found: SnapshotHistory, window: float) -> Iterator[tuple[Labels, float]]:
     grown = found.growth(window)
     for one in found.last.schedules:
@@ -235,6 +296,7 @@ def _proxies(found: SnapshotHistory, _: float) -> Iterator[tuple[Labels, float]]
 
 
 _REQUESTS = "gossamer_requests_total"
+_GIVEN_UP = "gossamer_crawl_given_up"
 _FAILED = f'{_REQUESTS}{{outcome!~"ok|robots|denied|login|again|http-4xx"}}'
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -272,10 +334,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="GossamerDeadLettersGrow",
-        text="{value} requests were given up in a short time",
-        expr="sum(increase(gossamer_dead_letters_total[{window}])) > {fire} and "
-        f"sum(increase(gossamer_dead_letters_total[{{window}}])) > {DEAD_SHARE} * sum(increase({_REQUESTS}[{{window}}]))",
+        text="{value} requests of crawl {crawl} were given up in a short time{details}",
+        expr=f"sum by (crawl) (delta({_GIVEN_UP}[{{window}}])) > {{fire}} and sum by (crawl) "
+        f"(delta({_GIVEN_UP}[{{window}}])) > {DEAD_SHARE} * (sum by (crawl) (delta({_GIVEN_UP}[{{window}}])) "
+        "+ sum by (crawl) (delta(gossamer_crawl_pages[{window}])))",
         read=_dead,
+        details=_dead_details,
         fire=20,
         clear=5,
         for_s=60,
@@ -414,9 +478,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="GossamerScheduleMissed",
-        text="{value} runs of schedule {schedule} were missed or failed",
+        text="{value} runs of schedule {schedule} were missed or failed{details}",
         expr='sum by (schedule) (increase(gossamer_schedule_runs_total{result=~"missed|failed"}[{window}])) > {fire}',
         read=_schedules,
+        details=_schedule_details,
         window_s=3600,
     ),
     Rule(
@@ -474,14 +539,14 @@ SHARES = (
 )
 
 
-def text_of(rule: Rule, labels: Labels, value: float) -> str:
-    """Returns a rule's text with the labels and the value of a reading."""
+def text_of(rule: Rule, labels: Labels, value: float, details: str) -> str:
+    """Returns a rule's text with the labels, the value and the details of a reading."""
     share = rule.name.removeprefix("Gossamer") in SHARES
     shown = f"{value:.0%}" if share else f"{value:.0f}"
     found = rule.text.replace("{value}", shown)
     for name, text in labels:
         found = found.replace(f"{{{name}}}", text)
-    return found
+    return found.replace("{details}", details)
 
 
 class AlertSettings(NamedTuple):

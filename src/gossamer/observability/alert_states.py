@@ -4,11 +4,20 @@ alerts share these states in the store, so that a restart neither repeats nor fo
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 
-from gossamer.observability.alert_rules import AlertSettings, Labels, Rule, SnapshotHistory, text_of
+from gossamer.observability.alert_rules import (
+    AlertSettings,
+    Details,
+    Labels,
+    Rule,
+    SnapshotHistory,
+    text_of,
+)
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -31,6 +40,9 @@ class Alert(msgspec.Struct, kw_only=True):
     resolved."""
     value: float
     text: str
+    details: Labels = ()
+    """Labels that are not a part of the alert's name, because they may change: for example the site with the most
+    dead letters."""
     unsent: list[str] = []
     """The receivers that have not been notified of the alert's state yet."""
     knows: list[str] = []
@@ -70,7 +82,8 @@ def evaluate(
         for labels, value in rule.read(history, rule.window_s):
             key = alert_key(rule.name, labels)
             seen.add(key)
-            after = _next(rule, labels, value, known.get(key), receivers, now)
+            details = partial(rule.details, history, labels)
+            after = _next(rule, labels, value, known.get(key), receivers, now, details)
             if after is not known.get(key):
                 changed[key] = after
     for key, alert in known.items():
@@ -88,13 +101,20 @@ def evaluate(
 def store_alert(rule: Rule, known: Alert | None, receivers: list[str], now: float, bad: bool) -> Alert | None:
     """Returns the alert about a store that does not answer or refuses calls. The alert cannot be derived from
     snapshots, because no snapshot can be read meanwhile. `now` is this machine's time."""
-    return _next(rule, (), float(bad), known, receivers, now)
+    return _next(rule, (), float(bad), known, receivers, now, Details)
 
 
 def _next(
-    rule: Rule, labels: Labels, value: float, known: Alert | None, receivers: list[str], now: float
+    rule: Rule,
+    labels: Labels,
+    value: float,
+    known: Alert | None,
+    receivers: list[str],
+    now: float,
+    details: Callable[[], Details],
 ) -> Alert | None:
-    """Returns the alert with its new state after a reading. If nothing changed, returns the same object."""
+    """Returns the alert with its new state after a reading. If nothing changed, returns the same object.
+    `details`: returns the details of the reading."""
     going = known is not None and known.state in ("pending", "firing")
     bad = value > (rule.clear if known is not None and known.state == "firing" else rule.fire)
     if not bad:
@@ -103,6 +123,7 @@ def _next(
         return None if known.state == "pending" else _resolved(known, receivers, now)
     if not going or known is None:
         state = "firing" if rule.for_s <= 0 else "pending"
+        about = details()
         return Alert(
             rule=rule.name,
             labels=labels,
@@ -110,13 +131,20 @@ def _next(
             state=state,
             since=now,
             value=value,
-            text=text_of(rule, labels, value),
+            text=text_of(rule, labels, value, about.text),
+            details=about.labels,
             unsent=list(receivers) if state == "firing" else [],
             knows=known.knows if known is not None else [],
         )
     if known.state == "pending" and now - known.since >= rule.for_s:
+        about = details()
         return msgspec.structs.replace(
-            known, state="firing", value=value, text=text_of(rule, labels, value), unsent=list(receivers)
+            known,
+            state="firing",
+            value=value,
+            text=text_of(rule, labels, value, about.text),
+            details=about.labels,
+            unsent=list(receivers),
         )
     return known
 

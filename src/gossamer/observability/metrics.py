@@ -98,6 +98,12 @@ def _crawls(read: Callable[[CrawlNow, Snapshot], float | None]) -> Callable[[Sna
     return samples
 
 
+def _recent_dead(found: Snapshot) -> Iterator[Sample]:
+    for one in found.crawls:
+        for site, reason, n in one.dead:
+            yield "", (one.name, site, reason), n
+
+
 def _page_age(one: CrawlNow, found: Snapshot) -> float | None:
     if one.state not in UNDER_WAY:
         return None
@@ -307,6 +313,20 @@ METRICS: tuple[Metric, ...] = (
         "Dead letters of the crawl.",
         ("crawl",),
         _crawls(lambda one, _: one.count("dead")),
+    ),
+    Metric(
+        "gossamer_crawl_given_up",
+        "gauge",
+        "Requests of the crawl that were given up, including dead letters that were requeued or dropped later.",
+        ("crawl",),
+        _crawls(lambda one, _: one.count("letter")),
+    ),
+    Metric(
+        "gossamer_crawl_recent_dead_letters",
+        "gauge",
+        "Dead letters of the last 15 minutes, for the most frequent sites (hosts) and reasons.",
+        ("crawl", "site", "reason"),
+        _recent_dead,
     ),
     Metric(
         "gossamer_crawl_items",

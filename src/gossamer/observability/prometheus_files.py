@@ -42,7 +42,10 @@ def _rule(rule: Rule, scale: float) -> list[str]:
     if rule.name in ("GossamerStalled", "GossamerHostsWait"):
         expr = expr.replace(f"> {rule.fire:g}", f"> {rule.fire * scale:g}")
     percent = rule.name.removeprefix("Gossamer") in SHARES
-    text = _LABEL.sub(lambda found: f"{{{{ $labels.{found[1]} }}}}", rule.text.replace("{value}", "\0"))
+    text = _LABEL.sub(
+        lambda found: f"{{{{ $labels.{found[1]} }}}}",
+        rule.text.replace("{value}", "\0").replace("{details}", ""),
+    )
     text = text.replace(
         "\0", "{{ $value | humanizePercentage }}" if percent else '{{ $value | printf "%.0f" }}'
     )

@@ -15,13 +15,14 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.frontier.quality_records import GoodRuns
 from gossamer.frontier.recent_rates import RecentRates, rates_of
+from gossamer.model.exit_codes import exit_meaning
 from gossamer.model.quality import Quality, of_counts
 from gossamer.observability.process_levels import ProcessLevel, process_levels
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.recrawl.freshness import Freshness, read_freshness
 from gossamer.state.broker_state import BrokerState
 from gossamer.state.lane_backlog import split_heap
-from gossamer.state.schedules import Schedules, Unread
+from gossamer.state.schedules import ScheduledRun, Schedules, Unread
 from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -35,6 +36,12 @@ FORGET_REPLICA_S = 3600.0
 """Seconds for which a replica that the server no longer lists still counts."""
 MAX_OFFSETS = 1000
 """Maximum number of offsets of a server that are kept to measure the lag of its replicas."""
+DEAD_WINDOW_S = 900.0
+"""The period in seconds in which the dead letters of a crawl are counted by site and reason."""
+MAX_DEAD_LETTERS = 500
+"""Maximum number of dead letters that one call reads on a server for these counts."""
+MAX_DEAD_COUNTS = 20
+"""Maximum number of pairs of a site and a reason that are kept for a crawl, the most frequent first."""
 ENDED_CACHE_S = 60.0
 """Seconds for which the counts of an ended crawl are cached."""
 
@@ -50,6 +57,14 @@ class LaneNow(msgspec.Struct):
     """Number of hosts to which no request may start yet."""
     oldest: float = 0.0
     """Seconds for which the oldest ready host has been waiting for a worker."""
+
+
+class DeadCount(NamedTuple):
+    """The number of recent dead letters of one site (the host in their URLs) with one reason."""
+
+    site: str
+    reason: str
+    letters: int
 
 
 class CrawlNow(msgspec.Struct):
@@ -69,6 +84,9 @@ class CrawlNow(msgspec.Struct):
     """The waiting hosts of the crawl by lane and region. If the crawl is not under way, `lanes` is empty."""
     freshness: Freshness | None = None
     """The freshness of the crawl's copies of pages, if the crawl visits pages again."""
+    dead: list[DeadCount] = []
+    """The dead letters of the last DEAD_WINDOW_S, the most frequent site and reason first. At most
+    MAX_DEAD_LETTERS per server are counted."""
 
     def count(self, name: str) -> int:
         """Returns one count, or 0 if it is missing."""
@@ -114,6 +132,8 @@ class ScheduleNow(NamedTuple):
     paused: bool
     last_success: float | None
     counts: dict[str, int]
+    trouble: str = ""
+    """The last run that failed or was missed, with its reason."""
 
 
 class Snapshot(msgspec.Struct):
@@ -191,6 +211,8 @@ class Observer:
         self._store, self._crawls, self._workers = store, Crawls(store), WorkerRecords(store)
         self._ended: dict[str, tuple[float, CrawlNow]] = {}
         self._lags: dict[int, ReplicaLag] = {}
+        self._letters: dict[str, tuple[int, bool]] = {}
+        """The number of dead letters of each crawl at its last look, and whether any of them were recent."""
 
     async def look(self) -> Snapshot:
         """Takes a snapshot. Raises StoreError if the store cannot be reached."""
@@ -252,6 +274,7 @@ class Observer:
         ]
         some = [one for one in await asyncio.gather(*map(self._crawls.get, chosen)) if one is not None]
         self._ended = {name: self._ended[name] for name in chosen if name in self._ended}
+        self._letters = {name: self._letters[name] for name in chosen if name in self._letters}
         fresh = [one for one in some if not self._is_kept(one, now)]
         sums = dict(
             zip((one.name for one in fresh), await self._sums([one.name for one in fresh]), strict=True)
@@ -279,10 +302,29 @@ class Observer:
             await self._sites(sums.counts),
             sums.lanes(now) if going else [],
             await read_freshness(self._store, record.name) if going else None,
+            await self._dead(record.name, sums.counts["letter"], now),
         )
         if not going:
             self._ended[record.name] = (now, found)
         return found
+
+    async def _dead(self, crawl: str, letters: int, now: float) -> list[DeadCount]:
+        """Returns the recent dead letters of a crawl by site and reason. `letters`: the number of dead letters
+        that the crawl has had. Makes no call if none of them can be recent."""
+        known = self._letters.get(crawl)
+        if not letters or known == (letters, False):
+            return []
+        groups = await self._store.by_server()
+        since, most = round((now - DEAD_WINDOW_S) * 1000), MAX_DEAD_LETTERS
+        calls = [(group[0], (crawl, since, most, *map(keys.tag, group))) for group in groups]
+        found: Counter[tuple[str, str]] = Counter()
+        for reply in await self._store.run_all("recent_dead_letters", calls):
+            if isinstance(reply, Exception):
+                raise reply
+            for host, reason, n in msgspec.msgpack.decode(reply, type=_Letters):
+                found[host, reason] += n
+        self._letters[crawl] = letters, bool(found)
+        return [DeadCount(*pair, n) for pair, n in found.most_common(MAX_DEAD_COUNTS)]
 
     async def _sites(self, counts: Counter[str]) -> dict[str, Quality]:
         """Returns the quality of a crawl's sites, including the drift against the last good runs."""
@@ -319,7 +361,13 @@ class Observer:
             runs = await schedules.ended(one.schedule.name, 20)
             good = [run.ended for run in runs if run.state in ("finished", "limited") and run.ended]
             found.append(
-                ScheduleNow(one.schedule.name, one.schedule.paused, max(good, default=None), one.counts)
+                ScheduleNow(
+                    one.schedule.name,
+                    one.schedule.paused,
+                    max(good, default=None),
+                    one.counts,
+                    trouble_of(runs),
+                )
             )
         return found
 
@@ -348,6 +396,22 @@ class Observer:
             if what == "day" and number == day:
                 spent[name] = int(n)
         return spent
+
+
+def trouble_of(runs: Sequence[ScheduledRun]) -> str:
+    """Returns the last run that failed or was missed, with its exit code and its reason, or ''. `runs`: the ended
+    runs of a schedule, latest first."""
+    for run in runs:
+        if run.state in ("failed", "gate", "missed"):
+            code = run.exit_code
+            how = f"exit code {code} ({exit_meaning(code)})" if isinstance(code, int) else run.state
+            due = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(run.due))
+            return f"the run of {due}: {how}{f': {run.reason}' if run.reason else ''}"
+    return ""
+
+
+_Letters = list[tuple[str, str, int]]
+"""The reply of `recent_dead_letters.lua`."""
 
 
 class _Look(msgspec.Struct):

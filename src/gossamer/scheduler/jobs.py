@@ -25,7 +25,7 @@ from gossamer.frontier.summary import crawl_counts
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import MISSED, OVERLAP, start_times
 from gossamer.sinks.output_spec import parse
-from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, check_name
+from gossamer.state.schedules import COMMAND_VERSION, Schedule, ScheduledRun, ScheduledTask, check_name
 from gossamer.store.store import Store
 
 _PLACES = re.compile(r"\{([^{}]*)\}")
@@ -35,14 +35,18 @@ def check(schedule: Schedule) -> Cron:
     """Validates a schedule and returns its cron line. Raises UsageError or ConfigError if a run of the
     schedule would fail."""
     check_name(schedule.name)
-    if repeats_crawl(schedule.task):
-        check_crawl_name(schedule.name)
     try:
         cron = Cron(schedule.cron, schedule.zone)
     except ValueError as error:
         raise UsageError(str(error)) from None
     assert schedule.missed in MISSED
     assert schedule.overlap in OVERLAP
+    if schedule.is_command:
+        if schedule.spread:
+            raise UsageError("--spread is for crawls with several targets: a command is one run")
+        return cron
+    if repeats_crawl(schedule.task):
+        check_crawl_name(schedule.name)
     for target in schedule.task.targets:
         if targets.target_kind(target).kind == "stdin":
             raise UsageError("a schedule has no standard input: name a file instead of -")
@@ -110,11 +114,16 @@ def made(
     """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
     names stay unique when clocks change. Runs that repeat a crawl (`repeats_crawl`) share one crawl, which
     has the schedule's name. `part`: the number of the run's only target, or 0 if the run has all targets.
-    `seconds`: whether the name includes the seconds."""
+    `seconds`: whether the name includes the seconds. The run of a command has no crawl. `{date}` and `{run}` are
+    replaced in the outputs of a crawl and in the words of a command."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
     day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
+    if task.command:
+        words = [word.replace("{date}", day).replace("{run}", moment) for word in task.command]
+        own = msgspec.structs.replace(task, command=words)
+        return ScheduledRun(version=COMMAND_VERSION, due=due, at=at, state="waiting", task=own)
     outputs = [
         (spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs
     ]

@@ -19,7 +19,7 @@ from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
-from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, pause_before_retry
+from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, ScheduledCommands, pause_before_retry
 from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -50,7 +50,7 @@ class Scheduler:
     """One scheduler process.
 
     - `embedded`: the embedded store, or None if the store is shared.
-    - `crawler`: runs the crawls, in this process or on a fleet.
+    - `crawler`: runs the crawls, in this process or on a fleet. `commands`: runs the commands on this machine.
     - `say`: logs an event. `judge`: checks a finished crawl, and returns the gates that the crawl does not
       meet.
     - `stop`: an event. When the event is set, `run` stops the crawls and returns.
@@ -63,6 +63,7 @@ class Scheduler:
         store: Store,
         embedded: Embedded | None,
         crawler: Crawler,
+        commands: ScheduledCommands,
         *,
         say: Say,
         judge: Judge,
@@ -72,8 +73,8 @@ class Scheduler:
         self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
         self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._schedules = Schedules(store)
-        self._conductor = RunSupervisor(self._schedules, crawler, settings, say, stop, judge)
-        self._most = crawler.most
+        self._conductor = RunSupervisor(self._schedules, crawler, commands, settings, say, stop, judge)
+        self._most_crawls, self._most_commands = crawler.most, commands.most
         self._plans: dict[str, Plan] = {}
         self._unread: set[Unread] = set()
         self._lead = Lead(0, "", 0.0, -1)
@@ -200,7 +201,8 @@ class Scheduler:
 
     def _begin(self, now: float) -> None:
         """Starts runs that are due. If a schedule has runs for several due times, only the runs of the
-        earliest due time start. The number of active runs never exceeds `Crawler.most`."""
+        earliest due time start. The numbers of active crawls and commands never exceed `Crawler.most` and
+        `ScheduledCommands.most`."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -210,8 +212,17 @@ class Scheduler:
             for key, run in self._conductor.open.items()
             if run.at <= now and run.due == first[key[0]] and key not in self._tasks
         ]
-        for _, key in sorted(ready)[: max(0, self._most - len(self._tasks))]:
-            self._tasks[key] = asyncio.create_task(self._conductor.conduct(key[0], self._conductor.open[key]))
+        commands = sum(map(self._is_command, self._tasks))
+        room = {True: self._most_commands - commands, False: self._most_crawls - len(self._tasks) + commands}
+        for _, key in sorted(ready):
+            if room[is_command := self._is_command(key)] > 0:
+                room[is_command] -= 1
+                run = self._conductor.open[key]
+                self._tasks[key] = asyncio.create_task(self._conductor.conduct(key[0], run))
+
+    def _is_command(self, key: tuple[str, str]) -> bool:
+        run = self._conductor.open.get(key)
+        return run is not None and run.task is not None and bool(run.task.command)
 
     async def _chored(self, chore: Chore, now: float) -> None:
         try:

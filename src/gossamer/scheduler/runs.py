@@ -13,6 +13,7 @@ import contextlib
 import time
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -21,13 +22,14 @@ from gossamer.app.job import Job
 from gossamer.app.run_comparison import is_unlike
 from gossamer.app.runner import crawl as crawl_here
 from gossamer.config.settings import Settings
-from gossamer.errors import GossamerError, InUse, StoreError
+from gossamer.errors import GateNotMet, GossamerError, InUse, StoreError, UnlikeGoodRuns
 from gossamer.frontier.crawls import ENDED, Crawls
 from gossamer.frontier.producer_positions import unfinished_producers
 from gossamer.frontier.summary import summary as summary_of
 from gossamer.model.summary import Summary
 from gossamer.scheduler.jobs import job_of, start_of
 from gossamer.state.schedules import ScheduledRun, Schedules
+from gossamer.state.slots import TaskLead
 from gossamer.store.store import Store
 
 CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
@@ -43,12 +45,14 @@ crawl does not meet."""
 
 
 class RunOutcome(NamedTuple):
-    """The outcome of a crawl. `state`: the final state. `reason`: the reason for this state. `summary`: the
-    summary of the crawl, or None if the crawl has no summary."""
+    """The outcome of a crawl or a command. `state`: the final state. `reason`: the reason for this state.
+    `summary`: the summary of the crawl, or None if there is no summary. `exit_code`: the exit code of a command or
+    of a crawl that failed, otherwise None."""
 
     state: str
     reason: str = ""
     summary: Summary | None = None
+    exit_code: int | None = None
 
 
 class Crawler(Protocol):
@@ -62,6 +66,28 @@ class Crawler(Protocol):
         """Runs a crawl to its end, or continues a crawl that was started before. `confirm` is called once the
         crawl is running. `anew`: whether the crawl must be launched again although an earlier run created the
         crawl. Returns None if the scheduler is stopping."""
+
+
+class ScheduledCommands(Protocol):
+    """The interface of an object that runs commands (`scheduler.commands.CommandRunner`). `most`: the maximum
+    number of commands at once."""
+
+    most: int
+
+    def log_of(self, name: str, run: ScheduledRun) -> str:
+        """Returns the place of the run's output."""
+
+    def lease(self, name: str, run: ScheduledRun) -> AbstractAsyncContextManager[TaskLead | None]:
+        """A context manager that makes this process the only one that works on the run."""
+
+    async def let_other_end(self, now: Callable[[], float]) -> None:
+        """Waits until the command of another scheduler has ended."""
+
+    async def command(
+        self, name: str, run: ScheduledRun, lease: TaskLead, *, again: bool = False
+    ) -> RunOutcome | None:
+        """Runs the command to its end. Returns None if the command was stopped and must be started again. `again`:
+        whether another scheduler may have started the command."""
 
 
 class LocalCrawler:
@@ -163,12 +189,14 @@ class RunSupervisor:
         self,
         schedules: Schedules,
         crawler: Crawler,
+        commands: ScheduledCommands,
         settings: Settings,
         say: Say,
         stop: asyncio.Event,
         judge: Judge,
     ) -> None:
         self.schedules, self.crawler, self.say, self.stop = schedules, crawler, say, stop
+        self.commands = commands
         self._settings, self._judge = settings, judge
         self.token = 0
         self.open: dict[tuple[str, str], ScheduledRun] = {}
@@ -191,26 +219,69 @@ class RunSupervisor:
         if taken is None:
             return
         late = round(self.now() - run.at) if not again else None
-        self.say("taken up" if again else "begun", schedule=name, crawl=run.crawl, due=run.due, late=late)
-        outcome = await self._crawl(name, run.field, taken)
-        if outcome is None:
-            self.say("left", schedule=name, crawl=run.crawl)
+        told = {"schedule": name, "crawl": run.crawl or None, "log": None}
+        assert taken.task is not None
+        if taken.task.command:
+            told["log"] = self.commands.log_of(name, taken)
+        self.say("taken up" if again else "begun", due=run.due, late=late, **told)
+        if taken.task.command:
+            await self._conduct_command(name, taken, again, told)
             return
-        if (was := self.open.get((name, run.field))) is not None:
-            facts = {
-                "state": outcome.state,
-                "reason": outcome.reason[:500],
-                "ended": self.now(),
-                "task": None,
-            }
-            if await self._turn(name, was, **facts) is not None:
-                self.say(
-                    "ended",
-                    schedule=name,
-                    crawl=run.crawl,
-                    state=outcome.state,
-                    reason=outcome.reason or None,
-                )
+        await self._end(name, run, await self._crawl(name, run.field, taken), told)
+
+    async def _end(
+        self, name: str, run: ScheduledRun, outcome: RunOutcome | None, told: dict[str, str | None]
+    ) -> None:
+        """Records the end of a run. `told`: the facts of the run for the event. If `outcome` is None, the run
+        stays open for the next scheduler."""
+        if outcome is None:
+            self.say("left", **told)
+            return
+        if (was := self.open.get((name, run.field))) is None:
+            return
+        facts: dict[str, object] = {"state": outcome.state, "reason": outcome.reason[:500]}
+        facts |= {"ended": self.now(), "task": None}
+        code = outcome.exit_code
+        if code is not None:
+            facts["exit_code"] = code
+        if await self._turn(name, was, **facts) is not None:
+            self.say("ended", state=outcome.state, exit_code=code, reason=outcome.reason or None, **told)
+
+    async def _conduct_command(
+        self, name: str, run: ScheduledRun, again: bool, told: dict[str, str | None]
+    ) -> None:
+        """Runs the command of a run, and records its end before another process may work on the run. If the
+        store cannot be reached, tries again later. `again`: whether another scheduler began the run."""
+        while not self.stop.is_set():
+            try:
+                async with self.commands.lease(name, run) as lease:
+                    if lease is None:
+                        await self._end(name, run, None, told)
+                        return
+                    if again:
+                        await self.commands.let_other_end(self.now)
+                    await self._end(name, run, await self._command(name, run, lease, again), told)
+                    return
+            except StoreError as error:
+                self.say("waits", reason=str(error), **told)
+                again = True
+                await pause_before_retry(self.stop, RETRY_INTERVAL_S)
+
+    async def _command(self, name: str, run: ScheduledRun, lease: TaskLead, again: bool) -> RunOutcome | None:
+        was = self.open.get((name, run.field))
+        if was is None or self.stop.is_set():
+            return None
+        launched = await self._turn(name, was, state="launched", log=self.commands.log_of(name, run))
+        if launched is None:
+            return None
+        try:
+            return await self.commands.command(name, launched, lease, again=again)
+        except StoreError:
+            raise
+        except GossamerError as error:
+            return RunOutcome("failed", str(error), exit_code=error.exit_code)
+        except Exception as error:  # noqa: BLE001 - a bug met by one command ends neither the others nor the scheduler
+            return RunOutcome("failed", f"a bug: {traceback.format_exception_only(error)[-1].strip()}")
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
         """Runs the crawl that belongs to a run, and returns the outcome of the crawl. If the store cannot be
@@ -232,9 +303,10 @@ class RunSupervisor:
                 if outcome is None or outcome.summary is None or outcome.state not in ("finished", "limited"):
                     return outcome
                 if is_unlike(outcome.reason):
-                    return outcome._replace(state="gate")
+                    return outcome._replace(state="gate", exit_code=UnlikeGoodRuns.exit_code)
                 if bad := self._judge(job.gates, outcome.summary):
-                    return outcome._replace(state="gate", reason=f"the gate is not met: {'; '.join(bad)}")
+                    reason = f"the gate is not met: {'; '.join(bad)}"
+                    return outcome._replace(state="gate", reason=reason, exit_code=GateNotMet.exit_code)
                 return outcome
             except StoreError as error:
                 if not told:
@@ -242,7 +314,7 @@ class RunSupervisor:
                 told = True
                 await pause_before_retry(self.stop, RETRY_INTERVAL_S)
             except GossamerError as error:
-                return RunOutcome("failed", str(error))
+                return RunOutcome("failed", str(error), exit_code=error.exit_code)
             except Exception as error:  # noqa: BLE001 - a bug met by one crawl ends neither the others nor the scheduler
                 return RunOutcome("failed", f"a bug: {traceback.format_exception_only(error)[-1].strip()}")
         return None

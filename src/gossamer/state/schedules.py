@@ -19,11 +19,14 @@ KEPT_RUNS = 1000
 """Maximum number of ended runs kept per schedule."""
 OPEN = ("waiting", "launching", "launched")
 VERSION = 1
+COMMAND_VERSION = 2
+"""The version of the schedules of commands, and of their runs. A gossamer that can only schedule crawls reports
+such a schedule as unreadable."""
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """The arguments of a schedule's crawl, as the user typed them. Each run of the schedule parses these
-    arguments again. A task contains no secrets from the environment."""
+    """The arguments of a schedule's crawl or the words of its command, as the user typed them. Each run of the
+    schedule parses these arguments again. A task contains no secrets from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
@@ -37,6 +40,9 @@ class ScheduledTask(msgspec.Struct, frozen=True):
     fail_on: str | list[str] | None = None
     """The quality gates of the crawl (option `--fail-on`). Earlier versions of gossamer stored the quality
     gates as a single string."""
+    command: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """The words of a scheduled command, for example `["prices", "run", "targets.csv"]`. Unset for a crawl, so
+    the stored form of a crawl's schedule does not change."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +60,11 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     task: ScheduledTask
 
+    @property
+    def is_command(self) -> bool:
+        """Whether the runs of the schedule start a command instead of a crawl."""
+        return bool(self.task.command)
+
 
 class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a schedule. If a run is divided into parts, each part has its own record. Times are in
@@ -65,8 +76,10 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     """The time at which the run begins."""
     state: str
     """The state of the run. The state of an unfinished run is one of OPEN. The state of an ended run is
-    either an end state of a crawl, or one of `failed`, `gate`, `skipped` and `missed`."""
+    either an end state of a crawl, or one of `failed`, `gate`, `skipped` and `missed`. A command that exits
+    with 0 is `finished`, with 30 or 31 `gate`, and with another code `failed`."""
     crawl: str = ""
+    """The name of the run's crawl, or '' if the run starts a command."""
     part: int = 0
     """The number of the part of the run, starting at 1, or 0 if the run is not divided into parts."""
     begun: float | None = None
@@ -77,6 +90,11 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     more than one due time."""
     by_hand: bool = False
     task: ScheduledTask | None = None
+    exit_code: int | msgspec.UnsetType = msgspec.UNSET
+    """The exit code of an ended command, or of a crawl that failed or did not meet a gate."""
+    log: str | msgspec.UnsetType = msgspec.UNSET
+    """The file with the output of a command. With a shared store, the name of the machine and a colon come
+    first."""
 
     @property
     def field(self) -> str:
@@ -280,9 +298,9 @@ class _Versioned(msgspec.Struct):
 def _entry(name: str, raw: dict[bytes, bytes]) -> StoredSchedule | Unread:
     try:
         version = msgspec.json.decode(raw[b"spec"], type=_Versioned).version
-        if version != VERSION:
+        if version not in (VERSION, COMMAND_VERSION):
             raise ValueError(
-                f"it is of version {version}, this gossamer knows {VERSION}: use the same gossamer everywhere"
+                f"it is of version {version}, this gossamer knows {COMMAND_VERSION}: use the same gossamer everywhere"
             )
         schedule = msgspec.json.decode(raw[b"spec"], type=Schedule)
     except (msgspec.MsgspecError, ValueError, KeyError) as error:
@@ -297,7 +315,7 @@ def _run(raw: bytes) -> ScheduledRun | None:
         run = msgspec.json.decode(raw, type=ScheduledRun)
     except msgspec.MsgspecError:
         return None
-    return run if run.version == VERSION else None
+    return run if run.version in (VERSION, COMMAND_VERSION) else None
 
 
 def _ms(seconds: float) -> str:

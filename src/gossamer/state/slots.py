@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -43,10 +44,12 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class TaskLead:
-    """The lead of a task. True while this process has the lead."""
+    """The lead of a task. True while this process has the lead. `renewed`: the monotonic time of the last
+    renewal."""
 
     def __init__(self, held: bool) -> None:
         self.held = held
+        self.renewed = time.monotonic()
 
     def __bool__(self) -> bool:
         return self.held
@@ -94,7 +97,8 @@ class Slots:
         """A context manager that tries to take the lead of the task `what`. Yields a `TaskLead`, which is true as
         long as this process has the lead. Renews the lead during the `with` block."""
         key, token = f"{keys.LEAD}{what}", secrets.token_hex(8)
-        lead = TaskLead(await self._take_lead(key, token))
+        lead = TaskLead(held=False)
+        lead.held = await self._take_lead(key, token)
         if not lead:
             yield lead
             return
@@ -102,10 +106,12 @@ class Slots:
         async def beat() -> None:
             while lead:
                 await asyncio.sleep(RENEW_INTERVAL_S)
+                began = time.monotonic()
                 try:
                     # after an outage, the lead may have expired
                     kept = await self._do(self._store.client.eval(_KEEP, 1, key, token, str(LEAD_MS)))
                     lead.held = bool(kept) or await self._take_lead(key, token)
+                    lead.renewed = began
                 except StoreFull:
                     lead.held = False
                 except StoreError:

@@ -144,7 +144,7 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
     if runs and runs[-1].state != "done" and runs[-1].sources == list(sources) and not options.fresh:
         tell(f"run {runs[-1].id} continues")
         return runs[-1]
-    _check(sources, options)
+    check_sources(sources, options)
     began = time.time()
     try:
         while (folder := _new_folder(options.folder, began)) is None:
@@ -172,7 +172,7 @@ def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://", "sitemap:", "feed:"))
 
 
-def _check(sources: Sequence[str], options: KeywordRunOptions) -> None:
+def check_sources(sources: Sequence[str], options: KeywordRunOptions) -> None:
     """Raises UsageError for a source that is neither a URL, a file nor a crawl."""
     for source in sources:
         if not _is_url(source) and not Path(source).exists():
