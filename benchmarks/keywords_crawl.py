@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from itertools import product
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def word_numbers(pages: int) -> np.ndarray:
     return np.random.default_rng(7).integers(0, VOCABULARY, (pages, WORDS), dtype=np.int16)
 
 
-def serve(pages: int, hosts: int, port: int, ready: object) -> None:
+def serve(pages: int, hosts: int, port: int, ready: Event) -> None:
     """Serves the pages: page n of host h is row n * hosts + h."""
     numbers, names = word_numbers(pages), np.array(NAMES[:VOCABULARY], dtype=object)
 
@@ -59,6 +60,7 @@ def serve(pages: int, hosts: int, port: int, ready: object) -> None:
 
     class Connection(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
             self.transport, self.waiting = transport, b""
             self.host = int(transport.get_extra_info("sockname")[0].rpartition(".")[2]) - 1
 
