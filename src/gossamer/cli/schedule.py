@@ -146,8 +146,8 @@ def add(**words: Any) -> int:
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
-    if words["known"] and not words["refresh"]:
-        raise UsageError("--known is for --refresh: give both, or neither")
+    if words["known"] and not (words["refresh"] or settings.if_older is not None):
+        raise UsageError("--known is for --refresh or --if-older: give one of them, too, or no --known")
     if settings.store is not None:
         for_a_fleet(schedule.task)
     had, leader = asyncio.run(_put(settings, schedule))
@@ -161,8 +161,8 @@ def add(**words: Any) -> int:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` is given without
-    `--known`. A scheduler with `--here` can still run the task."""
+    """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` or `--if-older` is
+    given without `--known`. A scheduler with `--here` can still run the task."""
     from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 
@@ -170,9 +170,10 @@ def for_a_fleet(task: ScheduledTask) -> None:
         check_shareable([spec for spec, _ in task.outputs])
     except UsageError as error:
         remark(f"{error}. Or start the scheduler with --here")
-    if task.options.get("refresh") and not task.options.get("known"):
+    repeats = next((name for name in ("refresh", "if_older") if task.options.get(name)), None)
+    if repeats and not task.options.get("known"):
         remark(
-            "--refresh on a fleet needs --known DIR, a folder that all workers reach. "
+            f"--{repeats.replace('_', '-')} on a fleet needs --known DIR, a folder that all workers reach. "
             "Or start the scheduler with --here"
         )
 
