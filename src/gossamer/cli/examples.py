@@ -51,6 +51,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer ranks run keywords.csv --provider serper --budget 500",
         "gossamer ranks run keywords.txt --domain shop.example --country us --language en --engine google,bing",
         "gossamer ranks run keywords.csv --failed -q",
+        "gossamer ranks run keywords.csv -o mongodb://db/ranks --what positions --what results",
     ),
     "ranks import": (
         "gossamer ranks import saved/ --keywords keywords.csv",
@@ -77,6 +78,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer ranks alert",
         "gossamer ranks alert --rules rank-rules.toml -o changes.jsonl",
     ),
+    "ranks send": (
+        "gossamer ranks send -o kafka://broker:9092/ranks",
+        "gossamer ranks send -o 'valkey://cache/0?list=ranks:{keyword}' --what results",
+    ),
     "ranks rules": ("gossamer ranks rules", "gossamer ranks rules rank-rules.toml --history ranks.db --json"),
     "ranks report": (
         "gossamer ranks report",
@@ -98,6 +103,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer prices run targets.csv",
         "gossamer prices run targets.csv --within 5h --partly -q",
         "gossamer prices run targets.csv --history postgresql://db/prices --delay 2-8",
+        "gossamer prices run targets.csv -o mongodb://db/shop -o 'valkey://cache/0?list=prices:{shop}'",
     ),
     "prices try": (
         "gossamer prices try https://shop.example/p/42",
@@ -108,6 +114,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer prices alert",
         "gossamer prices alert --rules rules.toml -o changes.jsonl",
         "gossamer prices alert -s alerts=https://ops.example/hook --json",
+    ),
+    "prices send": (
+        "gossamer prices send -o kafka://broker:9092/prices",
+        "gossamer prices send -o mongodb://db/shop --what prices --what events --again",
     ),
     "prices rules": ("gossamer prices rules", "gossamer prices rules rules.toml --history prices.db --json"),
     "prices failing": (
@@ -146,7 +156,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer keywords trend tea --site shop.example",
     ),
     "keywords report": ("gossamer keywords report", "gossamer keywords report -o week.html"),
-    "keywords export": ("gossamer keywords export -o words.xlsx", "gossamer keywords export -o words.sqlite"),
+    "keywords export": (
+        "gossamer keywords export -o words.xlsx",
+        "gossamer keywords export -o words.sqlite",
+        "gossamer keywords export -o 'valkey://cache/0?list=words:{keyword}' --what pages",
+    ),
     "keywords runs": ("gossamer keywords runs", "gossamer keywords runs --json"),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),

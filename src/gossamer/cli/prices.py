@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.record_output import PriceKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gossamer.uses.prices.plan import RunPlan
     from gossamer.uses.prices.run import PriceRunSummary
     from gossamer.uses.prices.targets import TargetList
+    from gossamer.uses.record_stream import SentRecords
 
 UNFIT = 3
 """The exit code if a run does not fit into the time that the option `--within` allows."""
@@ -247,15 +249,20 @@ def run(
     proxies: Proxies = None,
     setting: Setting = None,
     rejected: Rejected = None,
+    output: RecordOutputs = None,
+    what: PriceKinds = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Visit all product pages, and record every change of price or availability.
 
-    To continue a run that was stopped or killed, repeat the same command.
+    To continue a run that was stopped or killed, repeat the same command. An output (-o) receives the records that
+    it does not have yet when the run ends.
     """
+    from gossamer.cli.prices_rules import opened
     from gossamer.cli.printing import hush_remarks, remark
     from gossamer.config.redaction import register_in
+    from gossamer.uses.prices.records import KINDS
     from gossamer.uses.prices.run import RunOptions
     from gossamer.uses.prices.run import run as run_prices
 
@@ -283,13 +290,14 @@ def run(
         spread=seconds("--spread", spread),
         crawl=crawl | {"progress": not quiet},
     )
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, "prices.db", "prices"))
     events: list[Event] = []
     try:
         done = run_prices(found.targets, options, remark, events.extend)
     except KeyboardInterrupt:
         remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
-    _print_run(done, events, as_json)
+    records.send_after(lambda: opened(history), lambda sent: _print_run(done, events, sent, as_json))
     return 0
 
 
@@ -298,13 +306,16 @@ def _given(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _print_run(done: PriceRunSummary, events: Sequence[Event], as_json: bool) -> None:
+def _print_run(
+    done: PriceRunSummary, events: Sequence[Event], sent: Sequence[SentRecords], as_json: bool
+) -> None:
     import msgspec
 
     from gossamer.cli.printing import put_json
 
     if as_json:
-        put_json({**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]})
+        found = {**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]}
+        put_json({**found, "sent": objects_of(sent)} if sent else found)
     else:
         print_changes(events)
         print_summary(done)
