@@ -161,17 +161,8 @@ def count(
     hush_remarks(quiet)
     check_options(output or (), stem or "", delay or DELAY, what or ())
     found = read_list(lists, rejected)
-    given = {
-        "limit": limit,
-        "scope": scope,
-        "include": include,
-        "exclude": exclude,
-        "archive": archive,
-        "ladder": ladder,
-        "proxies": proxies,
-        "store": store,
-        "setting": setting,
-    }
+    given = {"limit": limit, "scope": scope, "include": include, "exclude": exclude, "archive": archive}
+    given |= {"ladder": ladder, "proxies": proxies, "store": store, "setting": setting}
     number = process_count(processes)
     options = KeywordRunOptions(
         folder=folder or FOLDER,

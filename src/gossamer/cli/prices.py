@@ -270,13 +270,8 @@ def run(
     register_in(history or "")
     found = read_list(sources, rejected)
     made = _plan_of(found, delay, window := seconds("--within", within), None)
-    remark(summary_of_plan(made))
-    if not (fleet or store or window or any(text.startswith("retries=") for text in setting or ())):
-        remark("pages that fail are tried again for at most 2 minutes after the others")
-    if not made.fits and not partly:
-        for reason in made.reasons[:MAX_SHOWN]:
-            remark(reason)
-        remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
+    has_time = fleet or store or window or any(text.startswith("retries=") for text in setting or ())
+    if not _begins(made, partly, bool(has_time)):
         return UNFIT
     crawl = _given(
         data=data, store=store, processes=processes, ladder=ladder, proxies=proxies, setting=setting
@@ -299,6 +294,22 @@ def run(
         raise
     records.send_after(lambda: opened(history), lambda sent: _print_run(done, events, sent, as_json))
     return 0
+
+
+def _begins(made: RunPlan, partly: bool, has_time: bool) -> bool:
+    """Prints the plan of a run, and returns whether the run begins. `has_time`: whether the run makes all
+    retries."""
+    from gossamer.cli.printing import remark
+
+    remark(summary_of_plan(made))
+    if not has_time:
+        remark("pages that fail are tried again for at most 2 minutes after the others")
+    if made.fits or partly:
+        return True
+    for reason in made.reasons[:MAX_SHOWN]:
+        remark(reason)
+    remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
+    return False
 
 
 def _given(**options: object) -> dict[str, object]:

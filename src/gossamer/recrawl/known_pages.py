@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -123,6 +123,19 @@ def request_of(seen: KnownLine) -> Request:
 def is_good_since(seen: KnownLine, since: float) -> bool:
     """Whether the last visit of a page succeeded, and was not before the time `since`."""
     return seen.at >= since and not seen.known.error and 200 <= seen.known.status < 400
+
+
+def last_visits(folder: Path, since: float, mark: Callable[[Request], int]) -> dict[int, tuple[int, bool]]:
+    """Maps the mark of each visited URL to the time of its last visit, and to whether this visit succeeded and was
+    not before the time `since`. The crawl may be running. `mark`: returns the fingerprint of a request. Raises
+    OSError."""
+    found: dict[int, tuple[int, bool]] = {}
+    for path in _logs(folder):
+        for _, seen in _lines(path):
+            number = mark(request_of(seen))
+            if number not in found or found[number][0] <= seen.at:
+                found[number] = seen.at, is_good_since(seen, since)
+    return found
 
 
 def lines(folder: Path) -> Iterator[list[KnownLine]]:

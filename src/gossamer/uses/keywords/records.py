@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 
-class _Record(msgspec.Struct, kw_only=True):
+class _OfRun(msgspec.Struct, kw_only=True):
     id: str
     """The id of the record, which is its key."""
     run: str
@@ -18,7 +18,7 @@ class _Record(msgspec.Struct, kw_only=True):
     """The time of the page's fetch. For counts of several pages, the time of the last fetch."""
 
 
-class _Counts(_Record, kw_only=True):
+class _Counts(_OfRun, kw_only=True):
     count: int
     density: float
     in_title: int
@@ -53,7 +53,7 @@ class KeywordPageRecord(_Counts, kw_only=True):
     prominence: float | None
 
 
-class KeywordTermRecord(_Record, kw_only=True):
+class KeywordTermRecord(_OfRun, kw_only=True):
     """A discovered term."""
 
     site: str
@@ -68,7 +68,7 @@ class KeywordTermRecord(_Record, kw_only=True):
     npmi: float | None
 
 
-class CountedPageRecord(_Record, kw_only=True):
+class CountedPageRecord(_OfRun, kw_only=True):
     """A counted page."""
 
     url: str
