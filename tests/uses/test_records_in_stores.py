@@ -32,6 +32,7 @@ from uses.keywords.stored import count, page
 from uses.prices.visits import DAY_S, run, seen, target
 
 ALL = 1 << 62
+FILES = ("jsonl", "csv", "parquet", "sqlite")
 Rows = dict[str, dict[str, Mapping[str, Any]]]
 """Records by kind and id."""
 
@@ -189,7 +190,7 @@ def test_each_record_is_read_back_from_files(tmp_path: Path, prices: History, ra
         (tmp_path / "r", ranks, RANK_KINDS),
     ):
         folder.mkdir()
-        outputs = [str(folder / f"out.{ending}") for ending in ("jsonl", "csv", "parquet", "sqlite")]
+        outputs = [str(folder / f"out.{ending}") for ending in FILES]
         for _ in range(2):
             send_records(history.database, outputs, str(tmp_path / "work"), list(kinds.values()))
         wanted = expected(kinds, history)
@@ -281,4 +282,5 @@ def test_an_output_that_cannot_receive_records_is_told_before_the_run(tmp_path: 
             check_outputs([str(tmp_path / output) if "://" not in output else output], kinds, str(tmp_path))
     with pytest.raises(SinkAway):
         check_outputs(["mongodb://127.0.0.1:1/prices"], kinds, str(tmp_path))
-    check_outputs([str(tmp_path / "p.jsonl"), str(tmp_path / "p.sqlite")], kinds, str(tmp_path))
+    check_outputs([str(tmp_path / f"p.{ending}") for ending in FILES], kinds, str(tmp_path))
+    assert not list(tmp_path.glob("p*")), "a file that the check makes would not count as new"

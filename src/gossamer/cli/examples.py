@@ -7,6 +7,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer crawl https://example.com -o pages.jsonl",
         "gossamer crawl shop.py -o items.csv --limit 500 --delay 2",
         "gossamer crawl sitemap:https://example.com/sitemap.xml -o pages.sqlite --refresh",
+        "gossamer crawl urls.txt --scope page -o pages.jsonl --if-older 24h",
     ),
     "submit": (
         "gossamer submit shop.py -o postgresql://db/shop --store valkey://store:6379",
@@ -18,6 +19,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer add shop https://shop.example/new --priority 9",
         "gossamer add shop orders.jsonl --json",
         "gossamer add shop - --id order-17 --store valkey://store:6379",
+        "gossamer add shop urls.txt --if-older 24h",
     ),
     "accept": ("gossamer accept shop", "gossamer accept shop --store valkey://store:6379"),
     "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
@@ -141,7 +143,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keywords count": (
         "gossamer keywords count https://shop.example/ --list words.txt",
         "gossamer keywords count https://shop.example/ https://other.example/ --list words.csv -o report.html",
-        "gossamer keywords count --list 'green tea' --stem en",
+        "gossamer keywords count --list 'green tea' --stem en --context 200",
+        "gossamer keywords count https://shop.example/ --list words.txt --if-older 24h -o mongodb://db/words",
     ),
     "keywords discover": ("gossamer keywords discover", "gossamer keywords discover --words 2 --csv"),
     "keywords pages": ("gossamer keywords pages 'green tea'", "gossamer keywords pages tea --json"),

@@ -256,8 +256,7 @@ def run(
 ) -> int:
     """Visit all product pages, and record every change of price or availability.
 
-    To continue a run that was stopped or killed, repeat the same command. An output (-o) receives the records that
-    it does not have yet when the run ends.
+    To continue a run that was stopped or killed, repeat the same command. -o sends the records at the end.
     """
     from gossamer.cli.prices_rules import opened
     from gossamer.cli.printing import hush_remarks, remark

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gossamer.client.row_outputs import RowOutputs, is_file_missing, output_name
+from gossamer.client.row_outputs import RowOutputs, check_output_spec, is_file_missing, output_name
 from gossamer.errors import GossamerError, UsageError
 from gossamer.uses.prices.database import Database, amount
 
@@ -60,7 +60,9 @@ def check_outputs(outputs: Sequence[str], kinds: Sequence[RecordKind], folder: s
     """Opens outputs before a run begins. Raises UsageError, ConfigError, SinkError or SinkAway for an output
     that cannot receive records."""
     for output in outputs:
-        RowOutputs([output], "gossamer", "check", folder, _classes(kinds)).close()
+        # a SQLite file would be created, and no longer count as a new output
+        if check_output_spec(output) != "sqlite":
+            RowOutputs([output], "gossamer", "check", folder, _classes(kinds)).close()
 
 
 def send_records(
