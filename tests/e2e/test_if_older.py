@@ -99,7 +99,9 @@ async def test_items_of_pages_that_were_not_visited_are_not_gone(shop: Shop, tmp
     for _ in range(2):
         summary = await crawl(job([str(site)], tmp_path, output="shop.sqlite", name="shop", if_older=DAY_S))
         assert summary.adds_up()
-    assert (summary.pages, summary.skipped["recent"], summary.gone) == (0, 22, 0)
+        age(tmp_path, lambda url: not url.endswith(("/3", "/4")))
+        shop.pages = {path: f"{text} and more" for path, text in shop.pages.items()}
+    assert (summary.pages, summary.skipped["recent"], summary.gone) == (20, 2, 0)
     with sqlite3.connect(tmp_path / "shop.sqlite") as base:
         assert base.execute("SELECT count(*) FROM note WHERE _deleted_at IS NULL").fetchone() == (22,)
 
