@@ -137,6 +137,8 @@ def test_pages_that_are_recent_are_not_fetched_again_and_still_count(folder: Pat
     Shop.gone, Shop.known = {"5"}, PAGES + 1
     assert counted()[:3] == (PAGES, tea - 5 + PAGES, {"5", "6", "7", str(PAGES), str(PAGES + 1)})
     assert len(list(folder.glob("keywords/runs/*"))) == 3
+    words = (*words, "--scope", "page")  # other pages, so that no text is used again
+    assert counted()[:3] == (1, 0, {"0"})
 
 
 def test_views_print_numbers_as_json(folder: Path) -> None:

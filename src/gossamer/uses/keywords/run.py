@@ -25,6 +25,7 @@ FOLDER: Final = "keywords"
 DELAY: Final = "3-7"
 """The seconds between two visits of a host, if the user gives no other delay."""
 SITE: Final = str(Path(__file__).with_name("page_site.py"))
+BOUNDS: Final = ("scope", "include", "exclude", "archive")
 PAGES: Final = "pages.jsonl"
 REUSED: Final = "reused.jsonl"
 """The names of the files with the texts that a run fetched, and with the texts of an earlier run that the run uses
@@ -45,6 +46,8 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     """The state of the run: `crawling`, `counting` or `done`."""
     files: list[str] = []
     """The paths of the files that contain the texts of the pages."""
+    bounds: dict[str, Any] = {}
+    """The options that decide which pages the run has (`BOUNDS`)."""
     crawl: str = ""
     """The name of the crawl of the run. A run that uses the texts of another run continues its crawl."""
     reuses: str = ""
@@ -163,6 +166,7 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
         while (folder := _new_folder(options.folder, began)) is None:
             began += 1
         run = KeywordRun(id=folder.name, began=began, sources=list(sources), crawl=f"keywords-{folder.name}")
+        run.bounds = {name: options.crawl[name] for name in BOUNDS if options.crawl.get(name)}
         if options.if_older is not None and not options.fresh:
             run.crawl, run.reuses = _crawl_to_continue(run, runs, options.folder)
         save(run, folder)
@@ -173,10 +177,11 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
 
 def _crawl_to_continue(run: KeywordRun, runs: Sequence[KeywordRun], folder: str) -> tuple[str, str]:
     """Returns the name of the crawl that a new run continues, and the id of the run that made it last. If no run
-    has the same sources, returns the name of a new crawl and ''."""
+    has the same sources and bounds, returns the name of a new crawl and ''."""
     for old in reversed(runs):
         name = old.crawl or f"keywords-{old.id}"
-        if old.state == "done" and old.sources == run.sources and (_data(folder) / name).is_dir():
+        same = old.sources == run.sources and old.bounds == run.bounds
+        if old.state == "done" and same and (_data(folder) / name).is_dir():
             return name, old.id
     return run.crawl, ""
 
