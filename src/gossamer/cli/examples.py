@@ -6,8 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "crawl": (
         "gossamer crawl https://example.com -o pages.jsonl",
         "gossamer crawl shop.py -o items.csv --limit 500 --delay 2",
-        "gossamer crawl sitemap:https://example.com/sitemap.xml -o pages.sqlite --refresh",
-        "gossamer crawl urls.txt --scope page -o pages.jsonl --if-older 24h",
+        "gossamer crawl urls.txt --scope page -o pages.sqlite --if-older 24h",
     ),
     "submit": (
         "gossamer submit shop.py -o postgresql://db/shop --store valkey://store:6379",
@@ -17,9 +16,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "top": ("gossamer top", "gossamer top shop", "gossamer top --once --json"),
     "add": (
         "gossamer add shop https://shop.example/new --priority 9",
-        "gossamer add shop orders.jsonl --json",
+        "gossamer add shop orders.jsonl --if-older 24h --json",
         "gossamer add shop - --id order-17 --store valkey://store:6379",
-        "gossamer add shop urls.txt --if-older 24h",
     ),
     "accept": ("gossamer accept shop", "gossamer accept shop --store valkey://store:6379"),
     "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
@@ -52,8 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ranks run": (
         "gossamer ranks run keywords.csv --provider serper --budget 500",
         "gossamer ranks run keywords.txt --domain shop.example --country us --language en --engine google,bing",
-        "gossamer ranks run keywords.csv --failed -q",
-        "gossamer ranks run keywords.csv -o mongodb://db/ranks --what positions --what results",
+        "gossamer ranks run keywords.csv --failed -q -o mongodb://db/ranks --what positions --what results",
     ),
     "ranks import": (
         "gossamer ranks import saved/ --keywords keywords.csv",
@@ -103,8 +100,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "prices run": (
         "gossamer prices run targets.csv",
-        "gossamer prices run targets.csv --within 5h --partly -q",
-        "gossamer prices run targets.csv --history postgresql://db/prices --delay 2-8",
+        "gossamer prices run targets.csv --history postgresql://db/prices --within 5h --partly -q",
         "gossamer prices run targets.csv -o mongodb://db/shop -o 'valkey://cache/0?list=prices:{shop}'",
     ),
     "prices try": (
@@ -142,8 +138,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "keywords count": (
         "gossamer keywords count https://shop.example/ --list words.txt",
-        "gossamer keywords count https://shop.example/ https://other.example/ --list words.csv -o report.html",
-        "gossamer keywords count --list 'green tea' --stem en --context 200",
+        "gossamer keywords count https://shop.example/ https://other.example/ --list 'green tea' --stem en -o report.html",
         "gossamer keywords count https://shop.example/ --list words.txt --if-older 24h -o mongodb://db/words",
     ),
     "keywords discover": ("gossamer keywords discover", "gossamer keywords discover --words 2 --csv"),
