@@ -25,11 +25,16 @@ class Shop(http.server.BaseHTTPRequestHandler):
 
     known: ClassVar[int] = PAGES
     delay: ClassVar[float] = 0.0
+    gone: ClassVar[set[str]] = set()
+    asked: ClassVar[list[str]] = []
+    """The requested pages, without robots.txt."""
 
     def do_GET(self) -> None:
         name = self.path.strip("/") or "0"
         time.sleep(self.delay)
-        found = name.isdecimal() and int(name) < self.known
+        found = name.isdecimal() and int(name) < self.known and name not in self.gone
+        if name != "robots.txt":
+            self.asked.append(name)
         body = self.page(int(name)) if found else "none"
         self.send_response(200 if found else 404)
         self.send_header("Content-Type", "text/html")
@@ -51,7 +56,7 @@ class Shop(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def shop() -> Iterator[str]:
-    Shop.known, Shop.delay = PAGES, 0.0
+    Shop.known, Shop.delay, Shop.gone = PAGES, 0.0, set()
     with answering(Shop) as port:
         yield f"http://127.0.0.1:{port}/"
 
@@ -106,6 +111,34 @@ def test_one_command_from_a_url_to_the_counts(folder: Path, shop: str) -> None:
     again, out, _ = gossamer(folder, "keywords", "--list", "word3x1", "--json", "-q")
     assert again == 0
     assert [(one["keyword"], one["count"]) for one in json.loads(out)["keywords"]] == [("word3x1", 1)]
+
+
+def test_pages_that_are_recent_are_not_fetched_again_and_still_count(folder: Path, shop: str) -> None:
+    words = ("keywords", shop, "--list", "tea", "--delay", "0", "--if-older", "24h", "--json")
+
+    def counted() -> tuple[int, int, set[str], str]:
+        Shop.asked.clear()
+        code, out, err = gossamer(folder, *words)
+        assert code == 0, err
+        found = json.loads(out)
+        return found["result"]["counted"], found["keywords"][0]["count"], set(Shop.asked), err
+
+    pages, tea, asked, _ = counted()
+    assert (pages, len(asked)) == (PAGES, PAGES + 1)  # the last page links to a page that is not there
+    again = counted()
+    assert again[:3] == (pages, tea, {str(PAGES)})
+    assert f"{PAGES + 1} texts of run" in again[3]  # the texts of / and /0 are equal
+
+    (log,) = folder.glob("keywords/.gossamer/*/known.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line["at"] -= 2 * 86_400 * (line["url"].rpartition("/")[2] in ("5", "6", "7"))
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    Shop.gone, Shop.known = {"5"}, PAGES + 1
+    assert counted()[:3] == (PAGES, tea - 5 + PAGES, {"5", "6", "7", str(PAGES), str(PAGES + 1)})
+    assert len(list(folder.glob("keywords/runs/*"))) == 3
+    words = (*words, "--scope", "page")  # other pages, so that no text is used again
+    assert counted()[:3] == (1, 0, {"0"})
 
 
 def test_views_print_numbers_as_json(folder: Path) -> None:

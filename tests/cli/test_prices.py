@@ -49,6 +49,57 @@ def test_run_within_a_time_visits_its_pages(tmp_path: Path) -> None:
     assert json.loads(out)["checked"] == 3
 
 
+def test_the_records_of_a_run_go_to_outputs(tmp_path: Path) -> None:
+    shop = make_shop(0, 3)
+    with serving([shop]):
+        (tmp_path / "t.csv").write_text("url\n" + "\n".join(shop.address(path) for path in shop.products))
+        words = (
+            "--delay",
+            "0",
+            "-s",
+            "allow_private=127.0.0.0/8",
+            "--json",
+            "-o",
+            "p.jsonl",
+            "--what",
+            "prices",
+        )
+        code, out, err = gossamer(tmp_path, "prices", "run", "t.csv", *words, "-o", "p.sqlite")
+        assert code == 0, err
+        assert [
+            (Path(one["output"]).name, one["kind"], one["records"]) for one in json.loads(out)["sent"]
+        ] == [
+            ("p.jsonl", "price", 3),
+            ("p.sqlite", "price", 3),
+        ]
+        code, out, err = gossamer(
+            tmp_path, "prices", "run", "t.csv", *words, "-o", "mongodb://127.0.0.1:1/prices"
+        )
+        assert (code, "mongodb://127.0.0.1:1/prices" in err) == (20, True), err
+        assert json.loads(out)["exit_code"] == 20
+    code, out, _ = gossamer(tmp_path, "prices", "send", "-o", "p.jsonl", "--what", "events", "--json")
+    assert (code, [(one["kind"], one["records"]) for one in json.loads(out)]) == (0, [("price_event", 3)])
+    code, out, _ = gossamer(tmp_path, "prices", "send", "-o", "p.jsonl", "--what", "events")
+    assert (code, out) == (0, "nothing new to send\n")
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert [row["_kind"] for row in rows] == ["price"] * 3 + ["price_event"] * 3
+    assert {row["url"] for row in rows} == {shop.address(path) for path in shop.products}
+
+
+def test_wrong_outputs_of_records_are_told_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("url\nhttps://a.example/1\n")
+    for words, says in (
+        ("-o p.xlsx", "rows are appended to"),
+        ("-o p.jsonl --what price", "choose prices, events"),
+        ("--what prices", "give -o, too"),
+        ("-o mongo://x/y", "mongodb"),
+    ):
+        code, _, err = gossamer(tmp_path, "prices", "run", "t.csv", *words.split())
+        assert (code, says in err) == (2, True), err
+    assert not (tmp_path / "prices.db").exists()
+    assert gossamer(tmp_path, "prices", "send", "-o", "p.jsonl")[0] == 2
+
+
 def test_bad_lines_are_kept_with_number_and_reason(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         "url,key,currency,minimum\nhttps://a.example/1,one,EUR,\nftp://a.example/2,,,\n"

@@ -64,6 +64,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("export out.csv --what events", "out.csv: "),
         ("report -o r.html --show never", "--show 'never': no page 1"),
         ("reparse", "0 pages parsed again"),
+        ("send -o r.csv", "rank  "),
+        ("send -o s.sqlite --what results --what checks --json", '"kind":"rank_result","records":22'),
         ("alert --rules rank-rules.toml", "2 -> 5 (-3)"),
     ],
 )
@@ -99,6 +101,8 @@ def test_a_keyword_is_named_as_in_the_list(folder: Path) -> None:
         ("plan k.csv --own", 0, "1 searches by own"),
         ("rules none.toml", 4, "there is no such file"),
         ("export a.doc", 2, "the file ends in"),
+        ("send", 2, "no output given"),
+        ("send -o r.jsonl --what ranks", 2, "choose positions, results, checks, events"),
         ("import nowhere --keywords k.csv", 2, "no such file or folder"),
         ("import k.csv", 2, "no --keywords given"),
     ],

@@ -130,3 +130,19 @@ def test_checks_that_failed_are_no_lost_positions(watched: Watched) -> None:
     assert not {"falls", "missing", "lost"} & watched.day().keys()
     watched.provider.errors = []
     assert watched.day() == {}
+
+
+def test_each_run_sends_its_positions_to_an_output(watched: Watched) -> None:
+    """A day after a failed check has no position to send."""
+    words = ("ranks", "run", "keywords.csv", "-q", "-o", "ranks.jsonl", "--json")
+    sent = []
+    for place, expected in ((4, 0), (12, 9), (12, 0)):
+        watched.places["kettle 1"] = place
+        watched.provider.errors = [FORMLESS] * len(WORDS) if expected else []
+        code, out, err = gossamer(watched.folder, *words)
+        assert code == expected, err
+        sent.append([one["records"] for one in json.loads(out).get("sent", [])])
+    assert sent == [[len(WORDS)], [], [len(WORDS)]]
+    rows = [json.loads(line) for line in (watched.folder / "ranks.jsonl").read_text().splitlines()]
+    assert [row["position"] for row in rows if row["keyword"] == "kettle 1"] == [4, 12]
+    assert len({row["id"] for row in rows}) == len(rows) == 2 * len(WORDS)

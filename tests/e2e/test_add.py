@@ -156,6 +156,27 @@ def test_known_urls_are_visited_again_by_choice(room: Room) -> None:
     assert (Shelf.asked.count("/p/1"), Shelf.asked.count("/p/8")) == (3, 1)
 
 
+def test_known_urls_are_visited_again_by_the_age_of_their_last_visit(room: Room) -> None:
+    room.crawl()
+    words = (f"{room.web}/p/1", f"{room.web}/p/8", "--if-older", "24h")
+    first = room.add(*words)
+    assert (first["added"], first["recent"], first["refused"]) == (1, 1, {})
+    log = room.folder / ".gossamer/c/known.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line["at"] -= 2 * 86_400 * line["url"].endswith("/p/1")
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert room.add(*words)["added"] == 1
+    again = room.add(*words)
+    assert (again["added"], again["duplicates"]) == (0, 2)
+    room.crawl()
+    assert (Shelf.asked.count("/p/1"), Shelf.asked.count("/p/8")) == (2, 1)
+    last = room.add(*words)
+    assert (last["added"], last["recent"]) == (0, 2)
+    room.add(*words, "--again", code=2)
+    room.add(*words[:2], "--if-older", "soon", code=2)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -233,7 +233,7 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
     # this entry is older than the entry in part 1
     (tmp_path / known_pages.name_of("2")).write_bytes(lines[0].replace(b'"body":"1"', b'"body":"3"'))
     assert known_pages.merge_logs(tmp_path) == 2
-    (found,) = known_pages.requests(tmp_path)
+    found = [known_pages.request_of(line) for batch in known_pages.lines(tmp_path) for line in batch]
     assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [
         ("https://a.example/", 0, None, "2"),
         ("https://b.example/", 2, "page", ""),

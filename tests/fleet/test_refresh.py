@@ -50,3 +50,36 @@ def test_a_fleet_visits_again_and_writes_what_changed(fleet: Fleet, tmp_path: Pa
         assert (end["pages"], end["unchanged"], end["items"]) == (61, 61, 0)
         assert len(fleet.rows()) == 63
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "seen" / "c").iterdir()} == {0o600}
+
+
+def test_a_fleet_leaves_out_pages_that_it_visited_recently(fleet: Fleet, tmp_path: Path) -> None:
+    with serving() as shop:
+        shop.pages = 20
+        site(tmp_path, shop)
+        words = [
+            "submit",
+            "shop.py",
+            "--name",
+            "c",
+            "-o",
+            "out/",
+            "--delay",
+            "0",
+            "--if-older",
+            "24h",
+            "--quiet",
+        ]
+        words += ["--allow-private", "127.0.0.0/8"]
+        assert "--if-older on a fleet needs --known DIR" in fleet.run(*words, code=2)
+        fleet.worker("w", "--sites", ".", processes=2)
+        fleet.ready(1)
+        fleet.run(*words, "--known", "seen/")
+        assert fleet.ended("c")["pages"] == 21
+        shop.titles = {f"/p/{n}": "Another" for n in (3, 5, 7)}
+        fleet.run(*words, "--known", "seen/")
+        end = fleet.ended("c")
+        assert (end["pages"], end["skipped"]["recent"], end["gone"]) == (0, 21, 0)
+        assert len(fleet.rows()) == 20
+        words[words.index("24h")] = "0.1"
+        fleet.run(*words, "--known", "seen/")
+        assert fleet.ended("c")["items"] == 3

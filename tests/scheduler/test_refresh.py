@@ -70,6 +70,31 @@ async def test_how_a_run_starts(
     assert (start.job.refresh, start.anew) == expected
 
 
+@pytest.mark.parametrize(
+    ("exists", "begun", "anew"), [(False, 0.0, False), (True, 1e10, True), (True, 0.0, False)]
+)
+async def test_how_a_run_by_age_starts(bed: Bed, exists: bool, begun: float, anew: bool) -> None:
+    """The crawl decides whether it begins a pass, because it knows whether its last run was interrupted."""
+    job = Job(targets=[f"{HOST}/"], settings=Settings(if_older=86_400.0), name="s")
+    if exists:
+        await Crawls(bed.store).begin("s", Spec(job.targets), [])
+    assert await start_of(bed.store, job, begun) == (job, anew)
+
+
+async def test_each_run_leaves_out_what_an_earlier_run_visited_recently(bed: Bed) -> None:
+    bed.moved.set("2026-11-21T00:58:00Z")
+    await bed.add(targets=TARGETS, outputs=("{run}.jsonl",), options={"if_older": "24h"})
+    async with bed.scheduler():
+        await bed.heard("scheduled")
+        for number in (1, 2):
+            bed.moved.set(f"2026-11-21T0{number}:00:01Z")
+            found = await bed.ended(number)
+            (bed.archive / "b.example" / "index.html").write_text("<title>other</title>")
+    assert [(run.crawl, run.state) for run in found] == [("s", "finished")] * 2, found
+    rows = [titles(bed.folder / f"20261121T0{hour}00.jsonl") for hour in (1, 2)]
+    assert [sorted(some) for some in rows] == [["a", "b"], []]
+
+
 async def test_a_schedule_whose_name_cannot_be_a_crawl_is_refused(bed: Bed) -> None:
     with pytest.raises(UsageError, match="not h or o"):
         await bed.add(name="h", options={"refresh": True})

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.config.data_files import make_folder
@@ -26,14 +28,15 @@ PROGRESS_INTERVAL_S = 10.0
 
 
 async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Returns whether a new pass of `--refresh` begins. Before a pass begins, the logs of known pages are
-    merged. Returns False if an interrupted pass continues. If a crawl starts over without `--refresh`, its
+    """Returns whether a new pass of `--refresh` or `--if-older` begins. Before a pass begins, the logs of known
+    pages are merged. Returns False if an interrupted pass continues. If a crawl starts over without `--refresh`, its
     known pages are deleted. Raises UsageError if URLs are still pending or no page is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
+    by_age = job.settings.if_older is not None and not job.fresh and record is not None
     try:
         make_folder(folder)
-        if not job.refresh:
+        if not (job.refresh or by_age):
             if record is None or job.fresh:
                 known_pages.forget(folder)
                 known_pages.forget_table(folder)
@@ -41,6 +44,9 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
         if record is not None:
             n = await crawl_counts(store, setup.crawl)
             pending = n["open"] - n["infra"]
+            if by_age and pending and not (job.refresh or record.refreshing):
+                return False  # the first run was interrupted, and continues
+            setup.job = msgspec.structs.replace(job, refresh=True)
             if pending and record.refreshing:
                 return False
             if pending:
@@ -53,7 +59,7 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
                     f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
                 )
         await asyncio.to_thread(_from_table, folder)
-        if not await asyncio.to_thread(known_pages.merge_logs, folder):
+        if not await asyncio.to_thread(known_pages.merge_logs, folder) and job.refresh:
             raise UsageError(
                 f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first"
             )
@@ -79,21 +85,28 @@ def _from_table(folder: Path) -> None:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs to the frontier. If the process is killed during the call, the next call adds the
+    """Adds the known URLs to the frontier. With `--if-older`, a page whose last good visit is younger is only added
+    to the seen set, and counts as skipped (`recent`). If the process is killed during the call, the next call adds the
     remaining URLs. Adding a URL twice has no effect. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
     adds = Enqueuer(setup, store)
     folder, added, told = setup.known_at, 0, time.monotonic()
+    age = setup.job.settings.if_older
+    since = None if age is None else time.time() - age
     assert folder is not None, "only processes of a fleet have none"
     try:
         await set_hot_limit(
             store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
         )
         await adds.scope.refresh()
-        for batch in known_pages.requests(folder):
+        for batch in known_pages.lines(folder):
             taken = TakenLinks()
-            for request in batch:
+            for line in batch:
+                request = known_pages.request_of(line)
+                if since is not None and known_pages.is_good_since(line, since):
+                    adds.intake.skip_recent(request, line.known.end, taken)
+                    continue
                 seed = request.depth == 0 and request.referrer is None
                 adds.take(request, taken, "ors" if seed else "or", beside="*" if setup.open else "")
             await adds.add(taken)

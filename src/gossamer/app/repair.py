@@ -99,7 +99,11 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
 
 def begin_date(job: Job, known: CrawlFile | None) -> str:
     """Returns the day on which the crawl or its pass (`--refresh`) began, as YYYY-MM-DD in UTC."""
-    continued = known is not None and not job.fresh and not (job.refresh and known.finished)
+    continued = (
+        known is not None
+        and not job.fresh
+        and not ((job.refresh or job.settings.if_older is not None) and known.finished)
+    )
     return known.date if known is not None and continued and known.date else _today()
 
 

@@ -44,6 +44,11 @@ def with_site_rules(job: Job, sites: Sequence[LoadedSite]) -> Job:
         raise UsageError(
             "--refresh and --revisit exclude one another: --revisit visits known pages when they are due"
         )
+    if rules_of_job(job) is not None and job.settings.if_older is not None:
+        raise UsageError(
+            "--if-older and --revisit exclude one another: --revisit visits known pages when they are due "
+            "(--min-age is its minimum age)"
+        )
     return job
 
 

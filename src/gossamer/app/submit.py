@@ -51,9 +51,10 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
     lists are read. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
-    if job.refresh and not job.known:
+    repeats = "--refresh" if job.refresh else "--if-older" if job.settings.if_older is not None else ""
+    if repeats and not job.known:
         raise UsageError(
-            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was "
+            f"{repeats} on a fleet needs --known DIR: the folder, reached by all workers, that was "
             "given when the crawl was first submitted"
         )
     job_payload.check_shareable(

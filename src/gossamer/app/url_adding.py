@@ -33,13 +33,14 @@ from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, Target, requests, ta
 from gossamer.app.unfinished_additions import Addition, begin_addition, command_hash, end_addition
 from gossamer.app.wiring import cold_settings
 from gossamer.config.settings import Settings
-from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError
+from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError, of_data
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import run_spiller
 from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import REMOVING, Crawls, Record
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.request import Request, check_key
+from gossamer.recrawl import known_pages
 from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.loading import load_all
 from gossamer.state.fleet_crawls import FleetCrawls
@@ -79,6 +80,9 @@ class AddOptions(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     again: bool = False
     """Whether URLs that the crawl already knows are visited again."""
+    if_older: float | None = None
+    """Seconds. If not None, URLs that the crawl has visited are visited again if their last good visit is
+    older."""
     as_seeds: bool = False
     """Whether URLs are added regardless of the scope and the patterns. If `as_seeds` is true, the hosts of
     the added URLs join the scope."""
@@ -99,6 +103,8 @@ class Added(msgspec.Struct, kw_only=True):
     added: int = 0
     duplicates: int = 0
     """Number of URLs that the crawl already knew."""
+    recent: int = 0
+    """Number of URLs that are not visited, because their last good visit is younger than `if_older`."""
     refused: dict[str, int] = {}
     """Number of URLs that a filter of the crawl refused, by reason (docs/glossary.md)."""
     refused_urls: list[tuple[str, str]] = []
@@ -112,7 +118,7 @@ class Added(msgspec.Struct, kw_only=True):
     @property
     def read(self) -> int:
         """The number of URLs and lines read."""
-        return self.added + self.duplicates + self.rejected + sum(self.refused.values())
+        return self.added + self.duplicates + self.recent + self.rejected + sum(self.refused.values())
 
 
 async def add_urls(
@@ -174,6 +180,8 @@ def check_options(options: AddOptions, given: Sequence[Target]) -> None:
         raise UsageError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if options.id is not None and not 0 < len(options.id) <= MAX_ID_CHARS:
         raise UsageError(f"an id has 1 to {MAX_ID_CHARS} characters")
+    if options.again and options.if_older is not None:
+        raise UsageError("--again and --if-older exclude one another: --again visits recent pages, too")
     if options.key is None:
         return
     try:
@@ -251,11 +259,15 @@ class _Adding:
         self._addition: Addition | None = None
         self._told = self._looked = time.monotonic()
         self._hosts: set[str] = set()
+        self._visits: dict[int, tuple[int, bool]] = {}
+        """With `if_older`, the marks of the visited URLs (`known_pages.last_visits`)."""
 
     async def begin(self, command: str) -> None:
-        """Reads the hosts that joined the scope since the crawl began. With `again`, continues the same
-        command if the command was started earlier and has not ended."""
+        """Reads the hosts that joined the scope since the crawl began, and with `if_older` the visits of the crawl.
+        With `again`, continues the same command if the command was started earlier and has not ended."""
         await self._adds.scope.refresh()
+        if self._options.if_older is not None:
+            self._visits = await asyncio.to_thread(self._read_visits, time.time() - self._options.if_older)
         if not self._options.again:
             return
         self._addition = found = await begin_addition(self._store, self._setup.crawl, command)
@@ -265,6 +277,24 @@ class _Adding:
             self._say(
                 f"the same command was started at {begun} UTC and did not finish: the URLs that it added are not added again"
             )
+
+    def _read_visits(self, since: float) -> dict[int, tuple[int, bool]]:
+        """Returns the visits of the crawl. Raises UsageError if this machine has no records of them."""
+        folder = self._setup.known_at
+        if self._setup.job.settings.revisit is not None:
+            raise UsageError(
+                f"--if-older: crawl {self._record.name} has --revisit, which decides itself when a page is due: "
+                "gossamer changed CRAWL URL visits a page sooner"
+            )
+        if self._record.fleet and (not self._setup.job.known or folder is None or not folder.is_dir()):
+            raise UsageError(
+                "--if-older on a fleet needs the records of visits: submit the crawl with --known DIR, and run add "
+                "where DIR can be reached"
+            )
+        try:
+            return {} if folder is None else known_pages.last_visits(folder, since, self._adds.intake.mark)
+        except OSError as error:
+            raise of_data(folder, error, "--known" if self._setup.job.known else "--data") from error
 
     async def watch(self) -> None:
         """Raises CrawlEnded when the crawl is cancelled, removed or started anew."""
@@ -287,12 +317,20 @@ class _Adding:
         taken = TakenLinks()
         edition = f"again {self._addition.token}" if self._addition else ""
         for request in wanted:
-            self._take(request, taken, edition)
+            last = self._visits.get(self._adds.intake.mark(request)) if self._visits else None
+            if last is None:
+                self._take(request, taken, edition)
+            elif last[1]:
+                taken.skip("recent")
+                self._result.recent += 1
+            else:
+                # the edition names the last visit, so that repeated commands queue the URL once
+                self._take(request, taken, f"older {last[0]}")
         new, old, parked = await self._adds.add(taken)
         self._result.added += new - parked
         self._result.duplicates += old
         for reason, n in {**taken.skips, "budget": taken.skips.get("budget", 0) + parked}.items():
-            if n:
+            if n and reason != "recent":
                 self._result.refused[reason] = self._result.refused.get(reason, 0) + n
         if new > parked:
             await self._reopen()

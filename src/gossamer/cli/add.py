@@ -41,6 +41,14 @@ Key = Annotated[
     str | None, Option("--key", metavar="KEY", help="Identifies the one request in place of its URL.")
 ]
 Again = Annotated[bool, Option("--again", help="Visit URLs again even if the crawl knows them.")]
+IfOlder = Annotated[
+    str | None,
+    Option(
+        "--if-older",
+        metavar="TIME",
+        help="Visit known URLs again, too, if their last good visit is older: 24h.",
+    ),
+]
 AsSeeds = Annotated[
     bool, Option("--as-seeds", help="Take them outside of the scope, too; their hosts join it.")
 ]
@@ -55,6 +63,7 @@ def add(
     carry: Carry = None,
     key: Key = None,
     again: Again = False,
+    if_older: IfOlder = None,
     as_seeds: AsSeeds = False,
     data: Data = None,
     store: StoreUrl = None,
@@ -62,9 +71,10 @@ def add(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Add URLs to a crawl that is running, paused or ended. Without --again, a known URL is not added a
-    second time."""
+    """Add URLs to a crawl that is running, paused or ended. Without --again or --if-older, a known URL is not
+    added a second time."""
     from gossamer.app.url_adding import AddOptions, added_targets, check_options
+    from gossamer.cli.crawl import time_of
 
     settings = read_settings(data, store, setting)
     given = added_targets(urls or ())
@@ -75,6 +85,7 @@ def add(
         carry=_carried(carry),
         key=key,
         again=again,
+        if_older=time_of("--if-older", if_older),
         as_seeds=as_seeds,
     )
     check_options(options, given)
@@ -126,7 +137,7 @@ async def _add(
         print(f"{crawl}: {said(result)}; {then(result, record)}")
     if result.rejected:
         return USAGE
-    return REFUSED if result.refused and not result.added and not result.duplicates else 0
+    return REFUSED if result.refused and not (result.added or result.duplicates or result.recent) else 0
 
 
 def said(result: Added) -> str:
@@ -136,6 +147,8 @@ def said(result: Added) -> str:
     parts = [f"{result.added:,} URL{'' if result.added == 1 else 's'} added"]
     if result.duplicates:
         parts.append(f"{result.duplicates:,} known already")
+    if result.recent:
+        parts.append(f"{result.recent:,} visited recently")
     if result.refused:
         parts.append(f"{sum(result.refused.values()):,} refused ({format_counts(result.refused)})")
     if result.rejected:

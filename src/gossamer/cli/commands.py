@@ -96,14 +96,15 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     ),
     "prices": (
         (
-            "Watch the prices of product pages: targets, plan, run, alert, rules, failing, shops, match, review, moves, "
-            "market, stale, report, try."
+            "Watch the prices of product pages: targets, plan, run, alert, send, rules, failing, shops, match, review, "
+            "moves, market, stale, report, try."
         ),
         {
             "targets": "prices_targets:targets",
             "plan": "prices:plan",
             "run": "prices:run",
             "alert": "prices_rules:alert",
+            "send": "prices_report:send",
             "rules": "prices_rules:rules",
             "failing": "prices_rules:failing",
             "shops": "prices_rules:shops",
@@ -139,7 +140,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "ranks": (
         (
             "Watch where a site stands in Google and Bing: plan, run, positions, history, competitors, features, "
-            "volatility, competing, failing, alert, rules, report, export, import, reparse."
+            "volatility, competing, failing, alert, send, rules, report, export, import, reparse."
         ),
         {
             "plan": "ranks:plan",
@@ -152,6 +153,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
             "competing": "ranks_tables:competing",
             "failing": "ranks_tables:failing",
             "alert": "ranks_report:alert",
+            "send": "ranks_report:send",
             "rules": "ranks_report:rules",
             "report": "ranks_report:report",
             "export": "ranks_report:export",

@@ -6,7 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "crawl": (
         "gossamer crawl https://example.com -o pages.jsonl",
         "gossamer crawl shop.py -o items.csv --limit 500 --delay 2",
-        "gossamer crawl sitemap:https://example.com/sitemap.xml -o pages.sqlite --refresh",
+        "gossamer crawl urls.txt --scope page -o pages.sqlite --if-older 24h",
     ),
     "submit": (
         "gossamer submit shop.py -o postgresql://db/shop --store valkey://store:6379",
@@ -16,7 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "top": ("gossamer top", "gossamer top shop", "gossamer top --once --json"),
     "add": (
         "gossamer add shop https://shop.example/new --priority 9",
-        "gossamer add shop orders.jsonl --json",
+        "gossamer add shop orders.jsonl --if-older 24h --json",
         "gossamer add shop - --id order-17 --store valkey://store:6379",
     ),
     "accept": ("gossamer accept shop", "gossamer accept shop --store valkey://store:6379"),
@@ -50,7 +50,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ranks run": (
         "gossamer ranks run keywords.csv --provider serper --budget 500",
         "gossamer ranks run keywords.txt --domain shop.example --country us --language en --engine google,bing",
-        "gossamer ranks run keywords.csv --failed -q",
+        "gossamer ranks run keywords.csv --failed -q -o mongodb://db/ranks --what positions --what results",
     ),
     "ranks import": (
         "gossamer ranks import saved/ --keywords keywords.csv",
@@ -77,6 +77,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer ranks alert",
         "gossamer ranks alert --rules rank-rules.toml -o changes.jsonl",
     ),
+    "ranks send": (
+        "gossamer ranks send -o kafka://broker:9092/ranks",
+        "gossamer ranks send -o 'valkey://cache/0?list=ranks:{keyword}' --what results",
+    ),
     "ranks rules": ("gossamer ranks rules", "gossamer ranks rules rank-rules.toml --history ranks.db --json"),
     "ranks report": (
         "gossamer ranks report",
@@ -96,8 +100,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "prices run": (
         "gossamer prices run targets.csv",
-        "gossamer prices run targets.csv --within 5h --partly -q",
-        "gossamer prices run targets.csv --history postgresql://db/prices --delay 2-8",
+        "gossamer prices run targets.csv --history postgresql://db/prices --within 5h --partly -q",
+        "gossamer prices run targets.csv -o mongodb://db/shop -o 'valkey://cache/0?list=prices:{shop}'",
     ),
     "prices try": (
         "gossamer prices try https://shop.example/p/42",
@@ -108,6 +112,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer prices alert",
         "gossamer prices alert --rules rules.toml -o changes.jsonl",
         "gossamer prices alert -s alerts=https://ops.example/hook --json",
+    ),
+    "prices send": (
+        "gossamer prices send -o kafka://broker:9092/prices",
+        "gossamer prices send -o mongodb://db/shop --what prices --what events --again",
     ),
     "prices rules": ("gossamer prices rules", "gossamer prices rules rules.toml --history prices.db --json"),
     "prices failing": (
@@ -130,8 +138,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "keywords count": (
         "gossamer keywords count https://shop.example/ --list words.txt",
-        "gossamer keywords count https://shop.example/ https://other.example/ --list words.csv -o report.html",
-        "gossamer keywords count --list 'green tea' --stem en",
+        "gossamer keywords count https://shop.example/ https://other.example/ --list 'green tea' --stem en -o report.html",
+        "gossamer keywords count https://shop.example/ --list words.txt --if-older 24h -o mongodb://db/words",
     ),
     "keywords discover": ("gossamer keywords discover", "gossamer keywords discover --words 2 --csv"),
     "keywords pages": ("gossamer keywords pages 'green tea'", "gossamer keywords pages tea --json"),
@@ -146,7 +154,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer keywords trend tea --site shop.example",
     ),
     "keywords report": ("gossamer keywords report", "gossamer keywords report -o week.html"),
-    "keywords export": ("gossamer keywords export -o words.xlsx", "gossamer keywords export -o words.sqlite"),
+    "keywords export": (
+        "gossamer keywords export -o words.xlsx",
+        "gossamer keywords export -o words.sqlite",
+        "gossamer keywords export -o 'valkey://cache/0?list=words:{keyword}' --what pages",
+    ),
     "keywords runs": ("gossamer keywords runs", "gossamer keywords runs --json"),
     "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
     "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),

@@ -51,7 +51,7 @@ CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
         *("ladder", "proxies", "header", "retries", "cache", "concurrency", "processes", "lane", "region"),
     ),
     "Run again": (
-        *("resume", "fresh", "refresh", "known", "seen"),
+        *("resume", "fresh", "refresh", "if_older", "known", "seen"),
         *("revisit", "revisit_budget", "max_age", "min_age", "importance"),
     ),
     "Schedule": ("tz", "jitter", "spread", "missed", "overlap"),

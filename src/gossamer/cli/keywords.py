@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 20
 MAX_SHOWN_REJECTED = 5
+CONTEXT_CHARS = 100
+"""The default of `--context`."""
 
 Sources = Annotated[
     list[str] | None,
@@ -40,6 +42,15 @@ Stem = Annotated[
         help="Count all forms of a word: en, de, ..., or auto (each page's own).",
     ),
 ]
+Context = Annotated[
+    int,
+    Option(
+        "--context",
+        metavar="N",
+        help="Characters of text to keep on each side of a keyword (default 100).",
+        least=0,
+    ),
+]
 Folder = Annotated[
     str | None, Option("--folder", metavar="DIR", help="The folder of the runs (default keywords).")
 ]
@@ -49,8 +60,13 @@ Outputs = Annotated[
         "-o",
         "--output",
         metavar="OUTPUT",
-        help="FILE.html, FILE.csv, FILE.xlsx, FILE.sqlite, postgresql://..., or a folder/ for Parquet; repeatable.",
+        help="FILE.html, .csv, .xlsx, .sqlite, .jsonl, a folder/ for Parquet, or a store: postgresql://..., "
+        "mongodb://...; repeatable.",
     ),
+]
+What = Annotated[
+    list[str] | None,
+    Option("--what", metavar="TABLE", help="Only this table: totals, pages, terms, counted; repeatable."),
 ]
 Delay = Annotated[
     str | None,
@@ -93,6 +109,14 @@ Store = Annotated[
 Setting = Annotated[
     list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
 ]
+IfOlder = Annotated[
+    str | None,
+    Option(
+        "--if-older",
+        metavar="TIME",
+        help="Fetch no page again that a run of the same sources visited within this time: 24h. Its text is used again.",
+    ),
+]
 Fresh = Annotated[bool, Option("--fresh", help="Start a new run, even if an earlier run was interrupted.")]
 Rejected = Annotated[
     str | None, Option("--rejected", metavar="FILE", help="Where bad lines go (default LIST.rejected.jsonl).")
@@ -103,7 +127,9 @@ def count(
     sources: Sources = None,
     lists: Lists = None,
     stem: Stem = None,
+    context: Context = CONTEXT_CHARS,
     output: Outputs = None,
+    what: What = None,
     limit: Limit = None,
     scope: Scope = None,
     include: Include = None,
@@ -117,6 +143,7 @@ def count(
     folder: Folder = None,
     data: DataFolder = None,
     setting: Setting = None,
+    if_older: IfOlder = None,
     fresh: Fresh = False,
     rejected: Rejected = None,
     as_json: Json = False,
@@ -126,56 +153,69 @@ def count(
 
     To continue a run that was stopped or killed, repeat the same command.
     """
+    from gossamer.cli.prices import seconds
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.uses.keywords.counting import CountOptions
     from gossamer.uses.keywords.run import DELAY, FOLDER, KeywordRunOptions, check_sources
 
     hush_remarks(quiet)
-    check_options(output or (), stem or "", delay or DELAY)
+    check_options(output or (), stem or "", delay or DELAY, what or ())
     found = read_list(lists, rejected)
-    given = {
-        "limit": limit,
-        "scope": scope,
-        "include": include,
-        "exclude": exclude,
-        "archive": archive,
-        "ladder": ladder,
-        "proxies": proxies,
-        "store": store,
-        "setting": setting,
-    }
+    given = {"limit": limit, "scope": scope, "include": include, "exclude": exclude, "archive": archive}
+    given |= {"ladder": ladder, "proxies": proxies, "store": store, "setting": setting}
     number = process_count(processes)
     options = KeywordRunOptions(
         folder=folder or FOLDER,
-        count=CountOptions(keywords=found.keywords, stem=stem or "", processes=number),
+        count=CountOptions(
+            keywords=found.keywords, stem=stem or "", processes=number, context=context_size(context)
+        ),
         list_names=lists or [],
         data=data or ".gossamer",
         delay=delay or DELAY,
         processes=number,
+        if_older=seconds("--if-older", if_older),
         fresh=fresh,
         crawl={name: value for name, value in given.items() if value is not None} | {"progress": not quiet},
     )
+<<<<<<< HEAD
     end_of_checks(lambda: check_sources(sources or (), options), lambda: check_crawl_options(options.crawl))
     return run_and_show(sources or (), options, output or (), as_json)
+=======
+    return run_and_show(sources or (), options, output or (), as_json, what or ())
+>>>>>>> h-records
 
 
-def check_options(outputs: Sequence[str], stem: str, delay: str) -> None:
+def context_size(given: int) -> int:
+    """Checks the number of characters on each side of a keyword. Raises UsageError."""
+    from gossamer.uses.keywords.matching import MAX_CONTEXT_CHARS
+
+    if given > MAX_CONTEXT_CHARS:
+        raise UsageError(f"--context {given}: at most {MAX_CONTEXT_CHARS} characters on each side")
+    return given
+
+
+def check_options(outputs: Sequence[str], stem: str, delay: str, what: Sequence[str] = ()) -> None:
     """Checks options before a run begins. Raises UsageError or ConfigError if the run could not use an
     option."""
     from gossamer.config.redaction import register_in
-    from gossamer.uses.keywords.exports import check_output
+    from gossamer.uses.keywords.exports import check_output, check_what
     from gossamer.uses.keywords.stemming import check_stem
 
     for one in outputs:
         register_in(one)
         check_output(one)
+    check_what(what)
     check_stem(stem)
     check_delay(delay)
 
 
 def run_and_show(
-    sources: Sequence[str], options: KeywordRunOptions, outputs: Sequence[str], as_json: bool
+    sources: Sequence[str],
+    options: KeywordRunOptions,
+    outputs: Sequence[str],
+    as_json: bool,
+    what: Sequence[str] = (),
 ) -> int:
     """Runs the count, writes the outputs, and prints the result. Returns the exit code."""
     from gossamer.cli.printing import remark
@@ -188,7 +228,7 @@ def run_and_show(
         remark("stopped: the same command continues the run")
         raise
     with RunTables(place) as tables:
-        write_outputs(tables, run, outputs, options.folder)
+        write_outputs(tables, run, outputs, options.folder, what)
         show(tables, run, as_json)
     return 0
 
@@ -237,7 +277,9 @@ def process_count(text: str | None) -> int:
     return int(text or "")
 
 
-def write_outputs(tables: RunTables, run: KeywordRun, outputs: Sequence[str], folder: str) -> None:
+def write_outputs(
+    tables: RunTables, run: KeywordRun, outputs: Sequence[str], folder: str, what: Sequence[str] = ()
+) -> None:
     """Writes the tables, or a report, into each output."""
     from gossamer.cli.printing import remark
     from gossamer.uses.keywords.exports import export
@@ -247,7 +289,7 @@ def write_outputs(tables: RunTables, run: KeywordRun, outputs: Sequence[str], fo
         if one.lower().endswith(".html"):
             write_report(tables, run, folder, one)
         else:
-            for line in export(tables, run.id, one):
+            for line in export(tables, run.id, one, what, folder):
                 remark(line)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.keywords import Folder, Outputs
+from gossamer.cli.keywords import Folder, Outputs, What
 from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.printing import put_rows
 from gossamer.errors import UsageError
@@ -69,31 +69,25 @@ def pages(
     as_json: Json = False,
 ) -> int:
     """List the pages with a keyword: count, density, where on the page, and the first five contexts."""
-    with _opened(folder, run) as (made, tables):
-        found = tables.pages_of(made, keyword, _site(tables, site), limit)
+    with _opened(folder, run) as (_, tables):
+        found = tables.pages_of(keyword, _site(tables, site), limit)
     if as_json:
         return _put_objects(found)
     heads = (
-        "url",
-        "count",
-        "density",
-        "prominence",
-        "title",
-        "headings",
-        "links",
-        "alt",
-        "description",
+        *("url", "count", "density", "prominence", "title", "headings", "links", "alt", "description"),
+        *(("site", "time") if as_csv else ()),
         "contexts",
     )
     rows = [
         (
             *(one.url, f"{one.count}", f"{one.density:.4f}", f"{one.prominence:.2f}", f"{one.in_title}"),
             *(f"{one.in_headings}", f"{one.anchors}", f"{one.alt}", f"{one.meta}"),
+            *((one.site, one.time or "") if as_csv else ()),
             " | ".join(one.contexts if as_csv else one.contexts[:1]),
         )
         for one in found
     ]
-    put_rows(heads, rows, as_csv, False, heads[1:-1], ("alt", "description", "prominence"), ("contexts",))
+    put_rows(heads, rows, as_csv, False, heads[1:9], ("alt", "description", "prominence"), ("contexts",))
     return 0
 
 
@@ -226,26 +220,34 @@ def runs(folder: Folder = None, as_json: Json = False) -> int:
     return 0
 
 
-def export(output: Outputs = None, run: Run = None, folder: Folder = None, as_json: Json = False) -> int:
-    """Write the tables of a run into files or a database: -o FILE.sqlite, postgresql://..., FILE.xlsx, FILE.csv.
+def export(
+    output: Outputs = None,
+    what: What = None,
+    run: Run = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> int:
+    """Write the tables of a run into files or stores: -o FILE.sqlite, FILE.xlsx, postgresql://..., kafka://...
 
-    Databases keep the tables of all runs.
+    Databases keep the tables of all runs. A stream, a list or a .jsonl file receives the rows again each time.
     """
     from gossamer.cli.keywords import write_outputs
     from gossamer.cli.printing import put_json
     from gossamer.config.redaction import register_in
-    from gossamer.uses.keywords.exports import check_output
+    from gossamer.uses.keywords.exports import check_output, check_what
     from gossamer.uses.keywords.run import FOLDER
 
     if not output:
         raise UsageError(
-            "no output given: use -o with FILE.sqlite, postgresql://..., FILE.xlsx, FILE.csv or a folder/"
+            "no output given: use -o with FILE.sqlite, FILE.xlsx, FILE.csv, FILE.jsonl, a folder/, or a store such as "
+            "postgresql://..."
         )
+    check_what(what or ())
     for one in output:
         register_in(one)
         check_output(one)
     with _opened(folder, run) as (made, tables):
-        write_outputs(tables, made, output, folder or FOLDER)
+        write_outputs(tables, made, output, folder or FOLDER, what or ())
     if as_json:
         put_json({"run": made.id, "outputs": output})
     return 0

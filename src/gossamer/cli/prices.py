@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.record_output import PriceKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gossamer.uses.prices.plan import RunPlan
     from gossamer.uses.prices.run import PriceRunSummary, RunOptions
     from gossamer.uses.prices.targets import TargetList
+    from gossamer.uses.record_stream import SentRecords
 
 UNFIT = 3
 """The exit code if a run does not fit into the time that the option `--within` allows."""
@@ -247,28 +249,43 @@ def run(
     proxies: Proxies = None,
     setting: Setting = None,
     rejected: Rejected = None,
+    output: RecordOutputs = None,
+    what: PriceKinds = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Visit all product pages, and record every change of price or availability.
 
-    To continue a run that was stopped or killed, repeat the same command.
+    To continue a run that was stopped or killed, repeat the same command. -o sends the records at the end.
     """
+    from gossamer.cli.prices_rules import opened
     from gossamer.cli.printing import hush_remarks, remark
     from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.config.redaction import register_in
+<<<<<<< HEAD
     from gossamer.uses.prices.run import RunOptions, check_history
     from gossamer.uses.prices.selector_table import read_selectors
+=======
+    from gossamer.uses.prices.records import KINDS
+    from gossamer.uses.prices.run import RunOptions
+    from gossamer.uses.prices.run import run as run_prices
+>>>>>>> h-records
 
     hush_remarks(quiet)
     register_in(history or "")
     found = read_list(sources, rejected)
     made = _plan_of(found, delay, window := seconds("--within", within), None)
+<<<<<<< HEAD
     remark(summary_of_plan(made))
     if not (fleet or store or window or any(text.startswith("retries=") for text in setting or ())):
         remark("pages that fail are tried again for at most 2 minutes after the others")
     if not made.fits and not partly:
         return _refuse_unfit(made)
+=======
+    has_time = fleet or store or window or any(text.startswith("retries=") for text in setting or ())
+    if not _begins(made, partly, bool(has_time)):
+        return UNFIT
+>>>>>>> h-records
     crawl = _given(
         data=data, store=store, processes=processes, ladder=ladder, proxies=proxies, setting=setting
     )
@@ -281,6 +298,7 @@ def run(
         spread=seconds("--spread", spread),
         crawl=crawl | {"progress": not quiet},
     )
+<<<<<<< HEAD
     end_of_checks(
         lambda: check_history(options),
         lambda: read_selectors(options.selectors),
@@ -302,14 +320,33 @@ def _run_and_print(targets: Sequence[PriceTarget], options: RunOptions, as_json:
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.run import run as run_prices
 
+=======
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, "prices.db", "prices"))
+>>>>>>> h-records
     events: list[Event] = []
     try:
         done = run_prices(targets, options, remark, events.extend)
     except KeyboardInterrupt:
         remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
-    _print_run(done, events, as_json)
+    records.send_after(lambda: opened(history), lambda sent: _print_run(done, events, sent, as_json))
     return 0
+
+
+def _begins(made: RunPlan, partly: bool, has_time: bool) -> bool:
+    """Prints the plan of a run, and returns whether the run begins. `has_time`: whether the run makes all
+    retries."""
+    from gossamer.cli.printing import remark
+
+    remark(summary_of_plan(made))
+    if not has_time:
+        remark("pages that fail are tried again for at most 2 minutes after the others")
+    if made.fits or partly:
+        return True
+    for reason in made.reasons[:MAX_SHOWN]:
+        remark(reason)
+    remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
+    return False
 
 
 def _given(**options: object) -> dict[str, object]:
@@ -317,13 +354,16 @@ def _given(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _print_run(done: PriceRunSummary, events: Sequence[Event], as_json: bool) -> None:
+def _print_run(
+    done: PriceRunSummary, events: Sequence[Event], sent: Sequence[SentRecords], as_json: bool
+) -> None:
     import msgspec
 
     from gossamer.cli.printing import put_json
 
     if as_json:
-        put_json({**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]})
+        found = {**msgspec.to_builtins(done), "events": [msgspec.to_builtins(one) for one in events]}
+        put_json({**found, "sent": objects_of(sent)} if sent else found)
     else:
         print_changes(events)
         print_summary(done)

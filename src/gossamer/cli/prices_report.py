@@ -1,4 +1,4 @@
-"""`gossamer prices moves`, `market`, `stale` and `report`: show the data of a price history."""
+"""`gossamer prices send`, `moves`, `market`, `stale` and `report`: send and show the data of a price history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option
-from gossamer.cli.prices_rules import HistoryUrl, opened
+from gossamer.cli.prices_rules import HISTORY, HistoryUrl, opened
+from gossamer.cli.record_output import (
+    Again,
+    PriceKinds,
+    RecordOutputs,
+    RecordsToSend,
+    put_sent,
+    sending_folder,
+)
 from gossamer.cli.table_output import put_table_rows
 from gossamer.errors import UsageError
 
@@ -30,6 +38,24 @@ TableFile = Annotated[
     ),
 ]
 DAY_S = 86_400.0
+
+
+def send(
+    output: RecordOutputs = None,
+    what: PriceKinds = None,
+    again: Again = False,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Send the recorded prices and events to outputs: each output gets what it does not have yet.
+
+    A record is sent at least once, always with the same id. The history keeps all records.
+    """
+    from gossamer.uses.prices.records import KINDS
+
+    folder = sending_folder(history, HISTORY, "prices")
+    records = RecordsToSend(output, KINDS, what, folder, needed=True)
+    return put_sent(records.send(lambda: opened(history), again=again), as_json)
 
 
 def moves(

@@ -202,6 +202,7 @@ def opened(url: str | None) -> History:
         raise UsageError(
             f"there is no price history {name}: run `gossamer prices run TARGETS` first, or give --history"
         )
+    from gossamer.client.secrets import with_secrets
     from gossamer.uses.prices import history
 
-    return history.History(name)
+    return history.History(with_secrets(name))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Json, Option, Quiet, read_settings
+from gossamer.cli.record_output import RankKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gossamer.uses.ranks.pages_to_fetch import Depth
     from gossamer.uses.ranks.plan import RankPlan
     from gossamer.uses.ranks.run import RankRunOptions, RankRunSummary
+    from gossamer.uses.record_stream import SentRecords
 
 UNFIT = 3
 """The exit code if the budget is too small for a plan."""
@@ -297,6 +299,8 @@ def run(
     ladder: Ladder = None,
     proxies: Proxies = None,
     setting: Setting = None,
+    output: RecordOutputs = None,
+    what: RankKinds = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -309,6 +313,7 @@ def run(
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
+    from gossamer.uses.ranks.records import KINDS
     from gossamer.uses.ranks.run import RankRunOptions
 
     hush_remarks(quiet)
@@ -329,6 +334,7 @@ def run(
         layout=layout,
         crawl=crawl,
     )
+<<<<<<< HEAD
     end_of_checks(partial(check_source_options, crawl, own, archive))
     return run_and_print(found.keywords, options, as_json)
 
@@ -344,9 +350,20 @@ def check_source_options(crawl: dict[str, Any], own: bool, archive: str | None) 
 
 def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json: bool) -> int:
     """Runs the checks, prints the changes and the summary, and returns the exit code."""
+=======
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"))
+    return run_and_print(found.keywords, options, records, as_json)
+
+
+def run_and_print(
+    keywords: Sequence[Keyword], options: RankRunOptions, records: RecordsToSend, as_json: bool
+) -> int:
+    """Runs the checks, sends the records, prints the changes and the summary, and returns the exit code."""
+>>>>>>> h-records
     import msgspec
 
     from gossamer.cli.printing import put_json, remark
+    from gossamer.uses.ranks.history import RankHistory
     from gossamer.uses.ranks.run import run as run_ranks
 
     events: list[RankEvent] = []
@@ -355,12 +372,16 @@ def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json:
     except KeyboardInterrupt:
         remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
-    if as_json:
-        put_json({**msgspec.to_builtins(done), "changes": [msgspec.to_builtins(one) for one in events]})
-    else:
-        names = {one.search.id: one.search.keyword for one in keywords}
-        print_changes(events, names)
-        print_summary(done)
+
+    def show(sent: Sequence[SentRecords]) -> None:
+        if as_json:
+            told = {**msgspec.to_builtins(done), "changes": [msgspec.to_builtins(one) for one in events]}
+            put_json({**told, "sent": objects_of(sent)} if sent else told)
+        else:
+            print_changes(events, {one.search.id: one.search.keyword for one in keywords})
+            print_summary(done)
+
+    records.send_after(lambda: RankHistory(options.history), show)
     all_failed = done.failed and not done.done and not done.no_results
     return TRY_AGAIN if all_failed or done.state == "no-credit" else 0
 

@@ -1,4 +1,4 @@
-"""`gossamer ranks alert`, `rules`, `report`, `export`, `import` and `reparse`: send alerts, check rules, and
+"""`gossamer ranks alert`, `send`, `rules`, `report`, `export`, `import` and `reparse`: send alerts, check rules, and
 read and write rank histories."""
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ from gossamer.cli.ranks import (
     read_list,
 )
 from gossamer.cli.ranks_tables import HISTORY, Curve, HistoryUrl, Month, opened
+from gossamer.cli.record_output import (
+    Again,
+    RankKinds,
+    RecordOutputs,
+    RecordsToSend,
+    put_sent,
+    sending_folder,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +65,24 @@ def alert(
             found, rules=file, outputs=output or (), folder=folder, options=options, tell=remark
         )
     return put_reported(told, as_json)
+
+
+def send(
+    output: RecordOutputs = None,
+    what: RankKinds = None,
+    again: Again = False,
+    history: HistoryUrl = None,
+    as_json: Json = False,
+) -> int:
+    """Send the recorded positions, results, checks and events to outputs: each output gets what it does not have
+    yet.
+
+    A record is sent at least once, always with the same id. The history keeps all records.
+    """
+    from gossamer.uses.ranks.records import KINDS
+
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"), needed=True)
+    return put_sent(records.send(lambda: opened(history), again=again), as_json)
 
 
 def rules(

@@ -84,6 +84,7 @@ def add(**words: Any) -> int:
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
+<<<<<<< HEAD
     if schedule.is_command:
         refuse_crawl_options(words)
         if code := check_command(words["targets"], [flag for flag, _, _ in CLOCK.values()]):
@@ -94,6 +95,12 @@ def add(**words: Any) -> int:
             raise UsageError("--known is for --refresh: give both, or neither")
         if settings.store is not None:
             for_a_fleet(schedule.task)
+=======
+    if words["known"] and not (words["refresh"] or settings.if_older is not None):
+        raise UsageError("--known is for --refresh or --if-older: give one of them, too, or no --known")
+    if settings.store is not None:
+        for_a_fleet(schedule.task)
+>>>>>>> h-records
     had, leader = asyncio.run(_put(settings, schedule))
     due, did = cron.after(time.time()), "changed" if had else "added"
     said = f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}"
@@ -132,8 +139,8 @@ def refuse_foreign_targets(words: dict[str, Any]) -> None:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` is given without
-    `--known`. A scheduler with `--here` can still run the task."""
+    """Prints a warning if the task has outputs that a fleet cannot write, or if `--refresh` or `--if-older` is
+    given without `--known`. A scheduler with `--here` can still run the task."""
     from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 
@@ -141,9 +148,10 @@ def for_a_fleet(task: ScheduledTask) -> None:
         check_shareable([spec for spec, _ in task.outputs])
     except UsageError as error:
         remark(f"{error}. Or start the scheduler with --here")
-    if task.options.get("refresh") and not task.options.get("known"):
+    repeats = next((name for name in ("refresh", "if_older") if task.options.get(name)), None)
+    if repeats and not task.options.get("known"):
         remark(
-            "--refresh on a fleet needs --known DIR, a folder that all workers reach. "
+            f"--{repeats.replace('_', '-')} on a fleet needs --known DIR, a folder that all workers reach. "
             "Or start the scheduler with --here"
         )
 

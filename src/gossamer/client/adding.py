@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gossamer.client.options import Path, Texts, read_given_settings
+from gossamer.client.options import Path, Texts, Time, read_given_settings
 from gossamer.client.targets import Target, read_targets
 from gossamer.errors import UsageError
 from gossamer.sites.script_targets import script_targets
@@ -23,6 +23,7 @@ class AddUrlOptions(TypedDict, total=False):
     carry: Any
     key: str | None
     again: bool
+    if_older: Time | None
     as_seeds: bool
     store: str | None
     data: Path
@@ -36,9 +37,15 @@ async def add_to_crawl(crawl: str, targets: Sequence[Target], options: dict[str,
     """Adds the URLs of targets to a crawl. Raises GossamerError."""
     from gossamer.app.url_adding import AddOptions, add_urls, added_targets, check_options
     from gossamer.app.wiring import open_existing_store
+    from gossamer.config.value_parsers import span
 
     given = {name: value for name, value in options.items() if value is not None}
     settings = read_given_settings({name: given.pop(name) for name in _OF_SETTINGS if name in given})
+    if "if_older" in given:
+        try:
+            given["if_older"] = span(given["if_older"])
+        except ValueError as error:
+            raise UsageError(f"if_older={given['if_older']!r}: it {error}") from None
     wanted = AddOptions(**given)
     names, made = read_targets(targets)
     if made.sites:

@@ -111,6 +111,7 @@ class CrawlOptions(PageOptions, total=False):
     retries: Sequence[Time] | str
     revisit: Time
     revisit_budget: str
+    if_older: Time | None
     max_age: Time | None
     min_age: Time | None
     importance: Mapping[str, float] | Texts

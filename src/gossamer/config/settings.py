@@ -72,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """When pages are revisited: `auto`, or the time after which each page is visited again. If `revisit` is
     None, pages are visited only once."""
     revisit_budget: str | None = None
+    if_older: float | None = None
     max_age: float | None = None
     min_age: float | None = None
     importance: tuple[str, ...] = ()
@@ -272,6 +273,12 @@ ABOUT: dict[str, SettingSpec] = {
         "number string",
         "the crawl never ends, and visits known pages again. auto: each page as often as it "
         "changes. A time such as 24h: each page after this time",
+    ),
+    "if_older": SettingSpec(
+        value_parsers.span,
+        "number string",
+        "a crawl that ended visits known pages again, but only those whose last good visit is older than this, "
+        "in seconds or as 24h",
     ),
     "revisit_budget": SettingSpec(
         value_parsers.budget,

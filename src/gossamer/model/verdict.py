@@ -64,6 +64,7 @@ SKIPS = (
     "private",
     "content-type",
     "filter",
+    "recent",
 )
 ERRORS = (
     "dns",

@@ -188,6 +188,20 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
             at += len(part)
 
 
+@functools.cache
+def stop_words() -> dict[str, list[str]]:
+    """Returns the stop words of each language in the form of `tokens`, by the language's ISO 639-1 code. Stop
+    words are frequent in all texts of a language (`data/stop_words.txt`).
+
+    >>> "the" in stop_words()["en"]
+    True
+    """
+    return {
+        code: sorted({found[0] for word in words if len(found := tokens(word)) == 1})
+        for code, words in sections("stop_words").items()
+    }
+
+
 def is_word(token: str) -> bool:
     """Whether a token is a word, not a symbol or a paragraph break."""
     return token[0].isalnum() or unicodedata.category(token[0])[0] in "LMN"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -114,17 +114,28 @@ def _key(seen: KnownLine) -> tuple[str, ...]:
     return (seen.needs["key"],) if "key" in seen.needs else ()
 
 
-def requests(folder: Path) -> Iterator[list[Request]]:
-    """Yields the requests to repeat, in batches of at most BATCH_PAGES. Raises OSError."""
-    batch = []
-    for _, seen in _lines(folder / NAME):
-        needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
-        batch.append(Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs))
-        if len(batch) == BATCH_PAGES:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def request_of(seen: KnownLine) -> Request:
+    """Returns the request that repeats the visit of a line."""
+    needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
+    return Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs)
+
+
+def is_good_since(seen: KnownLine, since: float) -> bool:
+    """Whether the last visit of a page succeeded, and was not before the time `since`."""
+    return seen.at >= since and not seen.known.error and 200 <= seen.known.status < 400
+
+
+def last_visits(folder: Path, since: float, mark: Callable[[Request], int]) -> dict[int, tuple[int, bool]]:
+    """Maps the mark of each visited URL to the time of its last visit, and to whether this visit succeeded and was
+    not before the time `since`. The crawl may be running. `mark`: returns the fingerprint of a request. Raises
+    OSError."""
+    found: dict[int, tuple[int, bool]] = {}
+    for path in _logs(folder):
+        for _, seen in _lines(path):
+            number = mark(request_of(seen))
+            if number not in found or found[number][0] <= seen.at:
+                found[number] = seen.at, is_good_since(seen, since)
+    return found
 
 
 def lines(folder: Path) -> Iterator[list[KnownLine]]:

@@ -139,9 +139,9 @@ def made(
 
 
 def repeats_crawl(task: ScheduledTask) -> bool:
-    """Returns whether all runs of a task work on the same crawl. A task with `--refresh` or `--revisit` uses
-    one crawl for all its runs, because each run visits known pages again."""
-    return bool(task.options.get("refresh") or task.options.get("revisit"))
+    """Returns whether all runs of a task work on the same crawl. A task with `--refresh`, `--if-older` or
+    `--revisit` uses one crawl for all its runs, because each run visits known pages again."""
+    return any(task.options.get(name) for name in ("refresh", "revisit", "if_older"))
 
 
 class RunStart(NamedTuple):
@@ -160,9 +160,11 @@ async def start_of(store: Store, job: Job, begun: float) -> RunStart:
     URLs. Otherwise, the next run begins a pass over the known pages. If a scheduler died during a run, the
     run is resumed, and no new pass begins.
     """
-    if not job.refresh:
+    if not job.refresh and job.settings.if_older is None:
         return RunStart(job, anew=False)
     record = await Crawls(store).get(job.name or "")
+    if not job.refresh:  # the crawl itself decides whether it continues or begins a pass
+        return RunStart(job, anew=record is not None and record.started_at < begun)
     if record is None or record.started_at >= begun:
         return RunStart(msgspec.structs.replace(job, refresh=False), anew=False)
     counts = await crawl_counts(store, record.name)

@@ -58,7 +58,8 @@ class ReportedChanges(NamedTuple):
     """One error message per receiver that could not be reached. The alerts for an unreachable receiver stay
     in the outbox, and the next call of `report_changes` sends them again."""
     events_sent: int
-    """Number of events that were sent to the outputs."""
+    """Number of events that outputs received. An event that several outputs received counts once per
+    output."""
 
 
 def alert_id(*causes: str) -> str:

@@ -317,6 +317,15 @@ class LinkIntake:
             )
         return reason
 
+    def skip_recent(self, request: Request, end: str, taken: TakenLinks) -> None:
+        """Adds a URL to the seen set, without a visit, because its last visit is recent. The frontier counts the
+        URL as skipped (`recent`). `end`: the URL to which the request was redirected, or ''."""
+        host, _ = pack(request)
+        self._put(taken.adds, host, request.priority, "y", "", self.mark(request), b"")
+        if end:
+            target = Request(end)
+            self._put(taken.adds, pack(target)[0], request.priority, "", "", self.mark(target), b"")
+
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
         """Returns whether a refused link must be kept. A link is kept if a seed may still be redirected to
         the link's host."""

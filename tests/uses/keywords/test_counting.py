@@ -88,6 +88,42 @@ def test_discovered_terms_of_one_part_are_exact(tmp_path: Path) -> None:
         assert n == sum(map(len, found))
 
 
+def test_a_list_and_discovery_count_the_same_phrase_alike(tmp_path: Path) -> None:
+    pages = [
+        page(f"https://a.example/{n}", f"green tea{n}, {'green tea. ' * n}", title="Green tea")
+        for n in range(3)
+    ]
+    _, tables = count(tmp_path, pages, ["green tea", "green"])
+    with tables:
+        listed = {one.keyword: (one.count, one.pages, one.density) for one in tables.keywords()}
+        terms = {one.term: (one.count, one.pages, one.density) for one in tables.terms()}
+    assert listed["green tea"][:2] == (3, 2)
+    assert {name: terms[name] for name in listed} == listed
+
+
+STOPPED = {
+    "en": ("The kettle is on the stove and the tea is in the pot, {}.", {"the", "is", "on", "and", "in"}),
+    "de": (
+        "Der Kessel ist auf dem Herd und der Tee ist in der Kanne, {}.",
+        {"der", "ist", "auf", "dem", "und"},
+    ),
+}
+
+
+@pytest.mark.parametrize("declared", ["", "en", "ja"])
+@pytest.mark.parametrize("language", STOPPED)
+def test_stop_words_are_not_discovered(tmp_path: Path, language: str, declared: str) -> None:
+    """Not even on a single page, and whatever language the page declares."""
+    text, stopped = STOPPED[language]
+    _, tables = count(tmp_path, [page("https://a.example/", text.format("x1"), language=declared)], [])
+    with tables:
+        terms = {one.term for one in tables.terms()}
+        keywords = {one.keyword for one in tables.keywords()}
+    assert keywords <= terms
+    assert ("kettle" in terms) == (language == "en")
+    assert {term for term in terms if {term.split()[0], term.split()[-1]} & stopped} == set()
+
+
 def test_terms_that_matter_are_counted_without_a_list(tmp_path: Path) -> None:
     pages = [
         page(

@@ -37,17 +37,25 @@ def test_counts_equal_a_brute_count(keywords: list[str], text: str) -> None:
 def test_contexts_have_the_keyword_and_at_most_their_size(keyword: str, text: str) -> None:
     matcher = KeywordMatcher([keyword])
     places = [(place, matcher.width(0)) for place, _ in matcher.find(tokens(text), "")]
-    for context in cut_contexts(text, places):
+    for context in cut_contexts(text, places, 10):
         assert brute(keyword, context) >= 1
-        assert len(context) <= CONTEXT_CHARS
+        assert len(context) <= 10 + len(keyword) + 1 + 10
 
 
-def test_context_is_cut_between_words() -> None:
-    text = "one two three four five six seven eight nine ten tea " * 5
-    (context,) = cut_contexts(text, [(10, 1)])
-    assert context.split()[0] in text.split()
-    assert context.split()[-1] in text.split()
-    assert 80 <= len(context) <= CONTEXT_CHARS
+@pytest.mark.parametrize("size", [CONTEXT_CHARS, 40])
+def test_a_context_has_text_on_each_side_and_is_cut_between_words(size: int) -> None:
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    text = f"{' '.join(words * 5)}\n\nTEA POT {' '.join(words * 5)}"
+    (context,) = cut_contexts(text, [(51, 2)], size)
+    left, _, right = context.partition(" TEA POT ")
+    for side in (left, right):
+        assert set(side.split()) <= set(words)
+        assert size - len("seven") - 1 <= len(side) <= size
+
+
+def test_a_text_without_spaces_is_cut_at_the_size() -> None:
+    (context,) = cut_contexts(f"{'x' * 500} tea {'y' * 500}", [(1, 1)], 20)
+    assert context == f"{'x' * 19} tea {'y' * 19}"
 
 
 def test_zones() -> None:

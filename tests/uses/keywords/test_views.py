@@ -67,10 +67,9 @@ def test_pages_that_compete(tables: RunTables) -> None:
     assert found.urls == ["https://mine.example/1", "https://mine.example/2"]
 
 
-def test_pages_of_a_keyword_with_contexts(tmp_path: Path, tables: RunTables) -> None:
-    run = KeywordRun(id="1", began=0.0, sources=[], files=[str(tmp_path / "pages.jsonl")])
+def test_pages_of_a_keyword_with_contexts(tables: RunTables) -> None:
     with tables:
-        found = tables.pages_of(run, "GREEN tea")
+        found = tables.pages_of("GREEN tea")
         assert [(one.url[-6:], one.count, one.in_title, one.in_headings) for one in found] == [
             ("mple/1", 2, 1, 1),
             ("mple/2", 1, 1, 1),
@@ -79,7 +78,7 @@ def test_pages_of_a_keyword_with_contexts(tmp_path: Path, tables: RunTables) -> 
         assert found[0].contexts == ["green tea is good, green tea is cheap"] * 2
         assert found[0].prominence == 1.0
         with pytest.raises(UsageError, match="was not counted"):
-            tables.pages_of(run, "coffee")
+            tables.pages_of("coffee")
 
 
 def test_report_escapes_what_pages_say(tmp_path: Path, tables: RunTables) -> None:

@@ -10,14 +10,20 @@ from typing import Any
 import pytest
 
 from gossamer.errors import GossamerError, SinkAway, UsageError
-from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
+from gossamer.uses.prices.records import KINDS
+from gossamer.uses.record_stream import send_records
 from sinks.databases.database_servers import KafkaPlace, running
 from support.fleet_workers import until
 from support.web_receiver import receiving
 from uses.prices.visits import run, seen, target
 
 KEYS = ["a", "b", "c"]
+
+
+def events_to(history: History, outputs: list[str], folder: str) -> int:
+    """Sends events, and returns their number."""
+    return sum(one.rows for one in send_records(history.database, outputs, folder, [KINDS["events"]]))
 
 
 def begin(history: History, clock: Any) -> None:

@@ -15,6 +15,8 @@
 -- sitemaps, and do not count as pages. `s`: the URLs are seeds. `h`: the host is outside the scope, so the
 -- links are stored in case a seed is redirected to the host. `v`: the links are queued for another visit
 -- without a check of the seen set (revisit.lua and redirects of URLs that are visited again).
+--   `y`: the marks without an entry are pages that are not visited, because their last visit is recent. They count
+--   as skipped.
 -- Returns: the numbers of URLs {new, known, parked, new and charged to strangers, new and charged to singles}
 --   (links.lua).
 -- Promise: adding a URL twice has the same effect as adding it once.

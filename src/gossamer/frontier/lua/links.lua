@@ -43,7 +43,7 @@ local function add(list, j, last, shares)
   pools = {strangers = 0, singles = 0}
   generations(ARGV[2], tonumber(ARGV[3]))
   bound = gens.hot or 0
-  local new, known, parked, infra, late, revisits, marked = 0, 0, 0, 0, 0, 0, 0
+  local new, known, parked, infra, late, revisits, marked, recent = 0, 0, 0, 0, 0, 0, 0, 0
   while j <= last do
     local host, flags, marks, entries, nearby = list[j], list[j + 3], cmsgpack.unpack(list[j + 5]), {}, {}
     local function is(flag) return string.find(flags, flag, 1, true) ~= nil end
@@ -51,7 +51,7 @@ local function add(list, j, last, shares)
       hold(host, list[j + 1], list[j + 2], marks, list[j + 6])
       marks = {}
     end
-    local at, n, again, entry = 1, #marks / 3, is('v'), nil
+    local at, n, again, unmarked, entry = 1, #marks / 3, is('v'), marked, nil
     for e = 1, #marks, 3 do
       local hi, lo, first = marks[e], marks[e + 1], at
       at = at + marks[e + 2]
@@ -68,6 +68,7 @@ local function add(list, j, last, shares)
         elseif not second then nearby[#nearby + 1] = nearer(hi, lo, entry, depths) end
       end
     end
+    if marked > unmarked and is('y') then recent = recent + marked - unmarked end
     local taken = #entries
     new, revisits = new + taken, revisits + (again and taken or 0)
     if is('i') then infra = infra + taken elseif not is('r') then known = known + n - taken end
@@ -87,6 +88,7 @@ local function add(list, j, last, shares)
   count('added', new); count('open', new - parked); count('infra', infra)
   count('found', new + known - infra - late); count('skip:scope', -late); count('revisits', revisits)
   count('skip:duplicate', known); count('skip:budget', parked)
+  if recent > 0 then count('found', recent); count('skip:recent', recent); total('skip:recent', recent) end
   total('added', new); total('skip:duplicate', known); total('skip:budget', parked)
   return {new, known, parked, pools.strangers, pools.singles}
 end

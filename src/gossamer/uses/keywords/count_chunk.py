@@ -17,7 +17,14 @@ import xxhash
 from gossamer.client.near_duplicates import bands, make_sketch
 from gossamer.parsing.words import count_words, tokens
 from gossamer.uses.keywords.arrow_columns import blobs, integers, numbers, table, texts
-from gossamer.uses.keywords.matching import FIRST, MAX_CONTEXTS, ZONES, KeywordMatcher, cut_contexts
+from gossamer.uses.keywords.matching import (
+    CONTEXT_CHARS,
+    FIRST,
+    MAX_CONTEXTS,
+    ZONES,
+    KeywordMatcher,
+    cut_contexts,
+)
 from gossamer.uses.keywords.term_counts import TermBatch
 from gossamer.uses.keywords.texts import Chunk, StoredText, read_chunk, site_of
 
@@ -37,6 +44,8 @@ class CountPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the sites for which the run has separate counts."""
     keywords: list[str] = []
     stem: str = ""
+    context: int = CONTEXT_CHARS
+    """Maximum number of characters of a context on each side of the keyword."""
     discover: bool = True
     minimum: int = 1
     """The minimum number of occurrences of a phrase in one batch of pages. Phrases with fewer occurrences in
@@ -61,7 +70,8 @@ def marker_of(folder: str, step: str, number: int) -> Path:
 
 def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
     """Writes the index of a chunk: the position of each page in its file, and the hashes by which copies of
-    the page are found. `same` is a hash of the title and the main text, or 0 for a page without a main text.
+    the page are found. `time` is the time of the fetch in ms, or 0 if it is not known. `same` is a hash of
+    the title and the main text, or 0 for a page without a main text.
     `band0` to `band7` are the bands of the sketch, or -1 if the text has too few words."""
     rows: list[tuple[int, ...]] = []
     shown: list[tuple[str, str, str, str]] = []
@@ -80,10 +90,10 @@ def index_chunk(plan: CountPlan, chunk: Chunk) -> ChunkCounts:
             xxhash.xxh3_64_intdigest(f"{page.title}\n{text}".encode("utf-8", "replace")) >> 1 if text else 0
         )
         found = [int.from_bytes(band[1:], "big") for band in bands(sketch)] or [-1] * 8
-        rows.append((line.number, file, line.start, line.length, same, *found))
+        rows.append((line.number, file, line.start, line.length, round(page.fetched_at * 1000), same, *found))
         shown.append((page.url, site_of(page.url), page.code, page.title or ""))
         sketches.append(sketch)
-    names = ("page", "file", "start", "length", "same", *(f"band{j}" for j in range(8)))
+    names = ("page", "file", "start", "length", "time", "same", *(f"band{j}" for j in range(8)))
     columns = {name: integers(row[j] for row in rows) for j, name in enumerate(names)}
     columns |= {
         name: texts(one[j] for one in shown) for j, name in enumerate(("url", "site", "language", "title"))
@@ -132,8 +142,8 @@ class _ChunkWork:
         body = pieces[0] if len(pieces) == 1 else [word for piece in pieces for word in piece]
         if not self._plan.discover:
             words = count_words(body)
-        elif body or page.title:
-            words = self._batch.add((site, page.code), tokens(page.title or ""), body)
+        elif body:
+            words = self._batch.add((site, page.code), body)
             if self._batch.is_full:
                 self._hand_over()
         else:
@@ -167,7 +177,8 @@ class _ChunkWork:
             if keyword in wanted and self._shown[keyword] < MAX_CONTEXTS:
                 self._shown[keyword] += 1
                 chosen.append((place, keyword))
-        cut = cut_contexts(text, [(place, self._matcher.width(keyword)) for place, keyword in chosen])
+        places = [(place, self._matcher.width(keyword)) for place, keyword in chosen]
+        cut = cut_contexts(text, places, self._plan.context)
         for (place, keyword), context in zip(chosen, cut, strict=True):
             self._contexts.append((number, keyword, place, context))
 

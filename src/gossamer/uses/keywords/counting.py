@@ -24,7 +24,7 @@ from gossamer.uses.keywords.count_chunk import (
     index_chunk,
     marker_of,
 )
-from gossamer.uses.keywords.matching import KeywordMatcher
+from gossamer.uses.keywords.matching import CONTEXT_CHARS, KeywordMatcher
 from gossamer.uses.keywords.merging import (
     SITES,
     SKIPPED,
@@ -34,9 +34,10 @@ from gossamer.uses.keywords.merging import (
     merge_pages,
     merge_terms,
 )
+from gossamer.uses.keywords.page_contexts import CountedTexts, write_counted
 from gossamer.uses.keywords.texts import PAGES_PER_CHUNK, Chunk, chunks_of
 
-VERSION: Final = 3
+VERSION: Final = 4
 PARTS: Final = "parts"
 AUTO_KEYWORDS: Final = 200
 """Number of discovered terms that a run counts as keywords if the user gives no keyword list."""
@@ -53,6 +54,8 @@ class CountOptions(msgspec.Struct, frozen=True, kw_only=True):
     stem: str = ""
     """The stemming language, `auto` for the language of each page, or '' for no stemming."""
     processes: int = 1
+    context: int = CONTEXT_CHARS
+    """Maximum number of characters of a context on each side of the keyword."""
 
 
 class CountResult(msgspec.Struct, kw_only=True):
@@ -82,7 +85,11 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
         raise UsageError("there is no page with a text")
     _begin(folder, files, options, chunks)
     plan = CountPlan(
-        folder=str(folder), files=list(files), stem=options.stem, minimum=1 if len(chunks) == 1 else 2
+        folder=str(folder),
+        files=list(files),
+        stem=options.stem,
+        context=options.context,
+        minimum=1 if len(chunks) == 1 else 2,
     )
     work = _Work(plan, chunks, options.processes, tell)
     indexed = work.run("index", "pages read")
@@ -100,6 +107,7 @@ def count_texts(files: Sequence[str], target: Path, options: CountOptions, tell:
         work.plan = plan = msgspec.structs.replace(plan, keywords=work.merge("top", target), discover=False)
         work.run("list", "pages counted again for the terms that matter most")
     work.merge("keywords", target, step)
+    write_counted(target, CountedTexts(files=list(files), stem=options.stem, context=options.context))
     shutil.rmtree(folder)
     return CountResult(
         pages=indexed.pages,
@@ -127,7 +135,15 @@ def top_terms(target: Path, limit: int) -> list[str]:
 
 def _begin(folder: Path, files: Sequence[str], options: CountOptions, chunks: Sequence[Chunk]) -> None:
     """Removes partial counts of other files, keywords or versions."""
-    facts = [VERSION, list(files), chunks[-1].end, len(chunks), options.keywords, options.stem]
+    facts = [
+        VERSION,
+        list(files),
+        chunks[-1].end,
+        len(chunks),
+        options.keywords,
+        options.stem,
+        options.context,
+    ]
     given = msgspec.json.encode(facts)
     plan = folder / "plan.json"
     if not plan.is_file() or plan.read_bytes() != given:

@@ -1,4 +1,5 @@
-"""Writes the tables of a run into SQLite, PostgreSQL, CSV, Excel or Parquet.
+"""Writes the tables of a run into SQLite, PostgreSQL, CSV, Excel or Parquet, and into every other output to
+which rows can be appended.
 
 A database contains the tables of all runs: each row has the id of its run. If a run is exported again, its
 rows are replaced.
@@ -15,16 +16,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from gossamer.client.install_command import install_command
+from gossamer.client.row_outputs import RowOutputs, check_output_spec
 from gossamer.client.spreadsheets import guarded_field, path_and_encoding
 from gossamer.errors import ConfigError, SinkError, UsageError
-from gossamer.uses.keywords.views import EXPORTS, RunTables
+from gossamer.uses.keywords.page_contexts import BETWEEN
+from gossamer.uses.keywords.records import TABLES, keyed_rows
+from gossamer.uses.keywords.views import RunTables
 
 POSTGRESQL: Final = ("postgresql://", "postgres://")
 SQLITE: Final = (".sqlite", ".sqlite3", ".db")
 MAX_SHEET_ROWS: Final = 1_048_575
 """Maximum number of rows of an Excel sheet below the header."""
 _BATCH: Final = 5_000
+_ROWS: Final = 500
 _WHOLE, _REAL, _TEXT = ("BIGINT", "INTEGER"), ("DOUBLE PRECISION", "REAL"), ("TEXT", "TEXT")
+_TIME: Final = ("TIMESTAMPTZ", "TEXT")
 
 
 def check_output(output: str) -> None:
@@ -34,30 +40,49 @@ def check_output(output: str) -> None:
         _psycopg()
     elif lower.endswith(".xlsx"):
         _xlsxwriter()
-    elif "://" in output or not (lower.endswith((*SQLITE, ".csv", ".html")) or _is_folder(output)):
+    elif "://" in output or lower.endswith(".jsonl"):
+        check_output_spec(output)
+    elif not (lower.endswith((*SQLITE, ".csv", ".html")) or _is_folder(output)):
         raise UsageError(
-            f"-o {output}: give FILE.csv, FILE.xlsx, FILE.html, FILE.sqlite, postgresql://..., or a folder/ for Parquet"
+            f"-o {output}: give FILE.csv, FILE.xlsx, FILE.html, FILE.sqlite, FILE.jsonl, a folder/ for Parquet, or a "
+            "store such as postgresql://..."
         )
 
 
-def export(tables: RunTables, run: str, output: str) -> list[str]:
+def check_what(what: Sequence[str]) -> list[str]:
+    """Returns the tables that a user has chosen by their short names, or all tables. Raises UsageError for an
+    unknown name."""
+    for name in what:
+        if name not in TABLES:
+            raise UsageError(f"--what {name}: choose {', '.join(TABLES)}")
+    return list(dict.fromkeys(what)) or list(TABLES)
+
+
+def export(
+    tables: RunTables, run: str, output: str, what: Sequence[str] = (), folder: str = "keywords"
+) -> list[str]:
     """Writes the tables of a run into one output (checked by `check_output`), and returns messages for the
-    user. Raises GossamerError."""
+    user. `what`: the short names of the tables (default: all). `folder`: the folder of the runs, in which
+    rows wait that are not sent yet. Raises GossamerError."""
+    names = check_what(what)
+    chosen = [TABLES[name].table for name in names]
     lower = path_and_encoding(output)[0].lower()
     try:
         if lower.startswith(POSTGRESQL):
-            _to_postgresql(tables, run, output)
+            _to_postgresql(tables, run, output, chosen)
         elif lower.endswith(SQLITE):
-            _to_sqlite(tables, run, output)
+            _to_sqlite(tables, run, output, chosen)
         elif lower.endswith(".csv"):
-            _to_csv(tables, output)
+            _to_csv(tables, output, chosen)
         elif lower.endswith(".xlsx"):
-            return _to_excel(tables, output)
+            return _to_excel(tables, output, chosen)
+        elif "://" in output or lower.endswith(".jsonl"):
+            return [_to_rows(tables, run, output, names, folder)]
         else:
-            folder = Path(output)
-            folder.mkdir(parents=True, exist_ok=True)
-            for name in EXPORTS:
-                tables.copy_parquet(name, folder / f"{name}.parquet")
+            target = Path(output)
+            target.mkdir(parents=True, exist_ok=True)
+            for name in chosen:
+                tables.copy_parquet(name, target / f"{name}.parquet")
     except OSError as error:
         raise UsageError(f"-o {output}: {error.strerror or error}") from error
     return []
@@ -70,7 +95,9 @@ def _is_folder(output: str) -> bool:
 def _columns(tables: RunTables, table: str) -> list[tuple[str, tuple[str, str]]]:
     """Returns the columns of a table with their types in PostgreSQL and in SQLite."""
     kinds = {"BIGINT": _WHOLE, "INTEGER": _WHOLE, "HUGEINT": _WHOLE, "BOOLEAN": _WHOLE, "DOUBLE": _REAL}
-    return [(name, kinds.get(kind, _TEXT)) for name, kind in tables.columns(table)]
+    return [
+        (name, _TIME if name == "time" else kinds.get(kind, _TEXT)) for name, kind in tables.columns(table)
+    ]
 
 
 def _create(columns: Sequence[tuple[str, tuple[str, str]]], table: str, kind: int) -> str:
@@ -78,23 +105,59 @@ def _create(columns: Sequence[tuple[str, tuple[str, str]]], table: str, kind: in
     return f"CREATE TABLE IF NOT EXISTS {table} (run TEXT NOT NULL{fields})"
 
 
+def _missing(
+    columns: Sequence[tuple[str, tuple[str, str]]], there: Iterable[str], table: str, kind: int
+) -> list[str]:
+    """Returns the statements that add the columns that a table of an earlier version lacks."""
+    known = set(there)
+    return [
+        f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}" for name, types in columns if name not in known
+    ]
+
+
 def _batches(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     while found := list(itertools.islice(rows, _BATCH)):
         yield found
 
 
-def _to_sqlite(tables: RunTables, run: str, path: str) -> None:
+def _to_rows(tables: RunTables, run: str, output: str, names: Sequence[str], folder: str) -> str:
+    """Sends the tables to an output of rows, and returns a message for the user."""
+    kinds = {TABLES[name].table: TABLES[name].record for name in names}
+    rows = RowOutputs([output], "gossamer keywords", run, str(Path(folder) / ".gossamer" / "sending"), kinds)
+    counts = []
+    try:
+        for name in names:
+            one = TABLES[name]
+            columns = [column for column, _ in tables.columns(one.table)]
+            found = keyed_rows(one, run, columns, tables.rows(one.table, BETWEEN), BETWEEN)
+            count = 0
+            while part := list(itertools.islice(found, _ROWS)):
+                rows.send(one.table, part)
+                count += len(part)
+            counts.append(f"{count:,} rows of {one.table}")
+    finally:
+        rows.close()
+    return f"{rows.names[0]}: {', '.join(counts)}"
+
+
+def _to_sqlite(tables: RunTables, run: str, path: str, chosen: Sequence[str]) -> None:
     try:
         base = sqlite3.connect(path, timeout=60.0)
         with base:
-            for table in EXPORTS:
+            for table in chosen:
                 columns = _columns(tables, table)
                 base.execute(_create(columns, table, 1))
+                there = [row[1] for row in base.execute(f"PRAGMA table_info({table})")]
+                for statement in _missing(columns, there, table, 1):
+                    base.execute(statement)
+                names = ", ".join(["run", *(name for name, _ in columns)])
                 base.execute(f"CREATE INDEX IF NOT EXISTS {table}_run ON {table} (run)")
                 base.execute(f"DELETE FROM {table} WHERE run = ?", [run])
                 marks = ", ".join("?" * (len(columns) + 1))
                 for rows in _batches(tables.rows(table)):
-                    base.executemany(f"INSERT INTO {table} VALUES ({marks})", ((run, *row) for row in rows))
+                    base.executemany(
+                        f"INSERT INTO {table} ({names}) VALUES ({marks})", ((run, *row) for row in rows)
+                    )
         base.close()
     except sqlite3.Error as error:
         raise SinkError(f"-o {path}: {error}") from error
@@ -110,13 +173,18 @@ def _psycopg() -> Any:
     return psycopg
 
 
-def _to_postgresql(tables: RunTables, run: str, url: str) -> None:
+def _to_postgresql(tables: RunTables, run: str, url: str, chosen: Sequence[str]) -> None:
     psycopg = _psycopg()
     try:
         with psycopg.connect(url, application_name="gossamer keywords", connect_timeout=10) as base:
-            for table in EXPORTS:
+            for table in chosen:
                 columns = _columns(tables, table)
                 base.execute(_create(columns, table, 0))
+                there = base.execute(
+                    "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0", [table]
+                ).fetchall()
+                for statement in _missing(columns, [name for (name,) in there], table, 0):
+                    base.execute(statement)
                 base.execute(f"CREATE INDEX IF NOT EXISTS {table}_run ON {table} (run)")
                 base.execute(f"DELETE FROM {table} WHERE run = %s", [run])
                 names = ", ".join(["run", *(name for name, _ in columns)])
@@ -133,7 +201,7 @@ def _without_zero(value: Any) -> Any:
     return value.replace("\0", "") if isinstance(value, str) else value
 
 
-def _to_csv(tables: RunTables, output: str) -> None:
+def _to_csv(tables: RunTables, output: str, chosen: Sequence[str]) -> None:
     """Writes the keywords to the output file, and the other tables to the files FILE.pages.csv and
     FILE.terms.csv in the same folder."""
     file_name, encoding = path_and_encoding(output)
@@ -143,6 +211,8 @@ def _to_csv(tables: RunTables, output: str) -> None:
         ("keyword_pages", f"{stem}.pages.csv"),
         ("keyword_terms", f"{stem}.terms.csv"),
     ):
+        if table not in chosen:
+            continue
         with open(path, "w", newline="", encoding=encoding) as file:
             lines = csv.writer(file)
             lines.writerow(name for name, _ in tables.columns(table))
@@ -165,7 +235,7 @@ def _xlsxwriter() -> Any:
     return xlsxwriter
 
 
-def _to_excel(tables: RunTables, output: str) -> list[str]:
+def _to_excel(tables: RunTables, output: str, chosen: Sequence[str]) -> list[str]:
     """Writes one sheet per table. Returns a remark for each sheet that could not hold all rows."""
     remarks = []
     options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
@@ -176,6 +246,8 @@ def _to_excel(tables: RunTables, output: str) -> list[str]:
             ("keyword_pages", "pages"),
             ("keyword_terms", "terms"),
         ):
+            if table not in chosen:
+                continue
             sheet = book.add_worksheet(name)
             names = [column for column, _ in tables.columns(table)]
             for column, head in enumerate(names):

@@ -3,6 +3,7 @@ keywords."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -19,7 +20,13 @@ FIRST: Final = len(ZONES)
 is the number of tokens before the keyword in the main text, or -1 if the main text does not contain the
 keyword."""
 CONTEXT_CHARS: Final = 100
+"""Maximum number of characters of a context on each side of the keyword, if the user gives no other number."""
+MAX_CONTEXT_CHARS: Final = 2000
 MAX_CONTEXTS: Final = 5
+MAX_CUT_WORD: Final = 40
+"""Maximum length of a word that is left out at the end of a context. A longer run of characters, as in scripts
+without spaces, is cut."""
+_SPACE: Final = re.compile(r"\s")
 MAX_CACHED_ANCHORS: Final = 50_000
 
 
@@ -115,7 +122,7 @@ class KeywordMatcher:
 
 
 def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTEXT_CHARS) -> Iterator[str]:
-    """Yields the context of each occurrence: at most `size` characters of text around the occurrence, cut
+    """Yields the context of each occurrence: the keyword, and at most `size` characters on each side, cut
     between words if possible. `places`: for each occurrence, the position of its first token and its number
     of tokens."""
     if not places:
@@ -131,12 +138,11 @@ def cut_contexts(text: str, places: Sequence[tuple[int, int]], size: int = CONTE
 
 
 def _cut(text: str, start: int, end: int, size: int) -> str:
-    room = max(0, size - (end - start))
-    left = max(0, start - room // 2)
-    right = min(len(text), left + size)
-    left = max(0, min(left, right - size))
-    if 0 < left < start and (space := text.find(" ", left - 1, start)) >= 0:
-        left = space + 1
-    if end < right < len(text) and (space := text.rfind(" ", end, right + 1)) >= 0:
-        right = space
-    return " ".join(text[left : min(right, left + size)].split())
+    left, right = max(0, start - size), min(len(text), end + size)
+    word = min(size // 2, MAX_CUT_WORD)
+    if left and (space := _SPACE.search(text, left - 1, left + word)):
+        left = space.end()
+    if right < len(text):
+        spaces = [space.start() for space in _SPACE.finditer(text, right - word, right + 1)]
+        right = spaces[-1] if spaces else right
+    return " ".join(text[left:right].split())

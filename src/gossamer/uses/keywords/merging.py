@@ -14,6 +14,7 @@ import msgspec
 from gossamer.client.install_command import install_command
 from gossamer.client.near_duplicates import likeness
 from gossamer.errors import ConfigError, UsageError
+from gossamer.parsing.words import stop_words
 from gossamer.uses.keywords.count_chunk import OTHERS
 from gossamer.uses.keywords.term_counts import BETWEEN
 
@@ -184,6 +185,7 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         "CREATE VIEW words AS SELECT site, language, term AS word, count AS n, pages AS m FROM sums WHERE length = 1; "
         f"CREATE VIEW phrases AS SELECT *, string_split(term, '{BETWEEN}') AS w FROM sums WHERE length > 1"
     )
+    _find_stop_words(base)
     base.execute(
         "CREATE TABLE bound AS SELECT p.site, p.language, p.length, p.term, p.count, p.pages, "
         "(ln(p.count / s.all_words) - ln(a.n / s.all_words) - ln(b.n / s.all_words) "
@@ -193,7 +195,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
         "JOIN words a ON a.site = p.site AND a.language = p.language AND a.word = p.w[1] "
         "JOIN words b ON b.site = p.site AND b.language = p.language AND b.word = p.w[2] "
         "LEFT JOIN words c ON c.site = p.site AND c.language = p.language AND c.word = p.w[3] "
-        f"WHERE NOT {_function_word('a')} AND NOT CASE WHEN p.length = 2 THEN {_function_word('b')} ELSE {_function_word('c')} END"
+        f"WHERE NOT {_function_word('a')} AND NOT CASE WHEN p.length = 2 THEN {_function_word('b')} ELSE {_function_word('c')} END "
+        f"AND NOT {_is_stop_word('p.w[1]', 'p')} AND NOT {_is_stop_word('p.w[p.length]', 'p')}"
     )
     idf = "ln(s.all_pages / t.pages)"
     # The sum over pages of the squared, sublinear TF-IDF. Function words are on nearly all pages, so their
@@ -206,7 +209,8 @@ def merge_terms(base: Any, folder: Path, sites: Sequence[str]) -> None:
     base.execute(
         f"COPY (SELECT names.name AS site, t.language, t.length AS words, {shown} AS term, t.count, t.pages, "
         f"t.count / s.all_words AS density, t.count * {idf} AS tfidf, {score} AS score, t.npmi FROM "
-        f"(SELECT site, language, length, term, count, pages, NULL AS npmi FROM sums WHERE length = 1 UNION ALL "
+        f"(SELECT site, language, length, term, count, pages, NULL AS npmi FROM sums u WHERE length = 1 "
+        f"AND NOT {_is_stop_word('u.term', 'u')} UNION ALL "
         f"SELECT * FROM bound WHERE npmi >= {MIN_NPMI}) t JOIN sizes s USING (site, language) JOIN names USING (site) "
         f"WHERE t.count >= CASE WHEN s.all_pages >= 1000 THEN 5 WHEN s.all_pages >= {FEW_PAGES} THEN 2 ELSE 1 END "
         f"AND length(t.term) > 1 AND NOT regexp_full_match(t.term, '[\\d\\x1f_]+') "
@@ -234,6 +238,31 @@ def _sum_terms(base: Any, folder: Path) -> None:
     base.execute(f"CREATE VIEW sums AS SELECT * FROM {_parts(folder, 'sums')}")
 
 
+def _find_stop_words(base: Any) -> None:
+    """Creates the table `stops`, which contains the stop words by site and language. A page may declare a
+    wrong language or none. So the stop words are those of the declared language, and of the language whose
+    stop words are the most frequent."""
+    pairs = [(code, word) for code, words in stop_words().items() for word in words]
+    base.execute(
+        "CREATE TABLE stop_words AS SELECT unnest(?) AS code, unnest(?) AS word",
+        list(map(list, zip(*pairs, strict=True))),
+    )
+    base.execute(
+        "CREATE TABLE stops AS WITH found AS (SELECT w.site, w.language, s.code, sum(w.n) AS n FROM words w "
+        "JOIN stop_words s USING (word) GROUP BY ALL), codes AS (SELECT site, language, (list(code ORDER BY n DESC, code))[1] AS code "
+        "FROM found GROUP BY site, language UNION SELECT site, language, language FROM sizes) "
+        "SELECT DISTINCT site, language, word FROM codes JOIN stop_words USING (code)"
+    )
+
+
+def _is_stop_word(word: str, table: str) -> str:
+    """Returns the SQL condition for a stop word. `table`: the table with the columns `site` and `language`."""
+    return (
+        f"EXISTS (SELECT 1 FROM stops o WHERE o.site = {table}.site AND o.language = {table}.language "
+        f"AND o.word = {word})"
+    )
+
+
 def _function_word(table: str) -> str:
     """Returns the SQL condition for a function word. A function word is short and occurs on many pages. No
     phrase begins or ends with a function word."""
@@ -245,8 +274,8 @@ def merge_pages(base: Any, folder: Path, step: str, sites: Sequence[str]) -> Non
     page is a copy, the row also identifies the original page."""
     _sites(base, sites)
     base.execute(
-        "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.language, f.title, w.words, w.tokens, f.file, f.start, "
-        "f.length, c.first AS copy_of, c.kind AS copy_kind "
+        "COPY (SELECT f.page, f.url, coalesce(names.name, f.site) AS site, f.site AS domain, nullif(f.time, 0) AS time, f.language, "
+        "f.title, w.words, w.tokens, f.file, f.start, f.length, c.first AS copy_of, c.kind AS copy_kind "
         f"FROM {_parts(folder, 'index.index')} f LEFT JOIN {_parts(folder, f'{step}.words')} w ON w.page = f.page "
         f"LEFT JOIN names ON names.site = w.site LEFT JOIN read_parquet('{_sql(folder / 'copies.parquet')}') c ON c.page = f.page "
         f"ORDER BY f.page) TO '{_sql(folder.parent / 'pages.parquet')}' (COMPRESSION zstd)"

@@ -14,15 +14,22 @@ from typing import Any, Final
 import msgspec
 
 import gossamer
+from gossamer.client.known_urls import good_urls
 from gossamer.client.stored_pages import archives_of, read_stored_pages
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.uses.keywords.counting import CountOptions, CountResult, count_texts
 from gossamer.uses.keywords.merging import check_libraries
+from gossamer.uses.keywords.texts import decode_line
 
 FOLDER: Final = "keywords"
 DELAY: Final = "3-7"
 """The seconds between two visits of a host, if the user gives no other delay."""
 SITE: Final = str(Path(__file__).with_name("page_site.py"))
+BOUNDS: Final = ("scope", "include", "exclude", "archive")
+PAGES: Final = "pages.jsonl"
+REUSED: Final = "reused.jsonl"
+"""The names of the files with the texts that a run fetched, and with the texts of an earlier run that the run uses
+again."""
 _STORED: Final = (".warc", ".warc.gz")
 Tell = Callable[[str], None]
 
@@ -39,6 +46,12 @@ class KeywordRun(msgspec.Struct, kw_only=True):
     """The state of the run: `crawling`, `counting` or `done`."""
     files: list[str] = []
     """The paths of the files that contain the texts of the pages."""
+    bounds: dict[str, Any] = {}
+    """The options that decide which pages the run has (`BOUNDS`)."""
+    crawl: str = ""
+    """The name of the crawl of the run. A run that uses the texts of another run continues its crawl."""
+    reuses: str = ""
+    """The id of the run whose texts are used for pages that this run does not fetch, or ''."""
     crawled: str = ""
     """The end state of the run's crawl, such as `finished` or `limited`."""
     list_names: list[str] = []
@@ -58,6 +71,9 @@ class KeywordRunOptions(msgspec.Struct, kw_only=True):
     pages."""
     delay: str = DELAY
     processes: int = 1
+    if_older: float | None = None
+    """Seconds. If not None, a run with the same sources as the last run does not fetch pages whose last good visit
+    is younger, and uses their texts again."""
     fresh: bool = False
     """Whether to begin a new run even if an earlier run can be continued."""
     crawl: dict[str, Any] = {}
@@ -149,11 +165,30 @@ def _choose(sources: Sequence[str], options: KeywordRunOptions, tell: Tell) -> K
     try:
         while (folder := _new_folder(options.folder, began)) is None:
             began += 1
-        run = KeywordRun(id=folder.name, began=began, sources=list(sources))
+        run = KeywordRun(id=folder.name, began=began, sources=list(sources), crawl=f"keywords-{folder.name}")
+        run.bounds = {name: options.crawl[name] for name in BOUNDS if options.crawl.get(name)}
+        if options.if_older is not None and not options.fresh:
+            run.crawl, run.reuses = _crawl_to_continue(run, runs, options.folder)
         save(run, folder)
     except OSError as error:
         raise UsageError(f"{options.folder} cannot be written: {error.strerror or error}") from error
     return run
+
+
+def _crawl_to_continue(run: KeywordRun, runs: Sequence[KeywordRun], folder: str) -> tuple[str, str]:
+    """Returns the name of the crawl that a new run continues, and the id of the run that made it last. If no run
+    has the same sources and bounds, returns the name of a new crawl and ''."""
+    for old in reversed(runs):
+        name = old.crawl or f"keywords-{old.id}"
+        same = old.sources == run.sources and old.bounds == run.bounds
+        if old.state == "done" and same and (_data(folder) / name).is_dir():
+            return name, old.id
+    return run.crawl, ""
+
+
+def _data(folder: str) -> Path:
+    """Returns the data folder of the crawls."""
+    return Path(folder) / ".gossamer"
 
 
 def _new_folder(parent: str, began: float) -> Path | None:
@@ -194,32 +229,72 @@ def _texts(run: KeywordRun, folder: Path, options: KeywordRunOptions, tell: Tell
         else:
             files.append(str(path.resolve()))
     if urls := [source for source in run.sources if _is_url(source)]:
-        files.append(_crawl(run, urls, folder, options))
+        files += _crawl(run, urls, folder, options, tell)
     if stored:
         files.append(read_stored_pages(stored, SITE, str(folder / "stored"), options.processes, tell))
     return files
 
 
-def _crawl(run: KeywordRun, urls: Sequence[str], folder: Path, options: KeywordRunOptions) -> str:
-    texts = folder / "pages.jsonl"
+def _crawl(
+    run: KeywordRun, urls: Sequence[str], folder: Path, options: KeywordRunOptions, tell: Tell
+) -> list[str]:
+    """Crawls, and returns the files with the texts of the crawl's pages."""
+    texts = folder / PAGES
     given: dict[str, Any] = {
-        "name": f"keywords-{run.id}",
-        "data": str(Path(options.folder) / ".gossamer"),
+        "name": run.crawl or f"keywords-{run.id}",
+        "data": str(_data(options.folder)),
         "delay": options.delay,
         "processes": options.processes,
         "keep": "off",
         "files": "off",
         "guard": "off",
     }
+    if options.if_older is not None:
+        given["if_older"] = options.if_older
     try:
         run.crawled = gossamer.run(SITE, *urls, output=str(texts), **{**given, **options.crawl}).state
     except GossamerError:
-        if not texts.is_file() or not texts.stat().st_size:
+        if not run.reuses and not _has_rows(texts):
             (folder / "run.json").unlink(
                 missing_ok=True
             )  # no text was found, so there is nothing to continue
         raise
-    if not texts.is_file() or not texts.stat().st_size:
+    files = [str(texts)] if _has_rows(texts) else []
+    if run.reuses and (count := _reuse(run, folder, options.folder)):
+        files.insert(0, str(folder / REUSED))
+        tell(f"{count:,} texts of run {run.reuses} are used again: their pages are recent, or did not change")
+    if not files:
         (folder / "run.json").unlink(missing_ok=True)
         raise UsageError(f"{', '.join(urls)[:200]}: no page has a text")
-    return str(texts)
+    return files
+
+
+def _has_rows(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _reuse(run: KeywordRun, folder: Path, runs: str) -> int:
+    """Writes the texts of an earlier run whose pages are still good, and that this run did not fetch again.
+    Returns their number."""
+    texts, old, new = folder / PAGES, run_folder(runs, run.reuses), folder / f"{REUSED}.new"
+    good = good_urls(str(_data(runs)), run.crawl)
+    for line in _lines(texts):
+        if (page := decode_line(line)) is not None:
+            good.discard(page.url)
+    count = 0
+    with new.open("wb") as file:
+        for path in (old / PAGES, old / REUSED):
+            for line in _lines(path):
+                page = decode_line(line)
+                if page is not None and page.url in good:
+                    good.discard(page.url)
+                    file.write(line)
+                    count += 1
+    os.replace(new, folder / REUSED)
+    return count
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.is_file():
+        with path.open("rb") as file:
+            yield from file

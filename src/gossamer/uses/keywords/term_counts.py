@@ -63,19 +63,15 @@ class TermBatch:
         """Whether the batch must be counted before the next page is added."""
         return self.words >= MAX_BATCH_WORDS or len(self._numbers.words) > MAX_BATCH_WORDS
 
-    def add(self, group: tuple[int, str], title: Sequence[str], body: Sequence[str]) -> int:
-        """Adds the title and the main text of a page as tokens. No phrase contains words of the title and
-        also words of the main text. Returns the number of words of the main text."""
+    def add(self, group: tuple[int, str], body: Sequence[str]) -> int:
+        """Adds the main text of a page as tokens. Returns its number of words."""
         import numpy as np
 
         found = self._tokens.setdefault(group, array("i"))
-        number_of = self._numbers.__getitem__
-        found.extend(map(number_of, title[:MAX_PAGE_WORDS]))
-        found.append(_SYMBOL)
-        part = array("i", map(number_of, body[:MAX_PAGE_WORDS]))
+        part = array("i", map(self._numbers.__getitem__, body[:MAX_PAGE_WORDS]))
         found.extend(part)
         found.append(_END_OF_PAGE)
-        self.words += len(title[:MAX_PAGE_WORDS]) + len(part)
+        self.words += len(part)
         words = int(np.count_nonzero(np.frombuffer(part, dtype=np.int32)))
         return words + count_words(body[MAX_PAGE_WORDS:])
 

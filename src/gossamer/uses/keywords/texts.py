@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,6 +34,22 @@ class StoredText(msgspec.Struct, kw_only=True):
     meta: list[str] = []
     anchors: list[tuple[str, str]] = []
     sketch: bytes = b""
+    seen_at: str | None = msgspec.field(default=None, name="_seen_at")
+    """The time of the fetch (RFC 3339), which each row of a crawl contains."""
+    time: str | float | None = None
+    """The time of the fetch in a line of another program: RFC 3339, or seconds since the epoch."""
+
+    @property
+    def fetched_at(self) -> float:
+        """The time of the fetch in seconds since the epoch, or 0.0 if it is not known."""
+        given = self.seen_at or self.time
+        if not isinstance(given, str):
+            return given or 0.0
+        try:
+            found = datetime.fromisoformat(given)
+        except ValueError:
+            return 0.0
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
     @property
     def body(self) -> str:

@@ -12,10 +12,10 @@ import msgspec
 
 from gossamer.errors import UsageError
 from gossamer.parsing.words import tokens
-from gossamer.uses.keywords.matching import MAX_CONTEXTS, KeywordMatcher, cut_contexts
+from gossamer.uses.keywords.matching import KeywordMatcher
 from gossamer.uses.keywords.merging import connect
+from gossamer.uses.keywords.page_contexts import BETWEEN, CONTEXTS, contexts_on, read_counted, write_contexts
 from gossamer.uses.keywords.run import KeywordRun, run_folder
-from gossamer.uses.keywords.texts import read_line
 
 TABLES: Final = ("keywords", "counts", "pages", "terms", "groups")
 
@@ -69,6 +69,9 @@ class KeywordPage(msgspec.Struct, frozen=True):
     url: str
     title: str
     site: str
+    """The host of the page without `www.`."""
+    time: str | None
+    """The time of the fetch (RFC 3339, UTC), or None if it is not known."""
     count: int
     density: float
     prominence: float
@@ -142,13 +145,26 @@ class RunTables:
         self.folder = folder
         self._base = connect(folder)
         for name in TABLES:
-            path = str(folder / f"{name}.parquet").replace("'", "''")
-            self._base.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+            self._view(name, folder / f"{name}.parquet")
+        if "time" not in {column for column, _ in self._described("SELECT * FROM pages")}:
+            # the tables of an earlier version
+            self._view("pages", folder / "pages.parquet", "*, site AS domain, NULL::BIGINT AS time")
+
+    def _view(self, name: str, path: Path, columns: str = "*") -> None:
+        quoted = str(path).replace("'", "''")
+        self._base.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM read_parquet('{quoted}')")
+
+    def _described(self, query: str) -> list[tuple[str, str]]:
+        return [(str(row[0]), str(row[1])) for row in self._base.execute(f"DESCRIBE {query}").fetchall()]
 
     def __enter__(self) -> RunTables:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the tables."""
         self._base.close()
 
     def sites(self) -> list[str]:
@@ -205,25 +221,24 @@ class RunTables:
             )
         return int(row[0])
 
-    def pages_of(self, run: KeywordRun, keyword: str, site: str = "", limit: int = 50) -> list[KeywordPage]:
+    def pages_of(self, keyword: str, site: str = "", limit: int = 50) -> list[KeywordPage]:
         """Returns the pages with a keyword. The page with the highest TF-IDF comes first. The result for a
         page includes the contexts of the first occurrences on the page. Raises UsageError if the keyword was
         not counted."""
         number = self.number_of(keyword)
         rows = self._base.execute(
             "WITH k AS (SELECT idf FROM keywords WHERE number = ? AND site = '') "
-            "SELECT p.url, p.title, p.site, c.body, c.body / greatest(p.words, 1) AS density, "
+            f"SELECT p.url, p.title, p.domain, {_TIME}, c.body, c.body / greatest(p.words, 1) AS density, "
             "CASE WHEN c.first < 0 THEN 0 ELSE 1 - c.first / p.tokens END AS prominence, c.title, "
             "c.headings, c.anchors, c.alt, c.meta, c.body * coalesce(k.idf, 0) AS tfidf, p.file, p.start, p.length "
             "FROM counts c JOIN pages p USING (page), k WHERE c.keyword = ? AND (? = '' OR p.site = ?) "
             "ORDER BY tfidf DESC, c.body DESC, c.title DESC, c.headings DESC, p.page LIMIT ?",
             [number, number, site, site, limit],
         ).fetchall()
-        matcher = KeywordMatcher([keyword], run.stem)
+        counted = read_counted(self.folder)
+        matcher = KeywordMatcher([keyword], counted.stem)
         return [
-            KeywordPage(
-                *[*row[:12], _contexts(matcher, run.files[row[12]], row[13], row[14]) if row[3] else []]
-            )
+            KeywordPage(*[*row[:13], contexts_on(matcher, counted, *row[13:]).get(0, []) if row[4] else []])
             for row in rows
         ]
 
@@ -274,37 +289,67 @@ class RunTables:
         )
         return [Cannibal(*row) for row in rows.fetchall()]
 
-    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Yields the rows of a table of `EXPORTS`."""
-        reader = self._base.execute(EXPORTS[table])
+    def rows(self, table: str, between: str = " | ") -> Iterator[tuple[Any, ...]]:
+        """Yields the rows of a table of `EXPORTS`. `between`: the separator of contexts."""
+        reader = self._base.execute(self._query(table, between))
         while found := reader.fetchmany(10_000):
             yield from found
 
     def columns(self, table: str) -> list[tuple[str, str]]:
         """Returns the columns of a table of `EXPORTS` with their DuckDB types."""
-        return [
-            (str(row[0]), str(row[1])) for row in self._base.execute(f"DESCRIBE {EXPORTS[table]}").fetchall()
-        ]
+        return self._described(self._query(table))
 
     def copy_parquet(self, table: str, path: Path) -> None:
         """Writes a table of `EXPORTS` as a Parquet file."""
         target = str(path).replace("'", "''")
-        self._base.execute(f"COPY ({EXPORTS[table]}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+        self._base.execute(f"COPY ({self._query(table)}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+
+    def _query(self, table: str, between: str = " | ") -> str:
+        """Returns the query for the rows of a table of `EXPORTS`. First finds the contexts of all pages, if the
+        table contains them."""
+        if table == "keyword_pages":
+            if not (self.folder / CONTEXTS).is_file():
+                known = self._base.execute(
+                    "SELECT keyword FROM keywords WHERE site = '' ORDER BY number"
+                ).fetchall()
+                write_contexts(
+                    self.folder, read_counted(self.folder), [name for (name,) in known], self._counted_pages()
+                )
+            self._view("page_contexts", self.folder / CONTEXTS)
+        return EXPORTS[table].replace("$between", between)
+
+    def _counted_pages(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yields the keywords on each page, in the order of the pages."""
+        reader = self._base.cursor().execute(
+            "SELECT p.page, p.file, p.start, p.length, c.keyword FROM counts c JOIN pages p USING (page) "
+            "WHERE c.body > 0 ORDER BY p.page, c.keyword"
+        )
+        while found := reader.fetchmany(10_000):
+            yield from found
 
 
+_TIME: Final = "strftime(make_timestamp(p.time * 1000), '%Y-%m-%dT%H:%M:%SZ')"
+"""The time of a page's fetch as a text (RFC 3339, UTC)."""
+_LAST_TIME: Final = f"(SELECT {_TIME} FROM (SELECT max(time) AS time FROM pages) p) AS time"
+"""The time of the last fetch of a run."""
 EXPORTS: Final = {
     "keyword_totals": "SELECT keyword, site, count, pages, share, density, in_title, in_headings, anchors, alt, meta, idf, tfidf, "
-    "array_to_string(contexts, ' | ') AS contexts FROM keywords ORDER BY site, count DESC, number",
+    f"array_to_string(contexts, '$between') AS contexts, {_LAST_TIME} FROM keywords ORDER BY site, count DESC, number",
     "keyword_pages": "SELECT k.keyword, p.url, p.site, c.body AS count, p.words, c.body / greatest(p.words, 1) AS density, "
     "c.title AS in_title, c.headings AS in_headings, c.anchors, c.alt, c.meta, "
     "CASE WHEN c.first >= 0 THEN 1 - c.first / p.tokens END AS prominence, "
-    "c.body * coalesce(k.idf, 0) AS tfidf FROM counts c JOIN pages p USING (page) "
-    "JOIN keywords k ON k.number = c.keyword AND k.site = ''",
-    "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi FROM terms",
-    "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of FROM pages p "
+    f"c.body * coalesce(k.idf, 0) AS tfidf, p.domain, {_TIME} AS time, "
+    f"replace(coalesce(x.contexts, ''), '{BETWEEN}', '$between') AS contexts "
+    "FROM counts c JOIN pages p USING (page) JOIN keywords k ON k.number = c.keyword AND k.site = '' "
+    "LEFT JOIN page_contexts x ON x.page = c.page AND x.keyword = c.keyword",
+    "keyword_terms": "SELECT site, language, words, term, count, pages, density, tfidf, score, npmi, "
+    f"{_LAST_TIME} FROM terms",
+    "counted_pages": "SELECT p.url, p.site, p.language, p.title, p.words, f.url AS copy_of, p.domain, "
+    f"{_TIME} AS time FROM pages p "
     "LEFT JOIN pages f ON f.page = p.copy_of",
 }
-"""Maps the name of each exported table to the query for its rows."""
+"""Maps the name of each exported table to the query for its rows. `$between` stands for the separator of
+contexts."""
 
 
 def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str = "") -> list[TrendPoint]:
@@ -326,12 +371,3 @@ def read_trend(folder: str, runs: Sequence[KeywordRun], keyword: str, site: str 
             change = None if before is None else row[0] - before
             points.append(TrendPoint(*[run.id, keyword, site, *row, change]))
     return points
-
-
-def _contexts(matcher: KeywordMatcher, path: str, start: int, length: int) -> list[str]:
-    page = read_line(path, start, length)
-    if page is None:
-        return []
-    text = page.body
-    found = matcher.find(tokens(text), page.code)[:MAX_CONTEXTS]
-    return list(cut_contexts(text, [(place, matcher.width(number)) for place, number in found]))

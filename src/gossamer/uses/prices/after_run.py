@@ -7,11 +7,12 @@ from typing import Any
 
 from gossamer.client.notifications import receivers_of_settings
 from gossamer.uses.alert_outbox import ReportedChanges
-from gossamer.uses.prices.event_outputs import events_to
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.price_alerts import deliver, evaluate
 from gossamer.uses.prices.product_groups import read_groups
+from gossamer.uses.prices.records import KINDS
 from gossamer.uses.prices.rules import PriceRule, never_fires, read_rules, rules_of_targets
+from gossamer.uses.record_stream import send_records
 from gossamer.uses.rule_files import RuleBook
 
 MAX_SHOWN = 20
@@ -42,8 +43,9 @@ def report_changes(
     delivered = deliver(history, book, receivers)
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")
-    sent = events_to(history, outputs, folder)
-    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
+    sent = send_records(history.database, outputs, folder, [KINDS["events"]])
+    events = sum(one.rows for one in sent)
+    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, events)
 
 
 def remarks(history: History, book: RuleBook[PriceRule]) -> list[str]:

@@ -32,7 +32,7 @@ class Database:
 
     tables: tuple[str, ...] = TABLES
     indexes: tuple[str, ...] = INDEXES
-    later_columns: tuple[tuple[str, str, str], ...] = LATER_COLUMNS
+    later_columns: tuple[tuple[str, str, str, str], ...] = LATER_COLUMNS
     version = VERSION
     kind = "price"
     """The prefix of the names of all tables of the history. The table of the history with the suffix `_meta`
@@ -95,9 +95,11 @@ class Database:
         with self.transaction():
             for statement in self.tables:
                 self.execute(statement.format(**words))
-            for table, column, kind in self.later_columns:
+            for table, column, kind, value in self.later_columns:
                 if column not in self._columns(table):
                     self.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+                    if value:
+                        self.execute(f"UPDATE {table} SET {column} = {value}")
             for statement in self.indexes:
                 self.execute(statement.format(**words))
             self.execute(
@@ -142,6 +144,18 @@ class Database:
                 raise
             finally:
                 self._is_writing = False
+
+    def next_seq(self) -> int:
+        """Returns the number of this transaction, which its records get in the column `seq`. Transactions that
+        write records follow one another, so no record with a lower number appears later."""
+        meta = f"{self.kind}_meta"
+        assert self._is_writing, "outside a transaction, the order of the records is not known"
+        self.execute(
+            f"INSERT INTO {meta} (name, value) VALUES ('seq', '1') ON CONFLICT (name) DO UPDATE "
+            f"SET value = CAST(CAST({meta}.value AS BIGINT) + 1 AS TEXT)"
+        )
+        ((value,),) = self.rows(f"SELECT value FROM {meta} WHERE name = 'seq'")
+        return int(value)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Runs one statement. Returns the number of changed rows."""

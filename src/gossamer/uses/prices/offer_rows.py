@@ -29,14 +29,14 @@ _UPSERT = (
     f"INSERT INTO price_offers ({_LISTED}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
     f"ON CONFLICT (id) DO UPDATE SET {_CHANGED}"
 )
-_POINT = ("offer", "time", "day", *VALUES, "was", "move")
+_POINT = ("offer", "time", "day", *VALUES, "was", "move", "seq")
 _POINT_UPSERT = (
     f"INSERT INTO price_points ({', '.join(_POINT)}) VALUES ({', '.join('?' * len(_POINT))}) "
     f"ON CONFLICT (offer, time) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _POINT[2:])}"
 )
 _EVENT_INSERT = (
-    "INSERT INTO price_events (id, kind, time, target, variant, shop, before, after, currency, detail, run) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+    "INSERT INTO price_events (id, kind, time, target, variant, shop, before, after, currency, detail, run, seq) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 )
 
 
@@ -108,11 +108,14 @@ def write_rows(database: Database, rows: Sequence[Sequence[Any]]) -> None:
 
 def write_points(database: Database, points: Sequence[Sequence[Any]]) -> None:
     """Appends points. An existing point is overwritten."""
-    database.many(_POINT_UPSERT, points)
+    if points:
+        with database.transaction():
+            seq = database.next_seq()
+            database.many(_POINT_UPSERT, [[*point, seq] for point in points])
 
 
 def point_of(offer: Offer, before: Offer) -> list[Any]:
-    """Returns a new row of `price_points` for an offer whose known values have just changed. `before`: the
+    """Returns a new row of `price_points`, without `seq`, for an offer whose known values have just changed. `before`: the
     offer before the change."""
     values = _VALUES_OF(offer)
     was = before.price if before.currency == offer.currency else None
@@ -122,13 +125,17 @@ def point_of(offer: Offer, before: Offer) -> list[Any]:
 
 def write_events(database: Database, events: Sequence[Event], run: int) -> None:
     """Appends the events of a run. An existing event is not changed."""
-    database.many(
-        _EVENT_INSERT,
-        [
-            (
-                *(event_id(event), str(event.kind), event.time, event.target, event.variant, event.shop),
-                *(event.before, event.after, event.currency, event.detail, run),
-            )
-            for event in events
-        ],
-    )
+    if not events:
+        return
+    with database.transaction():
+        seq = database.next_seq()
+        database.many(
+            _EVENT_INSERT,
+            [
+                (
+                    *(event_id(event), str(event.kind), event.time, event.target, event.variant, event.shop),
+                    *(event.before, event.after, event.currency, event.detail, run, seq),
+                )
+                for event in events
+            ],
+        )

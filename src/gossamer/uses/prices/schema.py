@@ -13,7 +13,8 @@
 | `price_matches` | (`one`, `other`), sorted | pairs of targets, each with the decision whether both targets are the same product |
 | `price_meta` | `name` | values that concern the whole database, for example its version |
 
-Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
+`seq` is the number of the transaction that wrote a record. Outputs receive the records in this order
+(`uses.record_stream`). Amounts are NUMERIC columns. SQLite stores amounts of up to 15 digits exactly. Times are seconds since the
 epoch.
 """
 
@@ -58,13 +59,13 @@ TABLES = (
     f"""CREATE TABLE IF NOT EXISTS price_points (
     offer BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL, day INTEGER NOT NULL,
     {_VALUE_COLUMNS},
-    was NUMERIC, move DOUBLE PRECISION, PRIMARY KEY (offer, time)) {{without_rowid}}""",
+    was NUMERIC, move DOUBLE PRECISION, seq BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (offer, time)) {{without_rowid}}""",
     # `time`: when the change was first seen. `run`: the run that confirmed the change. `alerted`: 1 after the
-    # rules were evaluated for the event. `sent`: 1 after the outputs have received the event.
+    # rules were evaluated for the event.
     """CREATE TABLE IF NOT EXISTS price_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, target TEXT NOT NULL,
     variant TEXT NOT NULL, shop TEXT NOT NULL, before TEXT, after TEXT, currency TEXT, detail TEXT NOT NULL,
-    run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    run INTEGER NOT NULL, alerted INTEGER NOT NULL DEFAULT 0, seq BIGINT)""",
     # `runs`: the number of consecutive runs in which the target failed. `run`: the number of the last run in
     # which the target failed. `run_checks`: the number of failed visits in the run `run`. `tried`: the
     # distinct results of the failed visits, as a JSON list.
@@ -87,8 +88,16 @@ TABLES = (
     score DOUBLE PRECISION, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (one, other))""",
 )
 
-LATER_COLUMNS = (("price_offers", "place", "TEXT"), ("price_points", "place", "TEXT"))
-"""Columns that databases of earlier versions lack: table, column, type."""
+LATER_COLUMNS = (
+    ("price_offers", "place", "TEXT", ""),
+    ("price_points", "place", "TEXT", ""),
+    # rows of earlier versions are in the order of their days, before all later rows
+    ("price_points", "seq", "BIGINT NOT NULL DEFAULT 0", "day - 1000000"),
+    # `sent`: an earlier version has sent the event to its outputs
+    ("price_events", "seq", "BIGINT", "CASE WHEN sent = 0 THEN CAST(time / 86400 AS INTEGER) - 1000000 END"),
+)
+"""Columns that databases of earlier versions lack: table, column, type, and the expression for the values of
+existing rows, or ''."""
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",
@@ -104,7 +113,8 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_events_target ON price_events (target, time)",
     "CREATE INDEX IF NOT EXISTS price_events_run ON price_events (run)",
     "CREATE INDEX IF NOT EXISTS price_events_new ON price_events (time) WHERE alerted = 0",
-    "CREATE INDEX IF NOT EXISTS price_events_unsent ON price_events (time) WHERE sent = 0",
+    "CREATE INDEX IF NOT EXISTS price_events_seq ON price_events (seq)",
+    "CREATE INDEX IF NOT EXISTS price_points_seq ON price_points (seq)",
     "CREATE INDEX IF NOT EXISTS price_failing_state ON price_failing (state, runs)",
     "CREATE INDEX IF NOT EXISTS price_matches_other ON price_matches (other, decision)",
     "CREATE INDEX IF NOT EXISTS price_matches_decision ON price_matches (decision, score)",

@@ -7,17 +7,12 @@ from typing import Any
 
 from gossamer.client.notifications import receivers_of_settings
 from gossamer.uses.alert_outbox import ReportedChanges
-from gossamer.uses.event_outbox import send_events
 from gossamer.uses.ranks.history import RankHistory
 from gossamer.uses.ranks.rank_alerts import deliver, evaluate
+from gossamer.uses.ranks.records import KINDS
 from gossamer.uses.ranks.rules import RankRule, read_rules
+from gossamer.uses.record_stream import send_records
 from gossamer.uses.rule_files import RuleBook
-
-_COLUMNS = (
-    *("e.kind", "e.time", "e.engine", "e.search", "e.domain", "e.before", "e.after", "e.detail"),
-    *("s.keyword", "s.country", "s.language", "s.location", "s.device"),
-)
-"""The columns of an event row that is sent to outputs."""
 
 
 def report_changes(
@@ -46,9 +41,9 @@ def report_changes(
     delivered = deliver(history, book, receivers, history.clock)
     for failure in delivered.failures:
         tell(f"{failure}; its alerts are sent next time")
-    searches = "LEFT JOIN rank_searches s ON s.id = e.search"
-    sent = send_events(history.database, outputs, folder, _COLUMNS, searches)
-    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, sent)
+    sent = send_records(history.database, outputs, folder, [KINDS["events"]])
+    events = sum(one.rows for one in sent)
+    return ReportedChanges(tuple(alerts), delivered.sent, delivered.suppressed, delivered.failures, events)
 
 
 def never_fires(rule: RankRule, history: RankHistory) -> str:

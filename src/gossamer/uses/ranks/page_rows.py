@@ -21,6 +21,7 @@ MAX_BODY = 8 << 20
 _COLUMNS = (
     *("search", "run", "page", "first", "time", "source", "form", "url", "verdict", "reason", "results"),
     *("organic", "unknown", "data_version", "credits", "body", "note"),
+    "seq",
 )
 _FIELDS = ("type", "rank", "position", "title", "url", "text", "sub", "votes", "pixel")
 
@@ -29,6 +30,7 @@ def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultP
     """Writes fetched result pages to the database. Replaces a page that was already written in this run.
     `keep`: whether to store the bodies of the pages."""
     rows = []
+    seq = database.next_seq()
     for one in pages:
         parsed = one.parsed
         results = parsed.results if parsed else ()
@@ -38,7 +40,7 @@ def write_pages(database: RankDatabase, run: int, pages: Iterable[FetchedResultP
                 *(one.search, run, one.page, one.first, one.time, one.source, one.form, one.url),
                 *(one.verdict, (parsed.reason if parsed else one.error)[:500], pack_results(results)),
                 *(organic_count(results), parsed.unknown if parsed else 0),
-                *(parsed.data_version if parsed else "", one.credits, body, ""),
+                *(parsed.data_version if parsed else "", one.credits, body, "", seq),
             )
         )
     changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[3:])
@@ -74,7 +76,7 @@ def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: Resu
     is a tuple (search, run, page)."""
     database.execute(
         "UPDATE rank_pages SET verdict = ?, reason = ?, results = ?, organic = ?, unknown = ?, data_version = ?, "
-        "note = ? WHERE search = ? AND run = ? AND page = ?",
+        "note = ?, seq = ? WHERE search = ? AND run = ? AND page = ?",
         [
             *(
                 parsed.verdict,
@@ -82,7 +84,7 @@ def rewrite_page(database: RankDatabase, key: tuple[str, int, int], parsed: Resu
                 pack_results(parsed.results),
                 organic_count(parsed.results),
             ),
-            *(parsed.unknown, parsed.data_version, note, *key),
+            *(parsed.unknown, parsed.data_version, note, database.next_seq(), *key),
         ],
     )
 

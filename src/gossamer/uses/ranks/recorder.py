@@ -34,6 +34,7 @@ _POSITION = (
         "note",
     ),
 )
+_CHECK = "search, run, time, state, depth, error, withheld, first_page, requests, credits"
 Group = tuple[str, str, str]
 """A group of pages with the same layout: a tuple of engine, format and device."""
 
@@ -218,12 +219,13 @@ class CheckRecorder:
         outcomes: Iterable[tuple[str, float, SearchOutcome]],
     ) -> None:
         keys = [(row[0], run) for row in checks]
+        seq = _Seq(self._database, run, [row[0] for row in checks])
         for table in ("rank_checks", "rank_positions", "rank_features"):
             self._database.many(f"DELETE FROM {table} WHERE search = ? AND run = ?", keys)
         self._database.many(
-            "INSERT INTO rank_checks (search, run, time, state, depth, error, withheld, first_page, requests, credits) "
-            f"VALUES ({', '.join('?' * 10)})",
-            checks,
+            "INSERT INTO rank_checks (search, run, time, state, depth, error, withheld, first_page, requests, credits, "
+            f"seq) VALUES ({', '.join('?' * 11)})",
+            [(*row, seq.of_check(row)) for row in checks],
         )
         positions: list[tuple[Any, ...]] = []
         features: list[tuple[Any, ...]] = []
@@ -235,8 +237,8 @@ class CheckRecorder:
                     (name, run, kind, domain, count, time) for (kind, domain), count in outcome.owned.items()
                 ]
         self._database.many(
-            f"INSERT INTO rank_positions ({', '.join(_POSITION)}) VALUES ({', '.join('?' * len(_POSITION))})",
-            positions,
+            f"INSERT INTO rank_positions ({', '.join(_POSITION)}, seq) VALUES ({', '.join('?' * len(_POSITION))}, ?)",
+            [(*row, seq.of_position(row)) for row in positions],
         )
         self._database.many(
             "INSERT INTO rank_features (search, run, type, domain, count, time) VALUES (?, ?, ?, ?, ?, ?)",
@@ -246,20 +248,20 @@ class CheckRecorder:
     def _write_events(
         self, run: int, names: Sequence[str], events: Iterable[RankEvent], *, again: bool
     ) -> None:
-        told: set[str] = set()
+        old: dict[str, int | None] = {}
         if again:
-            rows = self._database.rows_in(
-                f"SELECT id, sent FROM rank_events WHERE run = {int(run)} AND search IN (?)", names
+            old = dict(
+                self._database.rows_in(
+                    f"SELECT id, seq FROM rank_events WHERE run = {int(run)} AND search IN (?)", names
+                )
             )
-            told = {row[0] for row in rows if row[1]}
             self._database.many(
                 "DELETE FROM rank_events WHERE run = ? AND search = ?", [(run, name) for name in names]
             )
-        rows = []
+        rows, seq = [], self._database.next_seq()
         for one in events:
             key = (one.kind, one.engine, one.search, one.domain, run, one.before, one.after, one.detail)
             number = hashlib.blake2b(repr(key).encode(), digest_size=12).hexdigest()
-            sent = int(number in told)
             rows.append(
                 (
                     *(
@@ -273,14 +275,41 @@ class CheckRecorder:
                         one.before,
                         one.after,
                     ),
-                    *(one.detail, int(again), sent),
+                    *(one.detail, int(again), old.get(number, seq)),
                 )
             )
         self._database.many(
-            "INSERT INTO rank_events (id, kind, time, run, engine, search, domain, before, after, detail, alerted, sent) "
+            "INSERT INTO rank_events (id, kind, time, run, engine, search, domain, before, after, detail, alerted, seq) "
             f"VALUES ({', '.join('?' * 12)}) ON CONFLICT (id) DO NOTHING",
             rows,
         )
+
+
+class _Seq:
+    """The numbers (`seq`) of the checks and positions of a run that are written again. A row that does not
+    change keeps its number, so that outputs receive it once."""
+
+    def __init__(self, database: RankDatabase, run: int, names: Sequence[str]) -> None:
+        self._new = database.next_seq()
+        where = f"WHERE run = {int(run)} AND search IN (?)"
+        self._checks = {
+            row[0]: row for row in database.rows_in(f"SELECT {_CHECK}, seq FROM rank_checks {where}", names)
+        }
+        self._positions = {
+            tuple(row[:2]): row
+            for row in database.rows_in(
+                f"SELECT {', '.join(_POSITION)}, seq FROM rank_positions {where}", names
+            )
+        }
+
+    def of_check(self, row: tuple[Any, ...]) -> int:
+        return self._kept(row, self._checks.get(row[0]))
+
+    def of_position(self, row: tuple[Any, ...]) -> int:
+        return self._kept(row, self._positions.get(row[:2]))
+
+    def _kept(self, row: tuple[Any, ...], old: tuple[Any, ...] | None) -> int:
+        return int(old[-1]) if old is not None and tuple(old[:-1]) == row else self._new
 
 
 def _position_row(name: str, run: int, one: Position, time: float) -> tuple[Any, ...]:

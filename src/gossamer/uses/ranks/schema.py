@@ -19,7 +19,8 @@ the domain '' counts all results of a type. A row with a followed domain counts 
 domain.
 
 In `rank_positions`, `position` is NULL if the domain is not in the first `depth` results. If a domain has no
-row for a run, the position of the domain in that run is unknown. All times are in seconds since the epoch.
+row for a run, the position of the domain in that run is unknown. `seq` is the number of the transaction that
+wrote a record. Outputs receive the records in this order (`uses.record_stream`). All times are in seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS rank_checks (
     search TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL, state TEXT NOT NULL,
     depth INTEGER NOT NULL, error TEXT NOT NULL, withheld TEXT NOT NULL, first_page INTEGER NOT NULL,
-    requests INTEGER NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (search, run)) {without_rowid}""",
+    requests INTEGER NOT NULL, credits INTEGER NOT NULL, seq BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (search, run)) {without_rowid}""",
     # `first`: the number of the first result page that the row covers. `results`: a JSON list with one list
     # per result. `body`: the page in gzip format, or NULL if the body is not stored or was deleted because of
     # its age.
@@ -52,21 +54,21 @@ TABLES = (
     time DOUBLE PRECISION NOT NULL, source TEXT NOT NULL, form TEXT NOT NULL, url TEXT NOT NULL,
     verdict TEXT NOT NULL, reason TEXT NOT NULL, results TEXT NOT NULL, organic INTEGER NOT NULL,
     unknown INTEGER NOT NULL, data_version TEXT NOT NULL, credits INTEGER NOT NULL, body {bytes}, note TEXT NOT NULL,
-    PRIMARY KEY (search, run, page))""",
+    seq BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (search, run, page))""",
     # `urls`: a JSON list with the URLs of all pages of the domain in the results.
     """CREATE TABLE IF NOT EXISTS rank_positions (
     search TEXT NOT NULL, domain TEXT NOT NULL, run INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL,
     position INTEGER, depth INTEGER NOT NULL, absolute INTEGER, page INTEGER, url TEXT NOT NULL, title TEXT NOT NULL,
-    urls TEXT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (search, domain, run)) {without_rowid}""",
+    urls TEXT NOT NULL, note TEXT NOT NULL, seq BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (search, domain, run)) {without_rowid}""",
     """CREATE TABLE IF NOT EXISTS rank_features (
     search TEXT NOT NULL, run INTEGER NOT NULL, type TEXT NOT NULL, domain TEXT NOT NULL, count INTEGER NOT NULL,
     time DOUBLE PRECISION NOT NULL, PRIMARY KEY (search, run, type, domain)) {without_rowid}""",
-    # `alerted`: 1 after the rules were evaluated for the event. `sent`: 1 after the event was sent to the
-    # outputs.
+    # `alerted`: 1 after the rules were evaluated for the event.
     """CREATE TABLE IF NOT EXISTS rank_events (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, run INTEGER NOT NULL,
     engine TEXT NOT NULL, search TEXT NOT NULL, domain TEXT NOT NULL, before TEXT, after TEXT, detail TEXT NOT NULL,
-    alerted INTEGER NOT NULL DEFAULT 0, sent INTEGER NOT NULL DEFAULT 0)""",
+    alerted INTEGER NOT NULL DEFAULT 0, seq BIGINT)""",
     # `usual`: the mean number of organic results on page 1. `pages`: the number of pages that have
     # contributed to the mean.
     """CREATE TABLE IF NOT EXISTS rank_layouts (
@@ -81,6 +83,18 @@ TABLES = (
     body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
 )
 
+LATER_COLUMNS = (
+    # rows of earlier versions are in the order of their runs, before all later rows
+    *(
+        (table, "seq", "BIGINT NOT NULL DEFAULT 0", "run - 1000000000")
+        for table in ("rank_checks", "rank_pages", "rank_positions")
+    ),
+    # `sent`: an earlier version has sent the event to its outputs
+    ("rank_events", "seq", "BIGINT", "CASE WHEN sent = 0 THEN run - 1000000000 END"),
+)
+"""Columns that databases of earlier versions lack: table, column, type, and the expression for the values of
+existing rows."""
+
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_domains_domain ON rank_domains (domain)",
     "CREATE INDEX IF NOT EXISTS rank_checks_run ON rank_checks (run, state)",
@@ -92,6 +106,9 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_events_time ON rank_events (time)",
     "CREATE INDEX IF NOT EXISTS rank_events_search ON rank_events (search, run)",
     "CREATE INDEX IF NOT EXISTS rank_events_new ON rank_events (time) WHERE alerted = 0",
-    "CREATE INDEX IF NOT EXISTS rank_events_unsent ON rank_events (time) WHERE sent = 0",
+    "CREATE INDEX IF NOT EXISTS rank_events_seq ON rank_events (seq)",
+    "CREATE INDEX IF NOT EXISTS rank_checks_seq ON rank_checks (seq)",
+    "CREATE INDEX IF NOT EXISTS rank_pages_seq ON rank_pages (seq)",
+    "CREATE INDEX IF NOT EXISTS rank_positions_seq ON rank_positions (seq)",
     "CREATE INDEX IF NOT EXISTS rank_deliveries_open ON rank_deliveries (time) WHERE sent IS NULL",
 )
