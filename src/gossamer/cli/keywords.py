@@ -178,12 +178,8 @@ def count(
         fresh=fresh,
         crawl={name: value for name, value in given.items() if value is not None} | {"progress": not quiet},
     )
-<<<<<<< HEAD
     end_of_checks(lambda: check_sources(sources or (), options), lambda: check_crawl_options(options.crawl))
-    return run_and_show(sources or (), options, output or (), as_json)
-=======
     return run_and_show(sources or (), options, output or (), as_json, what or ())
->>>>>>> h-records
 
 
 def context_size(given: int) -> int:

@@ -258,34 +258,20 @@ def run(
 
     To continue a run that was stopped or killed, repeat the same command. -o sends the records at the end.
     """
-    from gossamer.cli.prices_rules import opened
-    from gossamer.cli.printing import hush_remarks, remark
+    from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import check_crawl_options, end_of_checks
     from gossamer.config.redaction import register_in
-<<<<<<< HEAD
+    from gossamer.uses.prices.records import KINDS
     from gossamer.uses.prices.run import RunOptions, check_history
     from gossamer.uses.prices.selector_table import read_selectors
-=======
-    from gossamer.uses.prices.records import KINDS
-    from gossamer.uses.prices.run import RunOptions
-    from gossamer.uses.prices.run import run as run_prices
->>>>>>> h-records
 
     hush_remarks(quiet)
     register_in(history or "")
     found = read_list(sources, rejected)
     made = _plan_of(found, delay, window := seconds("--within", within), None)
-<<<<<<< HEAD
-    remark(summary_of_plan(made))
-    if not (fleet or store or window or any(text.startswith("retries=") for text in setting or ())):
-        remark("pages that fail are tried again for at most 2 minutes after the others")
-    if not made.fits and not partly:
-        return _refuse_unfit(made)
-=======
     has_time = fleet or store or window or any(text.startswith("retries=") for text in setting or ())
     if not _begins(made, partly, bool(has_time)):
         return UNFIT
->>>>>>> h-records
     crawl = _given(
         data=data, store=store, processes=processes, ladder=ladder, proxies=proxies, setting=setting
     )
@@ -298,38 +284,29 @@ def run(
         spread=seconds("--spread", spread),
         crawl=crawl | {"progress": not quiet},
     )
-<<<<<<< HEAD
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, "prices.db", "prices"))
     end_of_checks(
         lambda: check_history(options),
         lambda: read_selectors(options.selectors),
         lambda: check_crawl_options(crawl),
     )
-    return _run_and_print(found.targets, options, as_json)
+    return _run_and_print(found.targets, options, records, as_json)
 
 
-def _refuse_unfit(made: RunPlan) -> int:
-    from gossamer.cli.printing import remark
-
-    for reason in made.reasons[:MAX_SHOWN]:
-        remark(reason)
-    remark("give --partly to run as much as fits, longer --within, or a shorter --delay")
-    return UNFIT
-
-
-def _run_and_print(targets: Sequence[PriceTarget], options: RunOptions, as_json: bool) -> int:
+def _run_and_print(
+    targets: Sequence[PriceTarget], options: RunOptions, records: RecordsToSend, as_json: bool
+) -> int:
+    from gossamer.cli.prices_rules import opened
     from gossamer.cli.printing import remark
     from gossamer.uses.prices.run import run as run_prices
 
-=======
-    records = RecordsToSend(output, KINDS, what, sending_folder(history, "prices.db", "prices"))
->>>>>>> h-records
     events: list[Event] = []
     try:
         done = run_prices(targets, options, remark, events.extend)
     except KeyboardInterrupt:
         remark("stopped: the results so far are recorded, and the same command continues the run")
         raise
-    records.send_after(lambda: opened(history), lambda sent: _print_run(done, events, sent, as_json))
+    records.send_after(lambda: opened(options.history), lambda sent: _print_run(done, events, sent, as_json))
     return 0
 
 

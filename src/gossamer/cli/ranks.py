@@ -334,9 +334,9 @@ def run(
         layout=layout,
         crawl=crawl,
     )
-<<<<<<< HEAD
+    records = RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"))
     end_of_checks(partial(check_source_options, crawl, own, archive))
-    return run_and_print(found.keywords, options, as_json)
+    return run_and_print(found.keywords, options, records, as_json)
 
 
 def check_source_options(crawl: dict[str, Any], own: bool, archive: str | None) -> None:
@@ -348,18 +348,10 @@ def check_source_options(crawl: dict[str, Any], own: bool, archive: str | None) 
     check_crawl_options(crawl)
 
 
-def run_and_print(keywords: Sequence[Keyword], options: RankRunOptions, as_json: bool) -> int:
-    """Runs the checks, prints the changes and the summary, and returns the exit code."""
-=======
-    records = RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"))
-    return run_and_print(found.keywords, options, records, as_json)
-
-
 def run_and_print(
     keywords: Sequence[Keyword], options: RankRunOptions, records: RecordsToSend, as_json: bool
 ) -> int:
     """Runs the checks, sends the records, prints the changes and the summary, and returns the exit code."""
->>>>>>> h-records
     import msgspec
 
     from gossamer.cli.printing import put_json, remark

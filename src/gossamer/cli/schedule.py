@@ -84,23 +84,16 @@ def add(**words: Any) -> int:
     schedule = schedule_of(words)
     cron = check(schedule)
     settings = read_settings(words["data"], words["store"], _own(words))
-<<<<<<< HEAD
     if schedule.is_command:
         refuse_crawl_options(words)
         if code := check_command(words["targets"], [flag for flag, _, _ in CLOCK.values()]):
             return code
     else:
         refuse_foreign_targets(words)
-        if words["known"] and not words["refresh"]:
-            raise UsageError("--known is for --refresh: give both, or neither")
+        if words["known"] and not (words["refresh"] or settings.if_older is not None):
+            raise UsageError("--known is for --refresh or --if-older: give one of them, too, or no --known")
         if settings.store is not None:
             for_a_fleet(schedule.task)
-=======
-    if words["known"] and not (words["refresh"] or settings.if_older is not None):
-        raise UsageError("--known is for --refresh or --if-older: give one of them, too, or no --known")
-    if settings.store is not None:
-        for_a_fleet(schedule.task)
->>>>>>> h-records
     had, leader = asyncio.run(_put(settings, schedule))
     due, did = cron.after(time.time()), "changed" if had else "added"
     said = f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}"
