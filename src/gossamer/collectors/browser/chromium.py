@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import resources
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,6 +73,12 @@ FLAGS = (
     "--js-flags=--max-old-space-size=512",
     f"--disable-features={','.join(OFF)}",
 )
+NO_WORKERS = (
+    "delete Navigator.prototype.serviceWorker;"
+    "for (const name of ['ServiceWorker', 'ServiceWorkerContainer', 'ServiceWorkerRegistration']) delete globalThis[name];"
+)
+"""JavaScript that runs before a page's scripts and removes service workers, as Firefox does in a private
+window. A page that finds the API, but whose worker never starts, may wait for the worker for ever."""
 UNTOLD = ("steps", "human", "capture", "screenshot", "console")
 """Fields of a Render that only Chromium supports."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
@@ -143,6 +150,10 @@ def only_chromium(
             raise ConfigError(
                 f"site {one.site.name}: {word} works in Chromium, not in Firefox (setting chromium)"
             )
+
+
+def _script(name: str) -> str:
+    return resources.files("gossamer.collectors.browser").joinpath(f"{name}.js").read_text("utf-8")
 
 
 class ContextKey(NamedTuple):
@@ -217,6 +228,9 @@ class Chromium:
         )
         async with asyncio.timeout(START_TIMEOUT_S):
             self._driver = await async_playwright().start()
+            await self._driver.selectors.register(
+                "control", script=_script("form_controls"), content_script=True
+            )
             self._browser = await self._driver.chromium.launch(
                 executable_path=program,
                 args=flags,
@@ -263,8 +277,8 @@ class Chromium:
             service_workers="block",
             permissions=[],
         )
-        if worn is not None:
-            await kept.context.add_init_script(graphics_script(worn))
+        graphics = graphics_script(worn) if worn is not None else ""
+        await kept.context.add_init_script(NO_WORKERS + graphics)
         kept.context.on("page", _only)
 
     async def _tab(self, kept: ContextInUse) -> Tab:

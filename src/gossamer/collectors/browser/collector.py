@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -23,7 +24,7 @@ from gossamer.collectors.browser.chromium import Chromium, ContextInUse, Context
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint, time_zone
 from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import PROXIES, proxy_of
-from gossamer.errors import BrowserFailed
+from gossamer.errors import BrowserFailed, GossamerError
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
@@ -204,13 +205,12 @@ class BrowserCollector:
             )
         except PageCrashed as error:
             result = self._broken(FailureCause("reset", str(error)), at, began, kept)
+        except (GossamerError, MemoryError):
+            raise
         except Exception as error:
-            theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
-            if not theirs and "Connection closed" not in str(error):
-                raise
-            result = self._broken(
-                FailureCause("reset", f"the browser is gone: {_line(error)}"), at, began, kept
-            )
+            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                raise  # this machine is short of files or space, whatever the page
+            result = self._broken(_what_failed(error, browser), at, began, kept)
         finally:
             await self._give(browser, kept, sound)
         if kept is not None and kept.crashed.is_set() and (size := browser.memory_of_crash()):
@@ -269,6 +269,19 @@ def browser_class(program: str) -> type[Chromium]:
     from gossamer.collectors.browser.firefox import Firefox
 
     return Firefox
+
+
+def _what_failed(error: Exception, browser: Chromium) -> FailureCause:
+    """Returns the failure that corresponds to an exception in the browser, or in gossamer's own handling of
+    the page. The description of gossamer's own exception contains the place in the code."""
+    if browser.dead or "Connection closed" in str(error) or "has been closed" in str(error):
+        return FailureCause("reset", f"the browser is gone: {_line(error)}")
+    if any(kind.__module__.startswith("playwright") for kind in type(error).__mro__):
+        return FailureCause("collector", f"the browser cannot read the page: {_line(error)}")
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{PurePath(frame.filename).name}:{frame.lineno}"
+    why = f"the browser rung cannot read the page: {type(error).__name__}: {_line(error)} ({place})"
+    return FailureCause("collector", why)
 
 
 def _line(error: BaseException) -> str:
