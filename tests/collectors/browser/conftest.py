@@ -41,17 +41,18 @@ class Stage(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__((address, 0), Answers)
+        self.address = address
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.came: Counter[str] = Counter()
         """The number of requests per client address."""
         self.bodies: list[bytes] = []
         self.pages: dict[str, Any] = {}
 
-    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+    def url(self, path: str = "/", host: str = "") -> str:
         """Return a URL of this server."""
-        return f"http://{host}:{self.server_port}{path}"
+        return f"http://{host or self.address}:{self.server_port}{path}"
 
     def paths(self) -> list[str]:
         """Return the requested paths in order."""

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -51,12 +51,13 @@ class BrowserCollector:
     is searched. `agent`: the user agent. None means the user agent of the page's fingerprint or, without a
     fingerprint, the browser's own user agent. `render`: a function that returns the settings for rendering
     a host's pages. `domain`: a function that returns a host's registered domain. `pages`: the maximum
-    number of concurrent pages. `total`: the maximum number of seconds per page. `wire`: the maximum number
-    of bytes of a body. `requests`: the maximum number of requests that a page may make to its own host.
-    `recycle`: the number of pages after which a browser process is replaced. `ca_file`: trusted
-    certificates for proxies that use TLS. `folder`: the folder for screenshots. `worn`: a function that
-    maps a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
-    proxy's country. Raises ConfigError if the browser or Playwright is missing."""
+    number of concurrent pages, or a semaphore that several collectors share. `total`: the maximum number of
+    seconds per page. `wire`: the maximum number of bytes of a body. `requests`: the maximum number of
+    requests that a page may make to its own host. `recycle`: the number of pages after which a browser
+    process is replaced. `ca_file`: trusted certificates for proxies that use TLS. `folder`: the folder for
+    screenshots. `worn`: a function that maps a browser's name to the browser's fingerprint. `country`: a
+    function that maps a proxy's URL to the proxy's country. Raises ConfigError if the browser or Playwright
+    is missing."""
 
     name = "browser"
 
@@ -68,7 +69,7 @@ class BrowserCollector:
         render: Callable[[str], Render],
         domain: Callable[[str], str],
         program: str | None = None,
-        pages: int = 4,
+        pages: int | asyncio.Semaphore = 4,
         total: float = 30.0,
         wire: int = 16 << 20,
         requests: int = 200,
@@ -88,7 +89,8 @@ class BrowserCollector:
             ca_file,
         )
         self._total, self._wire, self._recycle, self._requests = total, wire, recycle, requests
-        self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
+        self._pages = asyncio.Semaphore(pages) if isinstance(pages, int) else pages
+        self._starting = asyncio.Lock()
         self._turns: WeakValueDictionary[ContextKey, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -246,6 +248,39 @@ class BrowserCollector:
         return Failure(
             why.reason, why.detail, CLOCK.now(), 0.0, final=why.final, sent=False, collector=self.name
         )
+
+
+class BrowserPerHost:
+    """Collects the pages of some hosts with Firefox, and the pages of the others with Chromium. `in_firefox`: a
+    function that returns whether Firefox loads the pages of a host. `make`: a function that creates the
+    collector for Firefox (True) or Chromium (False), when a page needs it. `at_once`: the browsers that are
+    created now, so that a missing program is reported at the start. Raises ConfigError if a program is
+    missing."""
+
+    name = "browser"
+
+    def __init__(
+        self,
+        in_firefox: Callable[[str], bool],
+        make: Callable[[bool], BrowserCollector],
+        at_once: Iterable[bool],
+    ) -> None:
+        self._in_firefox, self._make = in_firefox, make
+        self._made = {firefox: make(firefox) for firefox in at_once}
+
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """Loads one URL with the browser of its host (see `BrowserCollector.collect`)."""
+        firefox = self._in_firefox(split(request.url)[1])
+        if firefox not in self._made:
+            self._made[firefox] = self._make(firefox)
+        return await self._made[firefox].collect(request, headers, guise)
+
+    async def close(self) -> None:
+        """Closes the browsers."""
+        for one in self._made.values():
+            await one.close()
 
 
 async def _unless_crashed(work: Coroutine[Any, Any, Result], crashed: asyncio.Event) -> Result:
