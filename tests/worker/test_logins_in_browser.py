@@ -35,13 +35,22 @@ fetch('/api' + location.pathname).then(async (answer) => {
 FORM = """<title>Hall</title><div id=root></div><script>
 fetch('/token').then((answer) => answer.text()).then((token) => {
   root.innerHTML = '<form><input id=user><input type=password name=password><button type=button>No</button><button>In</button></form>';
-  (document.querySelector('#in') || document.querySelector('form')).onsubmit = (event) => {
+  const form = document.querySelector('#in') || document.querySelector('form');
+  const enter = form.onsubmit = (event) => {
     event.preventDefault();
     const body = JSON.stringify({ token, user: user.value, password: document.querySelector('[type=password]').value });
     fetch('/enter', { method: 'POST', body }).then((answer) => {
       if (answer.ok) location = '/'; else root.innerHTML = 'Wrong' + root.innerHTML;
     });
   };
+  if (form.localName == 'div') form.onclick = (event) => { if (event.target.localName == 'button') enter(event); };
+  for (const box of document.querySelectorAll('x-box')) {
+    const inner = box.attachShadow({ mode: 'open' });
+    inner.append(...box.childNodes);
+    inner.querySelector('button').onclick = enter;
+    Object.assign(window, { user: inner.querySelector('#user') });
+    document.querySelector = (query) => query.includes('password') ? inner.querySelector(query) : null;
+  }
 });
 </script>"""
 
@@ -167,11 +176,27 @@ SEARCH = "<div><form id=s><input name=q><button>Search</button></form></div>"
 async def test_controls_outside_of_the_form_that_they_name(tmp_path: Path, form: str) -> None:
     hall = Hall(pages=3, typed=True, form=form)
     async with open_club(hall) as server:
-        ran = await crawl(
-            tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"), "-s", "timeout=10s"
-        )
+        ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"))
         assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
         assert (ran.summary["pages"], ran.summary["dead"]) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<div id=in><p><input id=user></p><input type=password name=password><button>In</button></div>",
+        "<form id=in><x-box><input id=user><input type=password name=password><button>In</button></x-box></form>",
+    ],
+    ids=["no form", "shadow root"],
+)
+async def test_fields_in_an_element_that_the_site_names(tmp_path: Path, form: str) -> None:
+    hall = Hall(pages=3, typed=True, form=form)
+    async with open_club(hall) as server:
+        fields = "{'user': 'ann', 'password': '${env:PASSWORD_ANN}'}"
+        login = f"Login('{server.url()}login', {fields}, form='#in', shows='a.out')"
+        target = site(tmp_path, server.url(), login, ", ladder='browser'")
+        ran = await crawl(tmp_path, target)
+        assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
 
 
 async def test_a_refused_log_in_whose_password_is_outside_of_the_form_is_seen(tmp_path: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from collectors.browser.conftest import Shared, Stage, page
 from gossamer.blocks import block
+from gossamer.blocks.site_rules import worth_keeping
+from gossamer.collectors.http_cache import CacheCollector
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render
+from gossamer.model.request import Request
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,6 +60,17 @@ async def test_a_short_page_behind_a_cookie_wall_is_no_block(stage: Stage, share
     assert blocked(got) == ""
     without = Page(got.url, 200, [("content-type", "text/html")], got.body, 0.0, 0.0, 0)
     assert blocked(without) == "generic challenge", "without a browser it is the wall"
+
+
+async def test_a_stored_page_behind_a_wall_is_no_block_either(
+    stage: Stage, shared: Shared, tmp_path: Path
+) -> None:
+    cache = CacheCollector(shared.collector, str(tmp_path / "kept"), None, worth_keeping, "browser")
+    stage.pages["/p"] = f"<p>kettle</p>{WALL}"
+    for requests in (2, 0):
+        got = await cache.collect(Request(stage.url("/p", "kept.test")), {})
+        assert isinstance(got, Page)
+        assert (got.requests, blocked(got)) == (requests, "")
 
 
 @pytest.mark.parametrize("text", ["", "<p>One moment</p>"])

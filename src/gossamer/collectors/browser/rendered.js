@@ -20,14 +20,9 @@
 //   properties with the getters of their prototypes, and calls the methods of prototypes. A document that still
 //   cannot be walked is returned as the browser serializes it.
 (most, mark, inner) => {
-  const getter = (kind, name) => {
-    const { get } = Object.getOwnPropertyDescriptor(kind.prototype, name);
-    return (node) => Reflect.apply(get, node, []);
-  };
-  const method = (kind, name) => {
-    const own = kind.prototype[name];
-    return (node, ...given) => Reflect.apply(own, node, given);
-  };
+  const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+  const getter = (kind, name) => uncurry(Object.getOwnPropertyDescriptor(kind.prototype, name).get);
+  const method = (kind, name) => uncurry(kind.prototype[name]);
   const childNodes = getter(Node, "childNodes"), nodeType = getter(Node, "nodeType"), baseURI = getter(Node, "baseURI");
   const ownerDocument = getter(Node, "ownerDocument"), getRootNode = method(Node, "getRootNode"), appendChild = method(Node, "appendChild");
   const localName = getter(Element, "localName"), namespaceURI = getter(Element, "namespaceURI"), shadowRoot = getter(Element, "shadowRoot");
@@ -133,7 +128,9 @@
   let read = top;
   try {
     if (top && namespaceURI(top) === "http://www.w3.org/1999/xhtml") {
-      if ([...select(document, "*")].some((one) => shadowRoot(one) || held(one) || foreign(one))) read = copies(top)[0];
+      const framed = [...select(document, "iframe")].some((one) => held(one) || foreign(one));
+      // a property is faster than its getter, and a form field of this name only makes `copies` run in vain
+      if (framed || [...select(document, "*")].some((one) => one.shadowRoot)) read = copies(top)[0];
       else if (moved || legacy || select(document, "noscript").length || [...select(document, starts)].some(breaks)) read = clone(top);
     }
   } catch {
