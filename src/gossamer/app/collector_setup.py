@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -31,6 +31,7 @@ from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
+from gossamer.sites.host_rules import FIREFOX, FirefoxSites
 from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from gossamer.sites.before_request import Prepare
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
-FIREFOX = "firefox"
-"""The name of the browser that can load the pages of a site in place of Chromium."""
 
 
 class Lender(LendsProxies, Protocol):
@@ -142,7 +141,7 @@ class CollectorSetup:
             check_routes(self._settings, sites)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
-        self._firefox.check(self.held, self.disguised)
+        check_firefox_sites(self._firefox, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -294,52 +293,20 @@ class CollectorSetup:
         return made
 
 
-class FirefoxSites:
-    """The sites and hosts whose pages Firefox loads on the browser rung. These are the hosts whose only browser
-    is `firefox` (`browser=` of the site, or the setting `browser`). If the setting `chromium` names Firefox,
-    these are all hosts. `needs`: returns the rules of a host."""
+def check_firefox_sites(
+    firefox: FirefoxSites, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
+) -> None:
+    """Raises ConfigError if Firefox does not support what a site needs (`chromium.check_firefox`)."""
+    if firefox.everywhere and disguised:
+        raise ConfigError(
+            "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
+            "and Firefox (setting chromium)"
+        )
+    if found := [one for one in sites if firefox.loads(one)]:
+        from gossamer.collectors.browser.chromium import check_firefox
 
-    def __init__(
-        self, settings: Settings, sites: Sequence[Any], needs: Callable[[str], host_rules.HostNeeds]
-    ) -> None:
-        self._settings, self._sites, self._needs = settings, sites, needs
-        self.everywhere = PurePath(settings.chromium or "").name.startswith(FIREFOX)
-        ladders = [self._ladder(one) for one in sites] or [settings.ladder]
-        kinds = [self.loads(one) for one in sites] or [self.names(settings.browser)]
-        self.kinds = {kind for kind, ladder in zip(kinds, ladders, strict=True) if BROWSER in ladder} or {
-            False
-        }
-        """Whether Firefox is needed (True) and whether Chromium is needed (False)."""
-        self.any = True in self.kinds
-
-    def _ladder(self, one: Any) -> tuple[str, ...]:
-        ladder: tuple[str, ...] = one.site.ladder if one.site.says_ladder else self._settings.ladder
-        return ladder
-
-    def names(self, browsers: Sequence[str]) -> bool:
-        """Returns whether these names of browsers choose Firefox for the browser rung."""
-        return self.everywhere or tuple(browsers) == (FIREFOX,)
-
-    def loads(self, one: Any) -> bool:
-        """Returns whether Firefox loads the pages of a site."""
-        return BROWSER in self._ladder(one) and self.names(one.site.browser or self._settings.browser)
-
-    def of_host(self, host: str) -> bool:
-        """Returns whether Firefox loads the pages of a host."""
-        return self.names(self._needs(host).browser or self._settings.browser)
-
-    def check(self, held: Mapping[str, Sequence[str]], disguised: bool) -> None:
-        """Raises ConfigError if Firefox does not support what a site needs (`chromium.check_firefox`)."""
-        if self.everywhere and disguised:
-            raise ConfigError(
-                "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
-                "and Firefox (setting chromium)"
-            )
-        if found := [one for one in self._sites if self.loads(one)]:
-            from gossamer.collectors.browser.chromium import check_firefox
-
-            why = "setting chromium" if self.everywhere else "browser='firefox'"
-            check_firefox(found, held, disguised, why)
+        why = "setting chromium" if firefox.everywhere else "browser='firefox'"
+        check_firefox(found, held, disguised, why)
 
 
 def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
