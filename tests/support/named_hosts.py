@@ -33,7 +33,7 @@ def main() -> int:
         def stand_in(settings: Any, guard: Any, *_: Any) -> StandIn:
             return StandIn(guard, ca_file=settings.ca_file, total=settings.timeout)
 
-        collector_setup.chromium = stand_in
+        collector_setup.browser_collector = stand_in
     from gossamer.cli import main as command
 
     return command() or 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 from dataclasses import dataclass
@@ -34,13 +35,22 @@ fetch('/api' + location.pathname).then(async (answer) => {
 FORM = """<title>Hall</title><div id=root></div><script>
 fetch('/token').then((answer) => answer.text()).then((token) => {
   root.innerHTML = '<form><input id=user><input type=password name=password><button type=button>No</button><button>In</button></form>';
-  document.querySelector('form').onsubmit = (event) => {
+  const form = document.querySelector('#in') || document.querySelector('form');
+  const enter = form.onsubmit = (event) => {
     event.preventDefault();
     const body = JSON.stringify({ token, user: user.value, password: document.querySelector('[type=password]').value });
     fetch('/enter', { method: 'POST', body }).then((answer) => {
       if (answer.ok) location = '/'; else root.innerHTML = 'Wrong' + root.innerHTML;
     });
   };
+  if (form.localName == 'div') form.onclick = (event) => { if (event.target.localName == 'button') enter(event); };
+  for (const box of document.querySelectorAll('x-box')) {
+    const inner = box.attachShadow({ mode: 'open' });
+    inner.append(...box.childNodes);
+    inner.querySelector('button').onclick = enter;
+    Object.assign(window, { user: inner.querySelector('#user') });
+    document.querySelector = (query) => query.includes('password') ? inner.querySelector(query) : null;
+  }
 });
 </script>"""
 
@@ -51,6 +61,8 @@ class Hall(Club):
     the log-in form."""
 
     typed: bool = False
+    form: str = ""
+    """The HTML that replaces the log-in form."""
     scripted: int = 0
     """The number of requests with a cookie that a script has set."""
 
@@ -88,7 +100,8 @@ class Hall(Club):
             self.tokens["pre"] = "token-of-pre"
             writer.write(answer(b"token-of-pre", 200, "Set-Cookie: pre=pre; Path=/"))
         elif path == "/login" and self.typed:
-            writer.write(answer(FORM.encode()))
+            page = re.sub("<form>.*</form>", lambda found: self.form or found[0], FORM)
+            writer.write(answer(page.encode()))
         elif path in ("/robots.txt", "/login", "/logout"):
             return await super().reply(asked, writer)
         else:
@@ -145,6 +158,57 @@ async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_on
         )
         assert (ran.code, hall.wrong["bob"]) == (4, 1), "wrong credentials are tried once"
         assert "the log-in as main was refused" in ran.err
+
+
+SEARCH = "<div><form id=s><input name=q><button>Search</button></form></div>"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        f"<form id=in><input id=user><input type=password name=password></form>{SEARCH}<button type=button form=in>No</button><button form=in>In</button>",
+        f"<form id=in><input id=user><button>In</button></form>{SEARCH}<input type=password name=password form=in>",
+        f"<form id=in></form>{SEARCH}<p><input id=user form=in></p><input type=password name=password form=in><input type=image alt=In form=in>",
+        f"<form id=in><input name=elements><input name=form type=hidden></form>{SEARCH}<input name=user id=user form=in><input type=password name=password form=in><button form=in>In</button>",
+    ],
+    ids=["button", "password", "all", "names"],
+)
+async def test_controls_outside_of_the_form_that_they_name(tmp_path: Path, form: str) -> None:
+    hall = Hall(pages=3, typed=True, form=form)
+    async with open_club(hall) as server:
+        ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"))
+        assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
+        assert (ran.summary["pages"], ran.summary["dead"]) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<div id=in><p><input id=user></p><input type=password name=password><button>In</button></div>",
+        "<form id=in><x-box><input id=user><input type=password name=password><button>In</button></x-box></form>",
+    ],
+    ids=["no form", "shadow root"],
+)
+async def test_fields_in_an_element_that_the_site_names(tmp_path: Path, form: str) -> None:
+    hall = Hall(pages=3, typed=True, form=form)
+    async with open_club(hall) as server:
+        fields = "{'user': 'ann', 'password': '${env:PASSWORD_ANN}'}"
+        login = f"Login('{server.url()}login', {fields}, form='#in', shows='a.out')"
+        target = site(tmp_path, server.url(), login, ", ladder='browser'")
+        ran = await crawl(tmp_path, target)
+        assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
+
+
+async def test_a_refused_log_in_whose_password_is_outside_of_the_form_is_seen(tmp_path: Path) -> None:
+    """Without `shows`, a log-in has failed if its form is there again."""
+    form = "<form id=in><button>In</button></form><input id=user form=in><input type=password name=password form=in>"
+    hall = Hall(pages=3, typed=True, form=form)
+    async with open_club(hall) as server:
+        login = f"Login('{server.url()}login', {{'user': 'bob', 'password': '${{env:PASSWORD_ANN}}'}})"
+        more = ["-s", "timeout=10s"]
+        ran = await crawl(tmp_path, site(tmp_path, server.url(), login, ", ladder='browser'"), *more)
+        assert (ran.code, hall.wrong["bob"]) == (4, 1), ran.err
+        assert "the form is there again" in ran.err
 
 
 async def test_a_kill_and_a_resume_in_the_browser_need_no_new_log_in(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ and cookies. All requests of the collector pass the egress guard."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
+from gossamer.sites.host_rules import FIREFOX, FirefoxSites
 from gossamer.worker.climbing import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 if TYPE_CHECKING:
@@ -117,13 +119,14 @@ class CollectorSetup:
         ladders = [self._settings.ladder, *(one.site.ladder for one in sites if one.site.says_ladder)]
         self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
+        self._firefox = FirefoxSites(self._settings, sites, needs)
         self.given: Given = self._plain.given
         """A function that returns the headers that the user configured for a request."""
         self.held = {
             one.site.name: login_rungs(
                 one.site.name,
                 one.site.ladder if one.site.says_ladder else self._settings.ladder,
-                self.disguised,
+                self.disguised and not self._firefox.loads(one),
             )
             for one in sites
             if one.site.session is not None
@@ -138,10 +141,7 @@ class CollectorSetup:
             check_routes(self._settings, sites)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
-        if self._settings.chromium is not None:
-            from gossamer.collectors.browser.chromium import only_chromium
-
-            only_chromium(self._settings.chromium, sites, self.held, self.disguised)
+        check_firefox_sites(self._firefox, sites, self.held, self.disguised)
         self._running = True
 
     def pages(self, request: Request) -> Rung:
@@ -235,11 +235,12 @@ class CollectorSetup:
                     more=self._types,
                     beside=self._beside(name, robots),
                     browser=partial(
-                        chromium,
+                        browser_collector,
                         self._settings,
                         self._guard,
                         self._needs,
                         self.disguised,
+                        self._firefox,
                         self._folder,
                         self._proxies,
                     ),
@@ -252,9 +253,11 @@ class CollectorSetup:
             if name == UNLOCKER:
                 identity = UserHeadersIdentity(self._plain.given)
             elif name == BROWSER and self.disguised:
-                from gossamer.identity.browser_identity import BrowserIdentity
+                from gossamer.identity.browser_identity import BrowserIdentity, PerBrowserIdentity
 
                 identity = BrowserIdentity(self._rung(IMPERSONATED, False).identity, self._plain.given)
+                if self._firefox.any:
+                    identity = PerBrowserIdentity(identity, self._plain, self._firefox.of_host)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
                 identity = sessions(
@@ -288,6 +291,22 @@ class CollectorSetup:
                 raise ConfigError(f"site {one.site.name}: {error}") from None
         self._unlocked.append(made)
         return made
+
+
+def check_firefox_sites(
+    firefox: FirefoxSites, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
+) -> None:
+    """Raises ConfigError if Firefox does not support what a site needs (`chromium.check_firefox`)."""
+    if firefox.everywhere and disguised:
+        raise ConfigError(
+            "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
+            "and Firefox (setting chromium)"
+        )
+    if found := [one for one in sites if firefox.loads(one)]:
+        from gossamer.collectors.browser.chromium import check_firefox
+
+        why = "setting chromium" if firefox.everywhere else "browser='firefox'"
+        check_firefox(found, held, disguised, why)
 
 
 def check_routes(settings: Settings, sites: Sequence[Any]) -> None:
@@ -363,6 +382,8 @@ def sessions(
         of_all.append((f"site {one.site.name}: browser", ladder, one.site.browser or settings.browser))
     for where, ladder, names in of_all:
         if BROWSER in ladder and not drivable(names):
+            if tuple(names) == (FIREFOX,) and IMPERSONATED not in ladder:
+                continue  # Firefox itself loads these pages
             told = ", ".join(names)
             raise ConfigError(
                 f"{where}: the browser rung uses Chromium, which cannot imitate {told}: add chrome or edge"
@@ -376,17 +397,18 @@ def sessions(
     return Sessions(wanted, seed, settings.session, domain, given=given)
 
 
-def chromium(
+def browser_collector(
     settings: Settings,
     guard: Resolver | SingleAddressResolver,
     needs: Callable[[str], host_rules.HostNeeds],
     disguised: bool,
+    firefox: FirefoxSites,
     folder: Path | None = None,
     proxies: Lender | None = None,
 ) -> Collector:
     """Returns the collector of the browser rung. The browser sends gossamer's own user agent unless
-    `disguised` is true."""
-    from gossamer.collectors.browser.collector import BrowserCollector
+    `disguised` is true. Firefox always sends gossamer's own user agent."""
+    from gossamer.collectors.browser.collector import BrowserCollector, BrowserPerHost
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
     from gossamer.identity.browsers import BROWSERS
 
@@ -394,21 +416,28 @@ def chromium(
         one = BROWSERS[name]
         return BrowserFingerprint(one.agent, one.language, one.hints)
 
-    return BrowserCollector(
-        guard,
-        agent=None if disguised else settings.agent,
-        render=lambda host: needs(host).render,
-        domain=lru_cache(10_000)(urls.registered_domain),
-        program=settings.chromium,
-        pages=settings.browser_pages,
-        total=settings.timeout,
-        wire=settings.max_size,
-        requests=settings.browser_requests,
-        ca_file=settings.ca_file,
-        folder=folder,
-        worn=worn,
-        country=proxies.country if proxies is not None else lambda _: "",
-    )
+    pages = asyncio.Semaphore(settings.browser_pages)
+
+    def make(in_firefox: bool) -> BrowserCollector:
+        return BrowserCollector(
+            guard,
+            agent=None if disguised and not in_firefox else settings.agent,
+            render=lambda host: needs(host).render,
+            domain=lru_cache(10_000)(urls.registered_domain),
+            program=FIREFOX if in_firefox and not firefox.everywhere else settings.chromium,
+            pages=pages,
+            total=settings.timeout,
+            wire=settings.max_size,
+            requests=settings.browser_requests,
+            ca_file=settings.ca_file,
+            folder=folder,
+            worn=worn,
+            country=proxies.country if proxies is not None else lambda _: "",
+        )
+
+    if firefox.everywhere or not firefox.any:
+        return make(firefox.everywhere)
+    return BrowserPerHost(firefox.of_host, make, firefox.kinds)
 
 
 def check_browsers(where: str, names: Iterable[str]) -> None:

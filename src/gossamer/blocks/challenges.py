@@ -110,7 +110,10 @@ def notice(page: Answer) -> Block | None:
 
 def _reloads(page: Answer) -> bool:
     """Returns whether the page is only a script that sets a cookie and reloads the page. The empty shell of a
-    normal page is different, because it has styles, root elements and more scripts."""
+    normal page is different, because it has styles, root elements and more scripts. A page that shows text in
+    a browser and no longer reloads itself is the page behind such a script, however short its text is."""
+    if page.settled and page.text:
+        return False
     low = page.low
     if (
         len(low) > 8192

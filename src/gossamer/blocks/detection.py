@@ -113,11 +113,13 @@ def block(
     body: Body,
     url: str | None,
     shows: Callable[[], int] | None = None,
+    settled: bool = False,
 ) -> Block | None:
     """Returns a Block if the response is a block page, otherwise None. Never fails. `headers`: a mapping or
     pairs; names are case-insensitive. `shows`: a function that returns a lower bound for the number of
     letters that an HTML page shows. If `shows` is None, the length of the text is estimated from the bytes of
-    the page.
+    the page. `settled`: whether a browser has run the page's scripts, and the page stays as it is
+    (`Page.settled`).
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -130,7 +132,7 @@ def block(
     good = status not in REFUSING and _TELLING.isdisjoint(known)
     if good and not (_text(known, body) and _odd(status, known, body, url, shows)):
         return None
-    page = Answer(status, known, body, url)
+    page = Answer(status, known, body, url, settled=settled)
     for detector in VENDORS:
         if found := detector(page):
             return found

@@ -69,9 +69,18 @@ class Block(msgspec.Struct, frozen=True):
 
 class Answer:
     """A response that detectors examine. Header names are in lower case. Several values of one name are
-    joined by a newline. `whole`: whether to search the complete body."""
+    joined by a newline. `whole`: whether to search the complete body. `settled`: as in `block`."""
 
-    def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
+    def __init__(
+        self,
+        status: int,
+        headers: Headers,
+        body: bytes,
+        url: str,
+        whole: bool = False,
+        settled: bool = False,
+    ) -> None:
+        self.settled = settled
         self.status, self.body, self.url, self.whole = (
             status,
             body,

@@ -21,10 +21,16 @@ is also a block. A pattern that begins with `!` is an exception. An exception na
 
 
 def seen_by(
-    own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
+    own: Blocks,
+    status: int,
+    headers: Headers,
+    body: bytes,
+    url: str,
+    shows: Callable[[], int] | None = None,
+    settled: bool = False,
 ) -> Block | None:
     """Returns a Block if the response is a block page according to the rules of its site, otherwise None.
-    `shows` has the same meaning as in `block`.
+    `shows` and `settled` have the same meaning as in `block`.
 
     >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
@@ -32,7 +38,7 @@ def seen_by(
     """
     if own is False:
         return None
-    found = block(status, headers, body, url, shows)
+    found = block(status, headers, body, url, shows, settled)
     if isinstance(own, bool):
         return found
     wrong = {one.pattern[1:].strip() for one in own if one.pattern.startswith("!")}
@@ -49,5 +55,5 @@ def seen_by(
 def worth_keeping(page: Page) -> bool:
     """Returns whether a response may be stored for later use. A block page must not be stored, because a
     later request may return the real page."""
-    found = block(page.status, page.headers, page.body, page.url)
+    found = block(page.status, page.headers, page.body, page.url, settled=page.settled)
     return found is None or found.bare or found.kind == "empty"

@@ -131,11 +131,12 @@ def impersonated() -> Finding:
 def browser(settings: Settings) -> Finding:
     """Checks whether the browser rung can be used. A failure has the level bad if the crawl needs the browser
     rung or the settings name a browser. Otherwise, the level is warn."""
-    from gossamer.collectors.browser.chromium import find_program
+    from gossamer.collectors.browser.chromium import FIREFOX, find_program
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
     try:
-        program = find_program(settings.chromium, "impersonated" not in settings.ladder)
+        named = settings.chromium or (FIREFOX if tuple(settings.browser) == (FIREFOX,) else None)
+        program = find_program(named, "impersonated" not in settings.ladder)
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
     except ConfigError as error:
         return Finding("browser", level, "not available", str(error), error.exit_code)

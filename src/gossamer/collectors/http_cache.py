@@ -110,6 +110,7 @@ class CacheCollector:
                 entry.version,
                 entry.address,
                 0,
+                settled=self._apart == "browser",  # only good pages of a browser are stored
             )
         result = await self._inner.collect(request, headers, guise)
         if (

@@ -331,7 +331,8 @@ ABOUT: dict[str, SettingSpec] = {
     "browser": SettingSpec(
         value_parsers.words,
         _LIST,
-        "browsers to imitate on the impersonated rung: any, chrome, firefox150, ...",
+        "browsers to imitate on the impersonated rung: any, chrome, firefox147, ... With firefox, the browser "
+        "rung uses Firefox",
     ),
     "session": SettingSpec(
         value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"

@@ -12,7 +12,7 @@ from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.headers import OWN
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
-from gossamer.model.request import Request
+from gossamer.model.request import Request, split
 
 
 class SessionOwner(Protocol):
@@ -39,6 +39,33 @@ class BrowserIdentity:
         lent = self._sessions.lend(request)
         own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
+
+
+class PerBrowserIdentity:
+    """The identity of the browser rung if Firefox loads the pages of some hosts. Firefox imitates no other
+    browser, so these hosts get the plain identity, and other hosts get the disguise. `in_firefox`: returns
+    whether Firefox loads the pages of a host."""
+
+    def __init__(
+        self, disguise: SessionOwner, plain: SessionOwner, in_firefox: Callable[[str], bool]
+    ) -> None:
+        self._disguise, self._plain, self._in_firefox = disguise, plain, in_firefox
+
+    def _of(self, url: str) -> SessionOwner:
+        return self._plain if self._in_firefox(split(url)[1]) else self._disguise
+
+    def lend(self, request: Request) -> Lent:
+        """Returns the headers and the guise for a request."""
+        return self._of(request.url).lend(request)
+
+    def took(self, page: Page, guise: Guise | None) -> None:
+        """Stores the cookies of a response."""
+        self._of(page.url).took(page, guise)
+
+    def forget(self, domain: str) -> None:
+        """Ends the sessions of a registered domain."""
+        self._disguise.forget(domain)
+        self._plain.forget(domain)
 
 
 class BrowserAccount:

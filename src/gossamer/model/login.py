@@ -25,8 +25,9 @@ MAIN = "main"
 """The account name that is used if a site has only one account."""
 LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
 """Matches the URLs that end a session on most sites."""
-FORM = "form input[type=password i]"
-"""Matches a form that asks for a password."""
+FORM = "form input[type=password i], input[type=password i][form]"
+"""Matches the password field of a form. The field may be outside of the form, if its `form` attribute names the
+form."""
 MAX_ACCOUNTS = 1000
 """The maximum number of accounts of a site."""
 
@@ -125,20 +126,16 @@ class Login:
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
         """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills in the
-        form, and submits the form at least `pause` seconds after the page was requested. The second to last
-        step waits until the log-in has succeeded. If `shows` contains only CSS selectors, this step waits for
-        an element that matches one of the selectors. Otherwise, the step waits until the form has
-        disappeared."""
-        form = f":is({self.form or 'form:has(input[type=password i])'})"
-        button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
-        if self.submit:
-            said = json.dumps(self.submit, ensure_ascii=False)
-            button = f":is(button:has-text({said}), :is(button, input):is([name={said}], [value={said}]))"
-        names = {field: json.dumps(field, ensure_ascii=False) for field in fields}
+        form's controls, which may be outside of the form (`collectors/browser/form_controls.js`), and submits
+        the form at least `pause` seconds after the page was requested. The second to last step waits until the
+        log-in has succeeded. If `shows` contains only CSS selectors, this step waits for an element that
+        matches one of the selectors. Otherwise, the step waits until the form has disappeared."""
+        form = f"css={self.form or FORM} >> control="
         filled = [
-            Step("fill", f"{form} :is([name={names[field]}], [id={names[field]}])", fields[field])
+            Step("fill", form + json.dumps({"name": field}, ensure_ascii=False), fields[field])
             for field in fields
         ]
+        button = form + json.dumps({"submit": self.submit or ""}, ensure_ascii=False)
         shown = [
             one
             for one in self.shows
@@ -150,7 +147,7 @@ class Login:
         return (
             *filled,
             Step("pause", f"{pause:g}"),
-            Step("click", f"{form} {button}"),
+            Step("click", button),
             sign,
             Step("wait", "idle"),
         )

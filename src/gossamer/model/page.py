@@ -111,6 +111,8 @@ class Page(msgspec.Struct):
     """The page's text, if it was already extracted from the body (for a PDF)."""
     router: bool = False
     """Whether a browser found that the page's scripts handle routes in the fragment."""
+    settled: bool = False
+    """Whether a browser has run the page's scripts, and the scripts did not reload the page again and again."""
     unrendered: str | None = None
     """The reason why the page needs a browser, or '' if the page needs no browser. A page needs a browser if
     the page is empty until its scripts have run. `unrendered` is None until the page has been checked."""

@@ -119,7 +119,8 @@ class Render(NamedTuple):
     """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to
     scroll to the end until the page stops growing. `load`: the types of resources in HEAVY that are loaded in
     addition to the usual ones. `until`: a JavaScript expression that must become true. `steps`: the steps
-    that are performed when the page is ready, with human timing if `human` is set. `block`: hosts, including
+    that are performed when the page is ready. `human`: whether the browser behaves as a person on each page,
+    with pauses, moves of the mouse and turns of its wheel, and with human timing in the steps. `block`: hosts, including
     subdomains, from which nothing is loaded. `capture`: patterns of URLs. If a script of the page requests a
     URL that matches one of these patterns, the response is kept. `screenshot`: `page` for the visible part,
     `full` for the whole page, or the selector of an element. `console`: whether console messages are kept."""
@@ -140,14 +141,17 @@ USUAL = Render()
 
 
 def read_rendering(value: Said) -> Render:
-    """Parses a rendering: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises
-    ValueError.
+    """Parses a rendering: `"idle"`, `"human"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`.
+    Raises ValueError.
 
     >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
     >>> read_rendering({"scroll": True}).scroll, read_rendering(".price").wait, blocked
     (True, '.price', 'tracker.test')
+    >>> read_rendering("human").human, read_rendering("human").wait
+    (True, 'load')
     """
-    given = {"wait": value} if isinstance(value, str) else dict(value or {})
+    word = {"human": True} if value == "human" else {"wait": value}
+    given = word if isinstance(value, str) else dict(value or {})
     if unknown := set(given) - set(Render._fields):
         raise ValueError(f"unknown key {unknown.pop()!r}; the keys are {', '.join(Render._fields)}")
     return Render(**{name: _READERS[name](name, one) for name, one in given.items()})

@@ -3,13 +3,18 @@ others. The rules depend only on the host, so they can be looked up before any U
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from gossamer.config.settings import Settings
 from gossamer.model.proxy import Wanted
 from gossamer.model.rendering import USUAL, Render
 from gossamer.model.site import Pace, seed_host
 from gossamer.sites.loaded_site import LoadedSite
+
+BROWSER, FIREFOX = "browser", "firefox"
+"""The name of the browser rung, and of the browser that can load the pages of a site in place of Chromium."""
 
 
 class HostNeeds(NamedTuple):
@@ -70,6 +75,39 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
         first((site.fragments for site in own), ""),
         tuple(dict.fromkeys(one.removesuffix("*") for site in own for one in site.types)),
     )
+
+
+class FirefoxSites:
+    """The sites and hosts whose pages Firefox loads on the browser rung. These are the hosts whose only browser
+    is `firefox` (`browser=` of the site, or the setting `browser`). If the setting `chromium` names Firefox,
+    these are all hosts. `needs`: returns the rules of a host."""
+
+    def __init__(self, settings: Settings, sites: Sequence[Any], needs: Callable[[str], HostNeeds]) -> None:
+        self._settings, self._sites, self._needs = settings, sites, needs
+        self.everywhere = PurePath(settings.chromium or "").name.startswith(FIREFOX)
+        ladders = [self._ladder(one) for one in sites] or [settings.ladder]
+        kinds = [self.loads(one) for one in sites] or [self.names(settings.browser)]
+        self.kinds = {kind for kind, ladder in zip(kinds, ladders, strict=True) if BROWSER in ladder} or {
+            False
+        }
+        """Whether Firefox is needed (True) and whether Chromium is needed (False)."""
+        self.any = True in self.kinds
+
+    def _ladder(self, one: Any) -> tuple[str, ...]:
+        ladder: tuple[str, ...] = one.site.ladder if one.site.says_ladder else self._settings.ladder
+        return ladder
+
+    def names(self, browsers: Sequence[str]) -> bool:
+        """Returns whether these names of browsers choose Firefox for the browser rung."""
+        return self.everywhere or tuple(browsers) == (FIREFOX,)
+
+    def loads(self, one: Any) -> bool:
+        """Returns whether Firefox loads the pages of a site."""
+        return BROWSER in self._ladder(one) and self.names(one.site.browser or self._settings.browser)
+
+    def of_host(self, host: str) -> bool:
+        """Returns whether Firefox loads the pages of a host."""
+        return self.names(self._needs(host).browser or self._settings.browser)
 
 
 def has_accounts(sites: Sequence[Any]) -> bool:

@@ -170,7 +170,9 @@ class Fetching:
             read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
             shows = partial(self._shows, claim, result) if read and self._shows is not None else None
             own = self._treat(claim.host).blocks
-            block = seen_by(own, result.status, result.headers, result.body, result.url, shows)
+            block = seen_by(
+                own, result.status, result.headers, result.body, result.url, shows, result.settled
+            )
             if block is not None:
                 rung.blocked(result, block, claim.host)
             if (location := result.location) is not None:

@@ -387,7 +387,7 @@ class LoginRunner:
     def _passing(self, page: Page) -> Failure | None:
         """Returns a temporary failure if a later try may succeed, namely after a server error, status 429 or
         a block page. Returns None for any other response."""
-        block = seen_by(True, page.status, page.headers, page.body, page.url)
+        block = seen_by(True, page.status, page.headers, page.body, page.url, None, page.settled)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
             return None

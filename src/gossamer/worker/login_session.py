@@ -134,7 +134,9 @@ class LoggedInFetcher:
             only, again = seat.account.name, True
 
     def _lost(self, club: AccountPool, page: Page, host: str, rung: Rung) -> str:
-        block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
+        block = seen_by(
+            self._blocks(host), page.status, page.headers, page.body, page.url, None, page.settled
+        )
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
             return ""  # the page is empty until its scripts have run, so the visit climbs to the browser

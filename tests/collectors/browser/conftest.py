@@ -9,9 +9,10 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.egress.resolver import Resolver
@@ -40,17 +41,18 @@ class Stage(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        super().__init__((address, 0), Answers)
+        self.address = address
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.came: Counter[str] = Counter()
         """The number of requests per client address."""
         self.bodies: list[bytes] = []
         self.pages: dict[str, Any] = {}
 
-    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+    def url(self, path: str = "/", host: str = "") -> str:
         """Return a URL of this server."""
-        return f"http://{host}:{self.server_port}{path}"
+        return f"http://{host or self.address}:{self.server_port}{path}"
 
     def paths(self) -> list[str]:
         """Return the requested paths in order."""
@@ -129,6 +131,33 @@ async def browser(program: str | None) -> AsyncIterator[Make]:
     yield make
     for one in made:
         await one.close()
+
+
+class Shared(NamedTuple):
+    """A collector that all tests of a module use. `looks`: the rendering of each host, without its port."""
+
+    collector: BrowserCollector
+    looks: dict[str, Render]
+    is_firefox: bool
+
+
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=[None, "firefox-esr"], ids=["chromium", "firefox"]
+)
+async def shared(request: pytest.FixtureRequest) -> AsyncIterator[Shared]:
+    """Yield the collector of a module, once with Chromium and once with Firefox. Tests that use the fixture run
+    in the module's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="module")`."""
+    looks: dict[str, Render] = {}
+    collector = BrowserCollector(
+        Resolver(["127.0.0.0/8"], lookup=here),
+        agent="test/1",
+        domain=lambda host: host,
+        total=20.0,
+        program=request.param,
+        render=lambda host: looks.get(host.partition(":")[0], Render()),
+    )
+    yield Shared(collector, looks, request.param is not None)
+    await collector.close()
 
 
 async def page(

@@ -61,6 +61,26 @@ async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, huma
     assert [value for name, value in got.headers if name == "set-cookie"] == ["in=1; Path=/"]
 
 
+async def test_the_document_after_a_step_gets_the_credentials_of_the_origin(
+    stage: Stage, browser: Make
+) -> None:
+    stage.pages |= {"/": "<a id=a href=/next>n</a>", "/next": "<p>inside</p>"}
+    collector = looking(browser, {"steps": [{"click": "#a"}]})
+    got = await page(collector, stage.url(), {"Authorization": "Basic eDp5"})
+    assert (b"inside" in got.body, got.url) == (True, stage.url("/next"))
+    assert [headers.get("authorization") for _, headers in stage.seen] == ["Basic eDp5"] * 2
+
+
+async def test_odd_lengths_of_captured_responses(stage: Stage, browser: Make) -> None:
+    """A response whose `Content-Length` is no number is left out or kept, and the page is read."""
+    stage.pages |= {
+        "/": "<p>here</p><script>fetch('/api').then(r => r.text()).then(() => { window.done = 1 })</script>",
+        "/api": (200, {"content-type": "application/json", "x-tail": "1\r\nContent-Length: 2"}, b"{}"),
+    }
+    got = await page(looking(browser, {"capture": "/api", "until": "window.done"}), stage.url())
+    assert (b"here" in got.body, len(got.captured)) == (True, 1)
+
+
 async def test_a_hand_moves_clicks_and_types(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = FORM.replace("METHOD", "get")
     got = await page(looking(browser, {"steps": HAND, "human": True, "console": True}), stage.url())

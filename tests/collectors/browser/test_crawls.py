@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from collectors.browser.conftest import Stage
 from gossamer.cli.commands import run
-from gossamer.errors import BrowserFailed
+from gossamer.collectors.browser.document import BrowserDocument
+from gossamer.errors import BrowserFailed, NothingFound
 
 SHELL = (
     "<!doctype html><html><head><title>Shop</title><script src=/app.js></script></head>"
@@ -106,3 +108,21 @@ def test_what_is_missing_is_one_line(shop: Stage, tmp_path: Path, capsys: pytest
     assert f"{broken} does not start; no library" in capsys.readouterr().out
     assert run(["doctor"]) == 0
     assert "Chromium" in next(line for line in capsys.readouterr().out.splitlines() if "browser" in line)
+
+
+def test_a_page_that_cannot_be_read_ends_after_its_retries(
+    shop: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception in the browser rung is an outcome with an attempt, and not a visit without end."""
+
+    async def broken(*_: Any) -> None:
+        raise KeyError("value")
+
+    monkeypatch.setattr(BrowserDocument, "get", broken)
+    words = ["--name", "broken", "--quiet", "--retries", "0.1", "--ladder", "browser", "--time-limit", "60s"]
+    assert run(["crawl", shop.url(), *words]) == NothingFound.exit_code
+    rows = [json.loads(one) for one in Path(".gossamer/broken/attempts.jsonl").read_text().splitlines()]
+    assert [(one["outcome"], one["error"]) for one in rows if not one["url"].endswith("robots.txt")] == [
+        ("retry", "collector"),
+        ("dead", "collector"),
+    ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from playwright.async_api import Error
 
+from gossamer.collectors.browser.human import mouse_path
 from gossamer.model.rendering import Step
 
 KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
@@ -109,21 +110,3 @@ class StepRunner:
 
     async def _scroll(self, _: Step) -> None:
         await self._down()
-
-
-def mouse_path(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
-    """Returns the points of a human mouse movement from one point to another.
-
-    >>> way = mouse_path((0, 0), (300, 100))
-    >>> len(way) >= 5, way[-1]
-    (True, (300.0, 100.0))
-    """
-    (x, y), (to_x, to_y) = start, end
-    far = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
-    n, bend = max(5, min(40, int(far / 15))), random.uniform(-0.15, 0.15)
-    out = []
-    for place in range(1, n + 1):
-        t = place / n
-        eased, off = t * t * (3 - 2 * t), bend * 4 * t * (1 - t)
-        out.append((x + (to_x - x) * eased - (to_y - y) * off, y + (to_y - y) * eased + (to_x - x) * off))
-    return out

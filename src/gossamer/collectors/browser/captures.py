@@ -49,7 +49,8 @@ class Capture:
         left out."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=RESPONSES_TIMEOUT_S)
-            found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
+            done = [task for task in self._under_way if task.done() and not task.cancelled()]
+            found = [task.result() for task in done if task.exception() is None]
             self.captured = tuple(one for one in found if one is not None)
         if self._render.screenshot and self._folder is not None:
             with contextlib.suppress(Error):
@@ -79,7 +80,8 @@ class Capture:
 
     async def _body(self, response: Any) -> Captured | None:
         with contextlib.suppress(Error):  # a closed page has no response bodies
-            if int(response.headers.get("content-length", 0)) > self._left:
+            length = response.headers.get("content-length", "")
+            if length.isdecimal() and int(length[:18]) > self._left:
                 return None
             body = await response.body()
             if len(body) <= self._left:

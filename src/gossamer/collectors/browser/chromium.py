@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import resources
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,15 +73,24 @@ FLAGS = (
     "--js-flags=--max-old-space-size=512",
     f"--disable-features={','.join(OFF)}",
 )
-UNTOLD = ("steps", "human", "capture", "screenshot", "console")
+NO_WORKERS = (
+    "delete Navigator.prototype.serviceWorker;"
+    "for (const name of ['ServiceWorker', 'ServiceWorkerContainer', 'ServiceWorkerRegistration']) delete globalThis[name];"
+)
+"""JavaScript that runs before a page's scripts and removes service workers, as Firefox does in a private
+window. A page that finds the API, but whose worker never starts, may wait for the worker for ever."""
+UNTOLD = ("steps", "capture", "screenshot", "console")
 """Fields of a Render that only Chromium supports."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
+FIREFOX, FIREFOXES = "firefox", ("firefox", "firefox-esr")
+"""The name that stands for any installed Firefox, and the names of its programs."""
+INSTALL_FIREFOX = "a site with browser='firefox' needs Firefox on PATH: apt-get install firefox-esr"
 
 
 def find_program(path: str | None, bare: bool = False) -> str:
-    """Returns the path of the browser's executable. `bare`: whether to prefer the headless-only build. Raises
-    ConfigError if the executable or a required package is missing. The error's message contains the name of
-    the package."""
+    """Returns the path of the browser's executable. If `path` is `firefox`, any installed Firefox is returned.
+    `bare`: whether to prefer the headless-only build of Chromium. Raises ConfigError if the executable or a
+    required package is missing. The error's message contains the name of the package."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -92,9 +102,10 @@ def find_program(path: str | None, bare: bool = False) -> str:
         except ImportError as missing:
             raise ConfigError(f"Firefox needs websockets: {install_command('browser')}") from missing
         del websockets
-    found = (
-        shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
-    )
+    names = FIREFOXES if path == FIREFOX else (path,) if path else BARE * bare + PROGRAMS
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None and path == FIREFOX:
+        raise ConfigError(INSTALL_FIREFOX)
     if found is None:
         raise ConfigError(f"{path} is not an executable program; {INSTALL}" if path else INSTALL)
     return found
@@ -118,31 +129,31 @@ def unsupported_by_firefox(render: Render) -> str:
     fields.
 
     >>> from gossamer.model.rendering import Render
-    >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))
-    ('', 'human')
+    >>> unsupported_by_firefox(Render(human=True)), unsupported_by_firefox(Render(console=True))
+    ('', 'console')
     """
     return next((name for name in UNTOLD if getattr(render, name)), "")
 
 
-def only_chromium(
-    program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
-) -> None:
-    """Raises ConfigError if the browser is Firefox and the crawl needs a feature that Firefox does not
-    support. `held`: maps the name of each site to the rungs on which the site's accounts are logged in.
-    `disguised`: whether a ladder contains the impersonated rung."""
-    if not is_firefox(program):
-        return
-    if disguised:
-        raise ConfigError(
-            "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
-            "and Firefox (setting chromium)"
-        )
+def check_firefox(sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool, why: str) -> None:
+    """Raises ConfigError if a site needs a feature that Firefox does not support. `sites`: the sites whose pages
+    Firefox loads. `held`: maps the name of each site to the rungs on which the site's accounts are logged in.
+    `disguised`: whether a ladder of the crawl contains the impersonated rung. `why`: the setting that chose
+    Firefox."""
     for one in sites:
-        typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
+        rungs = held[one.site.name] if one.site.session is not None else ()
+        typed = bool(rungs) and one.site.session.url and rungs[0] == "browser"
         if word := unsupported_by_firefox(one.site.render) or ("session" if typed else ""):
+            raise ConfigError(f"site {one.site.name}: {word} works in Chromium, not in Firefox ({why})")
+        if rungs and disguised:
             raise ConfigError(
-                f"site {one.site.name}: {word} works in Chromium, not in Firefox (setting chromium)"
+                f"site {one.site.name}: session: another site of this crawl imitates browsers, and Firefox cannot "
+                f"({why}): crawl the two sites apart"
             )
+
+
+def _script(name: str) -> str:
+    return resources.files("gossamer.collectors.browser").joinpath(f"{name}.js").read_text("utf-8")
 
 
 class ContextKey(NamedTuple):
@@ -217,6 +228,9 @@ class Chromium:
         )
         async with asyncio.timeout(START_TIMEOUT_S):
             self._driver = await async_playwright().start()
+            await self._driver.selectors.register(
+                "control", script=_script("form_controls"), content_script=True
+            )
             self._browser = await self._driver.chromium.launch(
                 executable_path=program,
                 args=flags,
@@ -263,8 +277,8 @@ class Chromium:
             service_workers="block",
             permissions=[],
         )
-        if worn is not None:
-            await kept.context.add_init_script(graphics_script(worn))
+        graphics = graphics_script(worn) if worn is not None else ""
+        await kept.context.add_init_script(NO_WORKERS + graphics)
         kept.context.on("page", _only)
 
     async def _tab(self, kept: ContextInUse) -> Tab:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from pathlib import Path
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -23,7 +24,7 @@ from gossamer.collectors.browser.chromium import Chromium, ContextInUse, Context
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint, time_zone
 from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import PROXIES, proxy_of
-from gossamer.errors import BrowserFailed
+from gossamer.errors import BrowserFailed, GossamerError
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
@@ -50,12 +51,13 @@ class BrowserCollector:
     is searched. `agent`: the user agent. None means the user agent of the page's fingerprint or, without a
     fingerprint, the browser's own user agent. `render`: a function that returns the settings for rendering
     a host's pages. `domain`: a function that returns a host's registered domain. `pages`: the maximum
-    number of concurrent pages. `total`: the maximum number of seconds per page. `wire`: the maximum number
-    of bytes of a body. `requests`: the maximum number of requests that a page may make to its own host.
-    `recycle`: the number of pages after which a browser process is replaced. `ca_file`: trusted
-    certificates for proxies that use TLS. `folder`: the folder for screenshots. `worn`: a function that
-    maps a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
-    proxy's country. Raises ConfigError if the browser or Playwright is missing."""
+    number of concurrent pages, or a semaphore that several collectors share. `total`: the maximum number of
+    seconds per page. `wire`: the maximum number of bytes of a body. `requests`: the maximum number of
+    requests that a page may make to its own host. `recycle`: the number of pages after which a browser
+    process is replaced. `ca_file`: trusted certificates for proxies that use TLS. `folder`: the folder for
+    screenshots. `worn`: a function that maps a browser's name to the browser's fingerprint. `country`: a
+    function that maps a proxy's URL to the proxy's country. Raises ConfigError if the browser or Playwright
+    is missing."""
 
     name = "browser"
 
@@ -67,7 +69,7 @@ class BrowserCollector:
         render: Callable[[str], Render],
         domain: Callable[[str], str],
         program: str | None = None,
-        pages: int = 4,
+        pages: int | asyncio.Semaphore = 4,
         total: float = 30.0,
         wire: int = 16 << 20,
         requests: int = 200,
@@ -87,7 +89,8 @@ class BrowserCollector:
             ca_file,
         )
         self._total, self._wire, self._recycle, self._requests = total, wire, recycle, requests
-        self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
+        self._pages = asyncio.Semaphore(pages) if isinstance(pages, int) else pages
+        self._starting = asyncio.Lock()
         self._turns: WeakValueDictionary[ContextKey, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -204,13 +207,12 @@ class BrowserCollector:
             )
         except PageCrashed as error:
             result = self._broken(FailureCause("reset", str(error)), at, began, kept)
+        except (GossamerError, MemoryError):
+            raise
         except Exception as error:
-            theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
-            if not theirs and "Connection closed" not in str(error):
-                raise
-            result = self._broken(
-                FailureCause("reset", f"the browser is gone: {_line(error)}"), at, began, kept
-            )
+            if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                raise  # this machine is short of files or space, whatever the page
+            result = self._broken(_what_failed(error, browser), at, began, kept)
         finally:
             await self._give(browser, kept, sound)
         if kept is not None and kept.crashed.is_set() and (size := browser.memory_of_crash()):
@@ -248,6 +250,39 @@ class BrowserCollector:
         )
 
 
+class BrowserPerHost:
+    """Collects the pages of some hosts with Firefox, and the pages of the others with Chromium. `in_firefox`: a
+    function that returns whether Firefox loads the pages of a host. `make`: a function that creates the
+    collector for Firefox (True) or Chromium (False), when a page needs it. `at_once`: the browsers that are
+    created now, so that a missing program is reported at the start. Raises ConfigError if a program is
+    missing."""
+
+    name = "browser"
+
+    def __init__(
+        self,
+        in_firefox: Callable[[str], bool],
+        make: Callable[[bool], BrowserCollector],
+        at_once: Iterable[bool],
+    ) -> None:
+        self._in_firefox, self._make = in_firefox, make
+        self._made = {firefox: make(firefox) for firefox in at_once}
+
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """Loads one URL with the browser of its host (see `BrowserCollector.collect`)."""
+        firefox = self._in_firefox(split(request.url)[1])
+        if firefox not in self._made:
+            self._made[firefox] = self._make(firefox)
+        return await self._made[firefox].collect(request, headers, guise)
+
+    async def close(self) -> None:
+        """Closes the browsers."""
+        for one in self._made.values():
+            await one.close()
+
+
 async def _unless_crashed(work: Coroutine[Any, Any, Result], crashed: asyncio.Event) -> Result:
     """Returns the result of `work`. Raises PageCrashed as soon as the process of the page has died."""
     task, crash = asyncio.ensure_future(work), asyncio.ensure_future(crashed.wait())
@@ -269,6 +304,19 @@ def browser_class(program: str) -> type[Chromium]:
     from gossamer.collectors.browser.firefox import Firefox
 
     return Firefox
+
+
+def _what_failed(error: Exception, browser: Chromium) -> FailureCause:
+    """Returns the failure that corresponds to an exception in the browser, or in gossamer's own handling of
+    the page. The description of gossamer's own exception contains the place in the code."""
+    if browser.dead or "Connection closed" in str(error) or "has been closed" in str(error):
+        return FailureCause("reset", f"the browser is gone: {_line(error)}")
+    if any(kind.__module__.startswith("playwright") for kind in type(error).__mro__):
+        return FailureCause("collector", f"the browser cannot read the page: {_line(error)}")
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{PurePath(frame.filename).name}:{frame.lineno}"
+    why = f"the browser rung cannot read the page: {type(error).__name__}: {_line(error)} ({place})"
+    return FailureCause("collector", why)
 
 
 def _line(error: BaseException) -> str:

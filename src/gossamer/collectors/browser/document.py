@@ -184,6 +184,8 @@ class BrowserDocument:
             return self._failure(
                 watch, FailureCause("content-type", f"its content type is {watch.refused[:100]}", True)
             )
+        if watch.main is None and watch.problem:
+            return self._failure(watch, FailureCause("collector", watch.problem))
         if watch.main is None:
             return self._failure(watch, tunnel.refused.get(self._authority) or explain_error(problem))
         status, headers = watch.main
@@ -215,7 +217,7 @@ class BrowserDocument:
             return self._page(watch, 302, [("location", now)], b"", "")
         page = self._page(watch, status, headers, body, version)
         page.router = b"#/" in body and await rendering.handles_routes()
-        page.url, page.late = rendering.url(page.url), rendering.late
+        page.url, page.late, page.settled = rendering.url(page.url), rendering.late, not watch.reloads
         return page
 
     def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from websockets.exceptions import WebSocketException
 from gossamer.collectors.browser.chromium import START_TIMEOUT_S, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint
+from gossamer.collectors.browser.human import Gesture
 from gossamer.collectors.browser.tab import (
     HTML,
     MAX_RELOADS,
@@ -41,6 +42,7 @@ from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
 from gossamer.model.content_type import essence
 from gossamer.model.page import REDIRECTS
 from gossamer.model.rendering import Render
+from gossamer.model.request import split
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
 """A shell script that starts the browser and then reads from a pipe. This process holds the other end of the
@@ -51,6 +53,7 @@ EVENTS = (
     "network.responseStarted",
     "network.responseCompleted",
     "network.fetchError",
+    "network.authRequired",
     "browsingContext.load",
     "browsingContext.contextCreated",
 )
@@ -186,7 +189,9 @@ class GeckoTab:
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
         await wire.send(
-            "network.addIntercept", phases=["beforeRequestSent", "responseStarted"], contexts=[tab.frame]
+            "network.addIntercept",
+            phases=["beforeRequestSent", "responseStarted", "authRequired"],
+            contexts=[tab.frame],
         )
         await wire.send(
             "network.addDataCollector",
@@ -198,13 +203,15 @@ class GeckoTab:
 
     def heard(self, event: str, params: dict[str, Any]) -> None:
         """Handles an event of the tab or of a frame in the tab."""
-        if params.get("isBlocked"):
+        if event == "network.authRequired":
+            # gossamer has already sent the credentials that it knows, and Firefox must not show a dialog
+            asked = {"request": params["request"]["request"], "action": "cancel"}
+            self._send("network.continueWithAuth", **asked)
+        elif params.get("isBlocked"):
             if self.watch is not None:
                 self.watch.paused(params)
             else:  # no page uses the tab, so the request is refused
-                task = asyncio.ensure_future(self._refuse(params["request"]["request"]))
-                self._sent.add(task)
-                task.add_done_callback(self._sent.discard)
+                self._send("network.failRequest", request=params["request"]["request"])
         if call := self.hears.get(event):
             call(params)
 
@@ -250,9 +257,32 @@ class GeckoTab:
             [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
         )
 
-    async def _refuse(self, request: str) -> None:
-        with contextlib.suppress(BidiError):
-            await self.wire.send("network.failRequest", request=request)
+    async def perform(self, gestures: Iterable[Gesture]) -> None:
+        """Performs the gestures of a person with one command. Raises BidiError."""
+        pointer, wheel, at = list[dict[str, Any]](), list[dict[str, Any]](), (1, 1)
+        for kind, x, y, seconds in gestures:
+            rest = {"type": "pause", "duration": round(seconds * 1000)}
+            at = (int(x), int(y)) if kind == "move" else at
+            move = {"type": "pointerMove", "x": at[0], "y": at[1], "duration": rest["duration"]}
+            turn = {"type": "scroll", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": round(y)}
+            pointer.append(move if kind == "move" else rest)
+            wheel.append(turn | {"duration": rest["duration"]} if kind == "wheel" else {"type": "pause"})
+        sources = [
+            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": pointer},
+            {"type": "wheel", "id": "wheel", "actions": wheel},
+        ]
+        await self.wire.send("input.performActions", context=self.frame, actions=sources)
+
+    def _send(self, method: str, **params: Any) -> None:
+        """Sends a command in the background. Errors are ignored, because the page may be closed."""
+
+        async def send() -> None:
+            with contextlib.suppress(BidiError):
+                await self.wire.send(method, **params)
+
+        task = asyncio.ensure_future(send())
+        self._sent.add(task)
+        task.add_done_callback(self._sent.discard)
 
 
 class GeckoWatch(Watch):
@@ -266,23 +296,48 @@ class GeckoWatch(Watch):
         self._tab.watch, self._blocked, self.whole = self, render.block, False
 
     async def _answer(self, event: dict[str, Any]) -> None:
+        try:
+            await self._decide(event)
+        except BidiError:
+            pass  # a request of a closed page needs no response
+        except Exception as error:  # noqa: BLE001 - as in Chromium
+            self.problem = f"{type(error).__name__}: {error}"
+            with contextlib.suppress(BidiError):
+                await self._fail(event, "")
+
+    async def _decide(self, event: dict[str, Any]) -> None:
+        """Continues or aborts a paused request. Raises BidiError."""
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
-        with contextlib.suppress(BidiError):  # a request of a closed page needs no response
-            if "response" in event:
-                await (
-                    self._response(event)
-                    if main
-                    else send("network.continueResponse", request=asked["request"])
-                )
-            elif asked.get("destination") in self._unwanted or (
-                not main and (self._refuses(asked["url"]) or self.exceeds(asked["url"]))
-            ):
-                await self._fail(event, "")
-            elif main:
-                await self._document(event)
-            else:
-                await send("network.continueRequest", request=asked["request"])
+        if "response" in event:
+            await (
+                self._response(event) if main else send("network.continueResponse", request=asked["request"])
+            )
+        elif asked.get("destination") in self._unwanted or (
+            not main and (self._refuses(asked["url"]) or self.exceeds(asked["url"]))
+        ):
+            await self._fail(event, "")
+        elif main:
+            await self._document(event)
+        else:
+            await send("network.continueRequest", request=asked["request"], **self._known(asked))
+
+    def _known(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Returns the headers of a request with the credentials of the page's origin, or {} if the headers
+        stay as they are. Firefox keeps changed headers after a redirect, so the credentials are removed if the
+        redirect leads to another origin."""
+        if not self._basic:
+            return {}
+        own = [(one["name"], one["value"]) for one in asked["headers"]]
+        if self.may_know(asked["url"], [name for name, _ in own]):
+            headers = [*own, ("Authorization", {"type": "string", "value": self._basic})]
+        elif split(asked["url"])[:2] != self._origin:
+            headers = [(name, value) for name, value in own if value.get("value") != self._basic]
+        else:
+            headers = own
+        return (
+            {"headers": [{"name": name, "value": value} for name, value in headers]} if headers != own else {}
+        )
 
     def _refuses(self, url: str) -> bool:
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
@@ -298,6 +353,7 @@ class GeckoWatch(Watch):
             if asked["method"] == "GET" and url != self._first:
                 self.target = self.target or url
                 self.away.set()
+            self.reloads = self.reloads or url == self._first
             return await self._fail(event, "")
         self.asked += 1
         given = {name.lower() for name in self._headers}
@@ -391,9 +447,13 @@ class GeckoRendering(Rendering):
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """See `Rendering.read`."""
-        text, protocol, _ = await self._tab.evaluate(
-            reading_script()[reading_script().index("\n(most") :], most
-        )
+        try:
+            text, protocol, _ = await self._tab.evaluate(
+                reading_script()[reading_script().index("\n(most") :], most
+            )
+        except BidiError:  # the document is read as Firefox writes it
+            whole = await self._tab.evaluate("() => document.documentElement.outerHTML")
+            text, protocol = len(whole) if len(whole) > most else whole, ""
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
@@ -414,8 +474,10 @@ class GeckoRendering(Rendering):
             self.late = f"{render.until[:100]} never became true"
             await self._until(render.until, ends, world=False)
         self.late = ""
+        if render.human:
+            await self._look(ends)
         if render.scroll:
-            await self._scroll(ends)
+            await self._scroll(ends, render.human)
 
     async def _until(self, expression: str, ends: float, world: bool = True) -> None:
         target = {"context": self._tab.frame} | ({"sandbox": WORLD} if world else {})

@@ -84,6 +84,8 @@ class Frames:
         if inner:
             told["timeout"] = FRAMES_TIMEOUT_S * 1000
         found = await cdp.send("Runtime.evaluate", told)
+        if "exceptionDetails" in found:
+            raise Error(f"the page cannot be read: {exception_line(found)}")
         text, protocol, count = found["result"]["value"]
         return text, protocol, count, world
 
@@ -141,6 +143,16 @@ class Frames:
             parts[place] = self._whole(one, room) if one is not None else ""
             room -= len(parts[place])
         return "".join(parts)
+
+
+def exception_line(found: dict[str, Any]) -> str:
+    """Returns the first line of the exception that CDP's `Runtime.evaluate` reports in its result.
+
+    >>> exception_line({"exceptionDetails": {"text": "Uncaught", "exception": {"description": "Error: no\\n at x"}}})
+    'Error: no'
+    """
+    told = found["exceptionDetails"]
+    return str(told.get("exception", {}).get("description") or told.get("text", "")).partition("\n")[0]
 
 
 def is_complete_anywhere(text: str) -> bool:

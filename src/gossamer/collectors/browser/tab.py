@@ -13,7 +13,7 @@ import asyncio
 import base64
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Protocol
@@ -22,7 +22,8 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
-from gossamer.collectors.browser.frames import Frames
+from gossamer.collectors.browser.frames import Frames, exception_line
+from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around, wheel_down
 from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
 from gossamer.model.content_type import essence
 from gossamer.model.page import REDIRECTS, Headers
@@ -41,6 +42,16 @@ MAX_REQUESTS = 200
 """The default of the maximum number of requests that a page may make to its own host."""
 MAX_NAVIGATIONS = 20
 """The maximum number of documents that steps may open."""
+
+
+def basic_credentials(headers: Mapping[str, str]) -> str:
+    """Returns the value of an `Authorization` header with a user and a password, or ''.
+
+    >>> basic_credentials({"authorization": "Basic eDp5"}), basic_credentials({"Authorization": "Bearer x"})
+    ('Basic eDp5', '')
+    """
+    found = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
+    return found if found[:6].lower() == "basic " else ""
 
 
 class Watch:
@@ -64,6 +75,7 @@ class Watch:
         if not fresh:
             self._headers = {"Cache-Control": "no-cache"} | self._headers
         self._first, self._origin = "", split(request.url)[:2]
+        self._basic = basic_credentials(headers)
         self.own, self.most = 0, most
         self._tasks: set[asyncio.Task[None]] = set()
         self.asked = 0
@@ -76,6 +88,10 @@ class Watch:
         """Whether a step in this tab may navigate to other pages of the same host."""
         self.target: str | None = None
         self.away = asyncio.Event()
+        self.reloads = False
+        """Whether the page still reloaded itself after MAX_RELOADS reloads."""
+        self.problem = ""
+        """The exception that prevented the handling of a request, or ''."""
 
     async def start(self, render: Render) -> None:
         """Starts to intercept the page's requests."""
@@ -111,13 +127,32 @@ class Watch:
             if refused:
                 await self._fail(event, "BlockedByClient")
             elif not main or "responseErrorReason" in event:
-                await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+                await self._continue(event)
             elif "responseStatusCode" in event:
                 await self._response(event)
             else:
                 await self._document(event)
         except Error:
             pass
+        except Exception as error:  # noqa: BLE001 - a request must not stay paused, whatever its URL and headers are
+            self.problem = f"{type(error).__name__}: {error}"
+            with contextlib.suppress(Error):
+                await self._fail(event, "Failed")
+
+    async def _continue(self, event: dict[str, Any]) -> None:
+        """Continues a request. A request to the page's origin carries the credentials of the origin, as it
+        would after a visitor has typed them. The credentials are not sent to the target of a redirect."""
+        change: dict[str, Any] = {}
+        asked, answered = event["request"], event.keys() & {"responseErrorReason", "responseStatusCode"}
+        if self._basic and not answered and self.may_know(asked["url"], asked["headers"]):
+            headers = asked["headers"] | {"Authorization": self._basic}
+            change["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
+        await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
+
+    def may_know(self, url: str, names: Iterable[str]) -> bool:
+        """Returns whether a request may carry the credentials of the page's origin. `names`: the names of the
+        request's headers."""
+        return split(url)[:2] == self._origin and "authorization" not in map(str.lower, names)
 
     def exceeds(self, url: str) -> bool:
         """Counts a request of the page, except those for its document. Returns whether the page has made too
@@ -144,12 +179,13 @@ class Watch:
         self._first = self._first or url
         if self.follows and split(url)[:2] == split(self._first)[:2] and self.asked < MAX_NAVIGATIONS:
             self.asked += 1
-            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            await self._continue(event)
             return
         if (again := self.asked > 0) and (url != self._first or self.asked > MAX_RELOADS):
             if asked["method"] == "GET" and url != self._first:
                 self.target = self.target or url
                 self.away.set()
+            self.reloads = self.reloads or url == self._first
             await self._fail(event, "Aborted")
             return
         self.asked += 1
@@ -206,6 +242,21 @@ IDLE_S = 0.5
 POLL_INTERVAL_S = 0.01
 MAX_SCROLLS = 100
 """The maximum number of scrolls."""
+SCROLL = """() => {
+  const top = Reflect.get(Document.prototype, "scrollingElement", document);
+  if (!top) return 0;
+  window.scrollTo(0, top.scrollHeight);
+  return top.scrollHeight;
+}"""
+"""JavaScript that scrolls to the bottom of the page and returns the page's height."""
+SIZES = """() => {
+  const top = Reflect.get(Document.prototype, "scrollingElement", document);
+  return [innerWidth, innerHeight, top ? top.scrollHeight - top.scrollTop - innerHeight : 0];
+}"""
+"""JavaScript that returns the width and height of the window, and the pixels of the page below the window."""
+WORLD = "gossamer"
+"""The name of the isolated world in which gossamer's scripts run. The page's scripts cannot change this
+world."""
 _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
@@ -252,13 +303,18 @@ class Rendering:
             render.human,
             lambda: self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S)),
             lambda: self._quiet(IDLE_S, ends),
-            lambda: self._scroll(ends),
+            lambda: self._scroll(ends, render.human),
         )
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
+        looks = len(waits)
         waits += (Step("scroll"),) if render.scroll else ()
         steps = waits + render.steps
-        for place, step in enumerate(steps):
+        for place, step in enumerate((*steps, None)):
+            if place == looks and render.human:
+                await self._look(ends)
+            if step is None:
+                break
             self._watch.follows = place >= len(waits)
             self.late = _missing(step)
             await acting.do((step,))
@@ -273,9 +329,14 @@ class Rendering:
         """Returns the current document, encoded in UTF-8, and the protocol, such as `h2`. If the document has
         more than `most` characters, returns the document's length instead of the document."""
         frames = Frames(self._tab, self._watch.blocks)
-        text, protocol = await frames.read(
-            reading_script(), most, max(self._ends - time.monotonic(), self._spare)
-        )
+        try:
+            text, protocol = await frames.read(
+                reading_script(), most, max(self._ends - time.monotonic(), self._spare)
+            )
+        except Error:  # the document is read without a script, so frames and shadow roots are left out
+            root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
+            whole = (await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"]
+            text, protocol = len(whole) if len(whole) > most else whole, ""
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
@@ -330,14 +391,23 @@ class Rendering:
                 return
             await asyncio.sleep(POLL_INTERVAL_S)
 
-    async def _scroll(self, ends: float) -> None:
-        """Scrolls to the bottom repeatedly until the page stops growing."""
+    async def _look(self, ends: float) -> None:
+        """Looks at the page as a person does. A page that navigates away meanwhile is no error."""
+        self.late = ""
+        with contextlib.suppress(Error):
+            width, height, below = await self._tab.evaluate(SIZES)
+            seconds = min(LOOK_S, (ends - time.monotonic()) / 3)
+            await self._tab.perform(look_around(width, height, below, seconds))
+        await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
+
+    async def _scroll(self, ends: float, human: bool = False) -> None:
+        """Scrolls to the bottom repeatedly until the page stops growing. `human`: whether to turn the wheel of
+        the mouse."""
         before = -1.0
         for _ in range(MAX_SCROLLS):
-            height = await self._page.evaluate(
-                "() => { const top = document.scrollingElement; if (!top) return 0;"
-                " window.scrollTo(0, top.scrollHeight); return top.scrollHeight; }"
-            )
+            if human and (below := (await self._tab.evaluate(SIZES))[2]) > 0:
+                await self._tab.perform(wheel_down(below))
+            height = await self._tab.evaluate(SCROLL)
             if height == before or time.monotonic() >= ends:
                 return
             before = height
@@ -399,6 +469,7 @@ class Tab:
         tab.frame = tree["frameTree"]["frame"]["id"]
         await tab.cdp.send("Network.enable")
         tab.cdp.on("Fetch.requestPaused", tab._paused)
+        tab.cdp.on("Fetch.authRequired", tab._challenged)
         if worn is not None:
             await tab.cdp.send("Emulation.setUserAgentOverride", user_agent_override(worn))
             await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
@@ -415,7 +486,7 @@ class Tab:
             await self.cdp.send("Network.setBlockedURLs", {"urls": urls})
             self._hosts = hosts
         if patterns != self._patterns:
-            await self.cdp.send("Fetch.enable", {"patterns": patterns})
+            await self.cdp.send("Fetch.enable", {"patterns": patterns, "handleAuthRequests": True})
             self._patterns = patterns
 
     async def rest(self) -> bool:
@@ -471,6 +542,26 @@ class Tab:
         finally:
             self._blanking = False
 
+    async def evaluate(self, function: str) -> Any:
+        """Calls a JavaScript function in an isolated world of the page, and returns its result. Raises
+        Playwright's Error."""
+        told = {"frameId": self.frame, "worldName": WORLD}
+        world = (await self.cdp.send("Page.createIsolatedWorld", told))["executionContextId"]
+        asked = {"expression": f"({function})()", "contextId": world, "returnByValue": True}
+        found = await self.cdp.send("Runtime.evaluate", asked)
+        if "exceptionDetails" in found:
+            raise Error(exception_line(found))
+        return found["result"].get("value")
+
+    async def perform(self, gestures: Iterable[Gesture]) -> None:
+        """Performs the gestures of a person. Raises Playwright's Error."""
+        for kind, x, y, seconds in gestures:
+            if kind == "move":
+                await self.page.mouse.move(x, y)
+            elif kind == "wheel":
+                await self.page.mouse.wheel(0, y)
+            await asyncio.sleep(seconds)
+
     async def close(self) -> None:
         """Closes the tab. Raises TimeoutError."""
         if self._blank is not None:
@@ -497,15 +588,24 @@ class Tab:
         if self.watch is not None:
             self.watch.paused(event)
             return
-        task = asyncio.ensure_future(self._refuse(event))  # no page uses the tab, so the request is refused
+        # no page uses the tab, so the request is refused
+        self._send("Fetch.failRequest", event, errorReason="Aborted")
+
+    def _challenged(self, event: dict[str, Any]) -> None:
+        """Answers a server that asks for a user and a password. gossamer has already sent the credentials that
+        it knows. Without an answer, Chromium would show no body."""
+        self._send("Fetch.continueWithAuth", event, authChallengeResponse={"response": "CancelAuth"})
+
+    def _send(self, command: str, event: dict[str, Any], **more: Any) -> None:
+        """Answers a paused request in the background. Errors are ignored, because the page may be closed."""
+
+        async def send() -> None:
+            with contextlib.suppress(Error):
+                await self.cdp.send(command, {"requestId": event["requestId"], **more})
+
+        task = asyncio.ensure_future(send())
         self._sent.add(task)
         task.add_done_callback(self._sent.discard)
-
-    async def _refuse(self, event: dict[str, Any]) -> None:
-        with contextlib.suppress(Error):
-            await self.cdp.send(
-                "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"}
-            )
 
     def _crash(self, _page: Any) -> None:
         self._crashed = True
