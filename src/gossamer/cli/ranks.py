@@ -306,10 +306,8 @@ def run(
 ) -> int:
     """Fetch the result pages of all keywords, and record the positions of the domains.
 
-    If a run is stopped or killed, the same command continues the run and pays for no page twice. A failed
-    check records no position. Exit code 9 if every check failed, or if the provider's account has no credits
-    left.
-    """
+    To continue a run that was stopped or killed, repeat the same command: it pays for no page twice. A failed
+    check records no position. Exit code 9 if every check failed, or if the account has no credits left."""
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
