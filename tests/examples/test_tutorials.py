@@ -49,9 +49,10 @@ class Checkout:
     def run(self, title: str, *more: str) -> list[str]:
         """Runs the commands below a title of the README. `more`: options for its last gossamer command. Returns
         the standard outputs."""
-        block = re.search(rf"\*\*{re.escape(title)}\.\*\*.*?```sh\n(.*?)```", README, re.DOTALL)
-        assert block, title
-        return [self._run(shlex.split(self.moved(line)), more) for line in block[1].splitlines()]
+        section = re.search(rf"\*\*{re.escape(title)}\.\*\*(.*?)(\n\*\*|\Z)", README, re.DOTALL)
+        assert section, title
+        lines = "".join(re.findall(r"```sh\n(.*?)```", section[1], re.DOTALL)).splitlines()
+        return [self._run(shlex.split(self.moved(line)), more) for line in lines]
 
     def _run(self, words: list[str], more: tuple[str, ...]) -> str:
         if words[0] == "gossamer":
@@ -131,7 +132,9 @@ def test_tasks_of_a_sorted_set_give_results_with_their_ids_in_order(checkout: Ch
 
 
 def test_a_price_run_gives_url_price_and_status(checkout: Checkout) -> None:
-    *_, found = checkout.run("Prices, every day")
+    _, found, _ = checkout.run("Prices, every day")
+    _, schedules, _ = gossamer(checkout.folder, "schedule", "list", "--json")
+    assert "prices run examples/tutorials/targets.csv" in schedules
     own = {"127.0.0.1": ".buybox .now"}
     wanted = [
         [
