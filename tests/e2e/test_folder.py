@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import re
@@ -277,6 +278,7 @@ def descriptors() -> list[str]:
 def census() -> tuple[list[str], int, list[str], list[str]]:
     """Return the file descriptors, the number of threads and the children of this process (dead children
     are marked), and the folders of sockets."""
+    gc.collect()  # closes what earlier tests left
     children = [f"{pid}{' dead' if state(pid) == 'Z' else ''}" for pid in _children()]
     sockets = sorted(str(path) for path in Path(os.environ["TMPDIR"]).glob("gossamer-*"))
     return descriptors(), threading.active_count(), children, sockets

@@ -29,7 +29,7 @@ def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> No
     """`slots` is None for a node without slots."""
     (tmp_path / "nodes").mkdir()
     node = Server(tmp_path / "nodes", more=("--cluster-enabled", "yes"))
-    node.port = processes.free_port(bus=True)
+    node.port = processes.free_port()
     with node:
         with redis.Redis(port=node.port) as client:
             if slots is not None:

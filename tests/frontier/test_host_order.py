@@ -98,6 +98,22 @@ async def test_nothing_starves_while_urgent_urls_keep_coming(bed: Beds) -> None:
     assert turns <= 12 * 16 + 4, "each 16th turn was one of theirs"
 
 
+async def test_hosts_with_both_kinds_of_urls_pass_few_ordinary_ones(bed: Beds) -> None:
+    b = polite(bed, delay=0)
+    for n in range(
+        40
+    ):  # both kinds on half of the hosts, urgent ones on a quarter, ordinary ones on a quarter
+        for path in range(10):
+            await b.add(url(f"h{n:02}", path), priority=5 * ((path if n % 4 > 1 else n) % 2))
+    found: list[int] = []
+    while len(found) < 400:
+        for claim in (await claimed(b, 4, ClaimOrder(len(found)))).claims:
+            found.append(claim.request.priority)
+            await b.end(claim, delay=0)
+    assert sum(found[:200]) >= 5 * 185, "every 8th claim of a host and every 8th host: 175"
+    assert sum(found) == 5 * 200
+
+
 async def test_an_urgent_url_raises_a_host_that_waits_already(bed: Beds, store: Store) -> None:
     b = polite(bed)
     await b.add(*(url(f"h{n}") for n in range(9)))

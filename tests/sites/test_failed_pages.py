@@ -75,7 +75,8 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
         in err
     )
     assert json.loads(err[-1])["errors"] == {"parse": 2}
-    assert gossamer(tmp_path, *words, "--fresh", "--quiet")[2] == []
+    again = ("crawl", "shop.py", "-O", "out.jsonl", "--delay", "0", "--fresh", "--quiet")
+    assert gossamer(tmp_path, *again)[2] == []
     code, out, _ = gossamer(tmp_path, "check", "shop.py", "--pages", ".gossamer/shop/failed")
     assert (code, out.count("shop.py:5 in listing")) == (4, 2)
     assert gossamer(tmp_path, "try", f"{web}/1", "--site", "shop.py")[::2] == (4, [why])

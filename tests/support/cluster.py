@@ -39,9 +39,9 @@ class Cluster:
             "0",
             *words,
         )
-        self.nodes = [
-            Process(self.folder, *options, port=free_port(bus=True)) for _ in range(masters * (1 + replicas))
-        ]
+        # by default, nodes talk to one another on port + 10,000, which may be an ephemeral port of a client
+        buses = [str(free_port()) for _ in range(masters * (1 + replicas))]
+        self.nodes = [Process(self.folder, *options, "--cluster-port", bus) for bus in buses]
         self.cuts = [round(SLOTS * n / masters) for n in range(masters + 1)]
         clients = [node.ready().client() for node in self.nodes]
         for n, client in enumerate(clients):
@@ -49,7 +49,7 @@ class Cluster:
             if n < masters:
                 client.execute_command("CLUSTER", "ADDSLOTSRANGE", self.cuts[n], self.cuts[n + 1] - 1)
             if n:
-                client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port)
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port, buses[0])
         until(lambda: all(_fact(client, "cluster_known_nodes") == str(len(clients)) for client in clients))
         names = [client.execute_command("CLUSTER", "MYID") for client in clients[:masters]]
         for n, client in enumerate(clients[masters:]):

@@ -16,15 +16,13 @@ import redis
 from conftest import valkey_binary
 
 
-def free_port(*, bus: bool = False) -> int:
-    """Returns a free port on loopback. With `bus`, the port 10,000 above it is free, too, because nodes of a
-    Cluster use that port to talk to each other."""
+def free_port() -> int:
+    """Returns a free port on loopback."""
     while True:
         port = random.randrange(20_000, 32_000)  # below the ephemeral ports of the system
         try:
-            for one in (port, port + 10_000) if bus else (port,):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", one))
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
         except OSError:
             continue
         return port

@@ -71,8 +71,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     revisit: str | None = None
     """When pages are revisited: `auto`, or the time after which each page is visited again. If `revisit` is
     None, pages are visited only once."""
-    revisit_budget: str | None = None
     if_older: float | None = None
+    revisit_budget: str | None = None
     max_age: float | None = None
     min_age: float | None = None
     importance: tuple[str, ...] = ()
