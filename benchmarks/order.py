@@ -11,6 +11,9 @@ server with 64 buckets and a Cluster of three servers. The two revisions take tu
 is an ordinary one, 188 of the first 200 pages are urgent. The number can be higher, because each sixteenth page
 belongs to the host that has been due longest, and that host may be an urgent one.
 
+The last crawl has 40 hosts with 10 URLs each and no delay: urgent and ordinary URLs alternate on 20 hosts, 10 hosts
+have only urgent ones, and 10 only ordinary ones.
+
 `cost` counts the store's instructions (valgrind, cachegrind) per URL that is claimed and settled, in batches
 of 64, and per poll of 64 buckets, four of which have hosts. One crawl has only one level of priority, and
 another crawl has urgent URLs at every fourth host. The result is the difference between a run with twice the
@@ -135,8 +138,8 @@ def cost(against: str, rounds: int) -> None:
             )
 
 
-def crawled(source: Path, where: str) -> tuple[int, int]:
-    """Runs the crawl of the test with the package in `source`.
+def crawled(source: Path, where: str, hosts: int) -> tuple[int, int]:
+    """Runs the crawl of the test on `hosts` hosts with the package in `source`.
 
     Returns the number of urgent pages among the first 200, and the number of the page that completes 190
     urgent pages.
@@ -154,7 +157,16 @@ def crawled(source: Path, where: str) -> tuple[int, int]:
             store = stack.enter_context(Server(folder / "server")).url(0)
         elif where == "Cluster":
             store = stack.enter_context(cluster()).url
-        call = [sys.executable, __file__, "--crawl", web.plan.to_json(), web.control, str(folder), store]
+        call = [
+            sys.executable,
+            __file__,
+            "--crawl",
+            web.plan.to_json(),
+            web.control,
+            str(folder),
+            store,
+            str(hosts),
+        ]
         done = subprocess.run(
             call, env={**os.environ, "PYTHONPATH": str(source)}, check=True, capture_output=True, text=True
         )
@@ -162,27 +174,37 @@ def crawled(source: Path, where: str) -> tuple[int, int]:
     return sum(kinds[:200]), [n for n, urgent in enumerate(kinds, 1) if urgent][189]
 
 
-def one_crawl(plan: str, control: str, folder: str, store: str) -> None:
+def one_crawl(plan: str, control: str, folder: str, store: str, hosts: int) -> None:
     """Runs the crawl in a subprocess. Prints for each page whether it was urgent."""
-    from e2e.test_order_between_hosts import run
+    from e2e.test_order_between_hosts import DELAY, MIXED, run
     from web import Web
     from web.plan import load
 
-    print(json.dumps(run(Web(load(plan), control, 0), Path(folder), store or None)))
+    delay = 0.0 if hosts == MIXED else DELAY
+    print(
+        json.dumps(run(Web(load(plan), control, 0), Path(folder), store or None, hosts, delay=(delay, delay)))
+    )
 
 
 def urgent(against: str, rounds: int) -> None:
     """Prints how soon the urgent pages were fetched, for both revisions."""
+    from e2e.test_order_between_hosts import HOSTS, MIXED
+
     with source_of(against) as old:
-        for where in ("embedded", "64 buckets", "Cluster"):
+        for where, hosts in (
+            ("embedded", HOSTS),
+            ("64 buckets", HOSTS),
+            ("Cluster", HOSTS),
+            ("embedded", MIXED),
+        ):
             found: dict[str, list[tuple[int, int]]] = {against: [], "here": []}
             for _ in range(rounds):
                 for name, source in ((against, old), ("here", ROOT / "src")):
-                    found[name].append(crawled(source, where))
+                    found[name].append(crawled(source, where, hosts))
             for name, each in found.items():
                 first, last = ([one[part] for one in each] for part in (0, 1))
                 print(
-                    f"{where}, {name}: urgent of the first 200 pages {', '.join(map(str, first))}; "
+                    f"{where}, {hosts} hosts, {name}: urgent of the first 200 pages {', '.join(map(str, first))}; "
                     f"190 urgent ones were done with page {', '.join(map(str, last))}",
                     flush=True,
                 )
@@ -197,14 +219,15 @@ def main() -> None:
     parser.add_argument("--against", default="HEAD")
     parser.add_argument("--only", default="")
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--crawl", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
         url, *numbers = options.work
         asyncio.run(workload(url, *map(int, numbers)))
         return
     if options.crawl:
-        one_crawl(*options.crawl)
+        *words, hosts = options.crawl
+        one_crawl(*words, int(hosts))
         return
     print(f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC")
     if options.only in ("", "urgent"):

@@ -21,22 +21,29 @@ from support.cluster import cluster
 from support.fleet_workers import Server
 from web import Web, preset, serve
 
-HOSTS, PAGES = 80, 5
+TOTAL, HOSTS = 400, 80
 PLAN = preset("tiny", hosts=HOSTS, pages=20, latency=0.05, robots=("allow",), size=2_000, gzip=False)
 AT_ONCE, DELAY = 4, 0.2
 """The number of concurrent visits, and the seconds between two requests to a host. Four visits of 50 ms
 make 80 pages/s, and the 40 urgent hosts allow 200 pages/s, so politeness alone never forces the crawl to
 an ordinary host."""
+MIXED = 40
+"""The number of hosts of the mixed list, which has urgent and ordinary URLs of the same host."""
 
 
-def targets(web: Web, rng: random.Random) -> tuple[dict[str, bool], list[str]]:
-    """Choose five pages of each host. The pages of every second host are urgent. Return the urgency of
-    each URL, and the lines of a list of these URLs in random order."""
+def targets(web: Web, rng: random.Random, hosts: int) -> tuple[dict[str, bool], list[str]]:
+    """Choose pages of each host, 400 in total. Half of them are urgent. Return the urgency of each URL, and the
+    lines of a list of these URLs in random order.
+
+    The pages of every second host are urgent. If there are MIXED hosts, urgent and ordinary pages alternate on
+    half of the hosts, a quarter of the hosts has only urgent pages, and a quarter only ordinary ones."""
     by_host: dict[str, list[str]] = defaultdict(list)
     for url in sorted(web.plan.must_fetch(sitemaps=False)):
         by_host[url.split("/")[2]].append(url)
     urgent = {
-        url: n % 2 == 0 for n, host in enumerate(sorted(by_host)) for url in sorted(by_host[host])[:PAGES]
+        url: (k if hosts == MIXED and n % 4 > 1 else n) % 2 == 0
+        for n, host in enumerate(sorted(by_host)[:hosts])
+        for k, url in enumerate(sorted(by_host[host])[: TOTAL // hosts])
     }
     lines = [json.dumps({"url": url, "priority": 5 if first else 0}) for url, first in urgent.items()]
     return urgent, rng.sample(lines, len(lines))
@@ -49,13 +56,13 @@ def kinds(web: Web, urgent: dict[str, bool]) -> list[bool]:
     return [urgent[url] for url in asked if url in urgent]
 
 
-def run(web: Web, folder: Path, store: str | None, **given: Any) -> list[bool]:
+def run(web: Web, folder: Path, store: str | None, hosts: int = HOSTS, **given: Any) -> list[bool]:
     """Crawl the list, and return whether each page is urgent, in the order of the requests."""
-    urgent, lines = targets(web, random.Random(1))
+    urgent, lines = targets(web, random.Random(1), hosts)
     (folder / "list.txt").write_text("\n".join(lines))
     settings = {"delay": (DELAY, DELAY), "concurrency": AT_ONCE, "scope": "page", "store": store} | given
     summary = asyncio.run(crawl(job([str(folder / "list.txt")], folder, **settings)))
-    assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
+    assert (summary.state, summary.pages) == ("finished", TOTAL)
     return kinds(web, urgent)
 
 
@@ -75,8 +82,15 @@ def test_urgent_urls_are_fetched_first(web: Web, tmp_path: Path, where: str) -> 
         elif where == "Cluster":
             store = stack.enter_context(cluster()).url
         found = run(web, tmp_path, store)
-    assert len(found) == HOSTS * PAGES
+    assert len(found) == TOTAL
     assert sum(found[:200]) >= 170, (
         "15 of 16 are 188; the last hosts' delays cost some; without the order 100"
     )
-    assert sum(found) == HOSTS * PAGES // 2
+    assert sum(found) == TOTAL // 2
+
+
+def test_urgent_urls_of_mixed_hosts_are_fetched_first(web: Web, tmp_path: Path) -> None:
+    web.reset()
+    found = run(web, tmp_path, None, MIXED, delay=(0.0, 0.0))
+    assert sum(found[:200]) >= 175, "167 at most if the slots of urgent hosts wait for a commit"
+    assert sum(found) == TOTAL // 2

@@ -19,7 +19,8 @@ from conftest import valkey_binary
 def free_port() -> int:
     """Returns a free port on loopback."""
     while True:
-        port = random.randrange(20_000, 32_000)  # below the ephemeral ports of the system
+        # below the ephemeral ports of the system; hypothesis gives `random` the same seed in each process
+        port = random.SystemRandom().randrange(20_000, 32_000)
         try:
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))

@@ -117,7 +117,7 @@ def running(words: list[str], address: str, port: int) -> Iterator[None]:
 def free_port() -> int:
     """Returns a port that is free on every address and below the ephemeral ports of the system."""
     while True:
-        port = random.randint(20_000, 32_000)
+        port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as one, contextlib.suppress(OSError):
             one.bind(("0.0.0.0", port))
             return port

@@ -62,6 +62,9 @@ class ClaimPoller:
         """Maps each bucket to the monotonic time at which the bucket is due."""
         self._ranks: dict[int, int] = {}
         """Maps each bucket to the rank of the most urgent host in the bucket."""
+        self._several = False
+        """Whether the hosts have had several ranks. If they have, the slots of hosts are freed before each claim:
+        otherwise, less urgent hosts would be claimed while urgent hosts wait for their commits."""
         self._turns = random.randrange(16)
         """The number of claims so far, plus a random number below 16. One in every 16 claims is for the host
         that has been due for the longest time."""
@@ -126,7 +129,7 @@ class ClaimPoller:
             await self._look()
         if self._frontier.patience.away:
             return []
-        landed = self._landed.take(want) if self.short else {}
+        landed = self._landed.take(want) if self.short or self._several else {}
         got: list[Claimed] = []
         upto, left, asked, called = math.inf, want, set[int](), False
         for turn in range(MAX_RANKS_PER_ROUND):
@@ -162,6 +165,7 @@ class ClaimPoller:
 
     def _put(self, one: Claimed, now: float, wanted: int) -> None:
         wait = (one.next_at - one.now) / 1000 if one.next_at >= 0 else None
+        self._several = self._several or one.rank != self._ranks.get(one.bucket, one.rank)
         self._ranks[one.bucket] = one.rank
         if self._buckets == 1:
             self.waiting = wait is not None or bool(one.limit)
