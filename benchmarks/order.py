@@ -226,8 +226,8 @@ def main() -> None:
         asyncio.run(workload(url, *map(int, numbers)))
         return
     if options.crawl:
-        *words, hosts = options.crawl
-        one_crawl(*words, int(hosts))
+        plan, control, folder, store, hosts = options.crawl
+        one_crawl(plan, control, folder, store, int(hosts))
         return
     print(f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC")
     if options.only in ("", "urgent"):
