@@ -157,7 +157,7 @@ def test_a_copy_whose_output_is_older_than_its_store_is_refused(
     door = begin(command(one), cwd=tmp_path / "new")
     out, err = door.communicate(timeout=120)
     if door.returncode == 0:
-        assert twice_or_missing(tmp_path / "new", ending) == []
+        assert twice_or_missing(tmp_path / "new", ending) == [], err
     else:
         assert door.returncode == 20, (out, err)
         assert "doctor --repair" in err
