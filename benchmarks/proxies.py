@@ -37,7 +37,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from gossamer.model.proxy import KINDS, Proxy, Wanted
 from gossamer.proxies.proxy_choice import ProxyPool
 from support.light_proxies import Light, Target, lights, target
-from support.real_proxies import free_port, microsocks, squid, tinyproxy
+from support.processes import free_port
+from support.real_proxies import microsocks, squid, tinyproxy
 
 BAD = {"dead": 20, "hangs": 10, "slow": 5, "breaks": 7, "refuses": 8, "lies": 10}
 

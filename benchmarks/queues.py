@@ -41,7 +41,8 @@ from redis.retry import Retry
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import SRC, children_of, store_pid
-from support.fleet_workers import Server, free_port
+from support.fleet_workers import Server
+from support.processes import free_port
 
 HOSTS, LEVELS, BATCH, BAD_SHARE = 50, 5, 100, 20
 FIELDS = "proxy_type=,timestamp=added_at,retries="
@@ -55,7 +56,6 @@ class Web:
     def __init__(self) -> None:
         self.port, self.asked = free_port(), defaultdict[str, list[int]](list)
         self.distinct: set[tuple[str, int]] = set()
-        self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
 
     def url(self, n: int) -> str:
@@ -63,14 +63,20 @@ class Web:
         return f"http://127.0.1.{n % HOSTS + 1}:{self.port}/{n}"
 
     async def _serve(self) -> None:
-        for host in range(1, HOSTS + 1):
-            await asyncio.start_server(self._talk, f"127.0.1.{host}", self.port)
-        self._ready.set()
-        await asyncio.Event().wait()
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        async with contextlib.AsyncExitStack() as listening:
+            for host in range(1, HOSTS + 1):
+                server = await asyncio.start_server(self._talk, f"127.0.1.{host}", self.port)
+                await listening.enter_async_context(server)
+            self._ready.set()
+            await self._ended.wait()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host = writer.get_extra_info("sockname")[0]
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        with (
+            contextlib.closing(writer),
+            contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError),
+        ):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 name = head.split(b" ", 2)[1].strip(b"/")
@@ -85,24 +91,15 @@ class Web:
                     % (status, len(body), body)
                 )
                 await writer.drain()
-        writer.close()
 
     def __enter__(self) -> Web:
-        def run() -> None:
-            with contextlib.suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(self._serve())
-
-        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(),), daemon=True)
         self._thread.start()
-        self._ready.wait(30)
+        assert self._ready.wait(30), "the web did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
-        def end() -> None:
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
-
-        self._loop.call_soon_threadsafe(end)
+        self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(10)
 
 
@@ -313,11 +310,11 @@ class Parts:
             return all(one.poll() is not None for one in self.sending) and left(client, self.kind) == 0
         return False
 
-    def wait(self, pages: int, step: Callable[[], None] = lambda: None) -> bool:
-        """Waits until the queue is empty and `pages` pages were requested. Returns whether that happened."""
+    def wait(self, pages: int, step: Callable[[], bool] = lambda: True) -> bool:
+        """Waits until `step()` is true, the queue is empty and `pages` pages were requested. Returns whether
+        that happened."""
         moved, before = time.monotonic(), (-1, -1)
-        while not (len(self.web.distinct) >= pages and self.empty()):
-            step()
+        while not (step() and len(self.web.distinct) >= pages and self.empty()):
             self.watch()
             aside = self.folder / "data" / "c" / "rejected.jsonl"
             now = (len(self.web.distinct), aside.stat().st_size if aside.exists() else 0)
@@ -369,12 +366,13 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
         one.begin_crawl()
         one.begin_senders(messages, seconds)
 
-        def step() -> None:
+        def step() -> bool:
             nonlocal last
             if strikes and time.monotonic() - last > seconds / 20 and len(one.web.distinct) > messages / 50:
-                last = time.monotonic()
                 if one.strike(strikes[0]) or strikes[0].startswith("producer"):
                     done.append(strikes.pop(0))
+                    last = time.monotonic()
+            return not strikes
 
         whole = one.wait(messages, step)
         took = time.monotonic() - began

@@ -19,7 +19,8 @@ from cli.command_line import begin
 from e2e.test_found_at_night import SITE, Shop
 from gossamer.observability.alert_rules import RULES, Rule
 from support.answers import answering
-from support.fleet_workers import WAIT, Fleet, Server, free_port, until
+from support.fleet_workers import WAIT, Fleet, Server, until
+from support.processes import free_port
 from support.prometheus import SCALE, needs_prometheus, prometheus_with_alerts
 from support.web_receiver import Receiver, receiving
 

@@ -19,7 +19,8 @@ from gossamer.fleet import brokers
 from gossamer.fleet.brokers import LOGGERS, BrokerTroubleFilter
 from gossamer.fleet.message_checks import Consumer
 from support import fork_server, processes
-from support.fleet_workers import Fleet, Server, free_port, until
+from support.fleet_workers import Fleet, Server, until
+from support.processes import free_port
 from support.rabbitmq import SERVER, Rabbit
 from web import Web, preset, serve
 

@@ -12,7 +12,8 @@ import redis
 from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.store.keys import PROXIES
 from support.fleet_workers import Fleet, Server
-from support.real_proxies import free_port, microsocks
+from support.processes import free_port
+from support.real_proxies import microsocks
 from web import preset, serve
 
 

@@ -20,7 +20,8 @@ from cli.command_line import begin
 from gossamer.observability.alert_rules import RULES, read_alert_settings
 from gossamer.observability.prometheus_files import prometheus_files, rules_yaml
 from house.tree import ROOT
-from support.fleet_workers import Server, free_port
+from support.fleet_workers import Server
+from support.processes import free_port
 from support.prometheus import BIN, SERVERS, needs_prometheus, prometheus_with_alerts, running
 from support.web_receiver import receiving
 from web import preset, serve

@@ -13,7 +13,8 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.request import Request
 from support.byte_servers import answer, bad, collecting, good, names_of, saying, serving
 from support.light_proxies import Light, lights, target
-from support.real_proxies import SOCKS, SQUID, TINY, free_port, microsocks, squid, tinyproxy
+from support.processes import free_port
+from support.real_proxies import SOCKS, SQUID, TINY, microsocks, squid, tinyproxy
 
 
 def through(url: str) -> Guise:

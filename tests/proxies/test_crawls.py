@@ -20,7 +20,7 @@ from gossamer.cli.doctor import proxies as doctored
 from gossamer.config.settings import Settings
 from gossamer.errors import NoProxyLeft
 from support.light_proxies import Light, lights, target
-from support.real_proxies import free_port
+from support.processes import free_port
 
 SECRET = "h0nter2"
 

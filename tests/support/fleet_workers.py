@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,16 +23,10 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary
 from support import fork_server
+from support.processes import free_port
 
 SRC = Path(__file__).parents[2] / "src"
 WAIT = 60.0
-
-
-def free_port() -> int:
-    """Returns a free port on loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(what: str, call: Any, seconds: float = WAIT) -> Any:

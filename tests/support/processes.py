@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -15,17 +17,25 @@ import redis
 
 from conftest import valkey_binary
 
+_TAKEN = Path(tempfile.gettempdir()) / "gossamer-test-ports"
+_held: list[int] = []  # a port is given out once for as long as this process lives
+
 
 def free_port() -> int:
-    """Returns a free port on loopback."""
+    """Returns a port that is free on every address, and that no other test is given."""
+    _TAKEN.mkdir(exist_ok=True)
     while True:
         # below the ephemeral ports of the system; hypothesis gives `random` the same seed in each process
         port = random.SystemRandom().randrange(20_000, 32_000)
+        lock = os.open(_TAKEN / str(port), os.O_CREAT | os.O_RDWR)
         try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port))
+                probe.bind(("0.0.0.0", port))
         except OSError:
+            os.close(lock)
             continue
+        _held.append(lock)
         return port
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.observability.alert_rules import read_alert_settings
 from gossamer.observability.prometheus_files import rules_yaml
-from support.fleet_workers import free_port
+from support.processes import free_port
 
 SERVERS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer-servers"
 BIN = SERVERS / "prometheus-3" / "usr" / "bin"

@@ -11,7 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from support.fleet_workers import free_port, until
+from support.fleet_workers import until
+from support.processes import free_port
 
 SERVER = shutil.which("rabbitmq-server", path=f"/usr/lib/rabbitmq/bin:{os.environ.get('PATH', '')}")
 """Debian's internal script, because the one in PATH switches to another user."""

@@ -17,7 +17,7 @@ import pytest
 
 from support.byte_servers import Asked, answer
 from support.light_proxies import Light, lights
-from support.real_proxies import free_port
+from support.processes import free_port
 from worker.member_site import PASSWORD, Club, open_club
 from worker.test_logins_in_crawls import KEY, attempts, begin, canaries, crawl, site, until
 

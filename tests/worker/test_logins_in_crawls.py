@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support.light_proxies import Light, lights
-from support.real_proxies import free_port
+from support.processes import free_port
 from worker.member_site import PASSWORD, Club, open_club
 
 SRC = Path(__file__).parents[2] / "src"

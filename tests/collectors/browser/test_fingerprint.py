@@ -21,7 +21,7 @@ from gossamer.model.page import Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request
 from support.light_proxies import Light, lights
-from support.real_proxies import free_port
+from support.processes import free_port
 
 BOTD = Path(__file__).parents[3] / ".sites" / "botd" / "package" / "dist" / "botd.esm.js"
 TELLS = """<!doctype html><canvas id=c></canvas><script type=module>

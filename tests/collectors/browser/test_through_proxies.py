@@ -20,7 +20,8 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from support.byte_servers import answer, saying, serving
 from support.light_proxies import Light, lights
-from support.real_proxies import SOCKS, SQUID, TINY, free_port, microsocks, squid, tinyproxy
+from support.processes import free_port
+from support.real_proxies import SOCKS, SQUID, TINY, microsocks, squid, tinyproxy
 
 BUILT = (
     "<ul></ul><link rel=stylesheet href=/s.css><img src=http://127.0.0.1:PORT/i.png><script>"

@@ -3,6 +3,7 @@ files are stored in a folder, and in a real object store."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -145,13 +146,15 @@ async def test_a_store_of_objects_that_is_away_at_first_is_waited_for_and_told(
     web.put("/", item("a", *there))
     one = job(web, tmp_path, "out.jsonl", files=minio.url.replace("prefix", "late"))
     minio.kill()
+    restart = threading.Thread(target=minio.start)
 
     def watch(live: Live) -> None:
         if live.summary.reason and not reasons:
-            threading.Thread(target=minio.start).start()
+            restart.start()
         reasons.update((live.summary.reason,) if live.summary.reason else ())
 
     summary = balanced(await crawl(one, watch))
+    await asyncio.to_thread(restart.join)
     assert (summary.state, summary.files, summary.dead, summary.reason) == ("finished", len(there), 0, None)
     assert any("Connection refused" in reason for reason in reasons)
     said = capsys.readouterr().err
