@@ -368,10 +368,10 @@ def kills(kind: str, messages: int, seconds: float, folder: str | None, seed: in
 
         def step() -> bool:
             nonlocal last
-            if strikes and time.monotonic() - last > seconds / 20 and len(one.web.distinct) > messages / 50:
-                if one.strike(strikes[0]) or strikes[0].startswith("producer"):
-                    done.append(strikes.pop(0))
-                    last = time.monotonic()
+            due = time.monotonic() - last > seconds / 20 and len(one.web.distinct) > messages / 50
+            if strikes and due and (one.strike(strikes[0]) or strikes[0].startswith("producer")):
+                done.append(strikes.pop(0))
+                last = time.monotonic()
             return not strikes
 
         whole = one.wait(messages, step)
