@@ -36,7 +36,7 @@ def test_a_folder_of_tests_is_a_package_or_a_module() -> None:
 
 
 def test_texts_name_tests_that_exist() -> None:
-    """Decisions describe the past and may contain names that have changed since."""
+    """The changelog may contain names that have changed since."""
     missing: list[str] = []
     for path in kept_files():
         if not path.endswith((".md", ".toml", ".sh")) or path.startswith("CHANGELOG"):

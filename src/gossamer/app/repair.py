@@ -2,7 +2,7 @@
 rebuilt from their outputs or from their kept rows. A page that has a row is done. The repair adds the URL of
 a done page to the seen set. The crawl still requests each done page again, because the links that the crawl
 had not yet followed are not stored elsewhere. Requesting a done page again does not add a second row for the
-page. See docs/decisions/0036.
+page. See docs/decisions/items-and-outputs.md.
 """
 
 from __future__ import annotations

@@ -7,5 +7,5 @@ Each script consists of shared Lua parts and its own file. `prelude` contains th
 `host_state` manages the slots of a host, and `host_order` the order between hosts. `queue` manages the
 priority levels of a host. `seen` is the seen set, which `filter_pages` and `quotient_filter` implement for
 `--seen bloom`. `min_depth` stores the shortest distance of each URL from a seed. `page_budget` limits the
-pages of a discovered host. `links` adds URLs. docs/decisions/ explains the decisions behind the frontier.
+pages of a discovered host. `links` adds URLs. docs/decisions/frontier.md explains the decisions behind the frontier.
 """

@@ -4,7 +4,7 @@ The store keeps the committed length of each file. Bytes beyond that length may 
 wrote them. Therefore, each append is logged before it is made. A log entry contains the path, the positions
 of the first and the last byte, and checksums. The log is in the crawl's folder and is not synced, so it
 survives a kill but not a power failure. The log also shows that an output was moved, or that the store was
-replaced or emptied after the crawl wrote an output. See docs/decisions/0036.
+replaced or emptied after the crawl wrote an output. See docs/decisions/items-and-outputs.md.
 """
 
 from __future__ import annotations

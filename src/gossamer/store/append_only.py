@@ -1,5 +1,5 @@
 """Checks and repairs the append-only files of an embedded store. The files are checked before a server reads
-them, and a torn end is removed. `gossamer doctor --repair` repairs other damage (docs/decisions/0036).
+them, and a torn end is removed. `gossamer doctor --repair` repairs other damage (docs/decisions/store.md).
 
 Valkey keeps a base file (RDB) and incremental files (the commands as they were sent), and lists these files
 in a manifest. The check prevents silent loss of data. A server that finds no manifest starts with an empty
