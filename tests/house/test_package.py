@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -56,5 +57,9 @@ def test_every_dependency_has_a_lower_bound() -> None:
 
 def test_every_version_is_in_the_changelog(wheel: Path) -> None:
     version = wheel.name.split("-")[1]
-    headings = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
-    assert any(f"[{version}]" in line or "[Unreleased]" in line for line in headings)
+    text = (ROOT / "CHANGELOG.md").read_text()
+    headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
+    assert version in headings, "give this version a section in CHANGELOG.md"
+    assert len(headings) == len(set(headings))
+    unreleased = text.partition("## [Unreleased]")[2].partition("\n## ")[0]
+    assert re.findall(r"^### (.+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed"]
