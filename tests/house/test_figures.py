@@ -17,8 +17,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 TABLE = tomllib.loads((ROOT / "benchmarks" / "figures.toml").read_text())
 FIGURES: list[dict[str, Any]] = TABLE["figure"]
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-"""The pages that must not contain other measured figures. Decisions contain the figures on which a choice was
-based, which may be older, and are not compared."""
+"""The pages that must not contain other measured figures. Decisions also contain figures of alternatives that were
+tried, which have no results file."""
 NUMBER = r"(?<![\w.,/-])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w/-])"
 AMOUNT = rf"{NUMBER}(?: to {NUMBER})? ?(?:us|ms|s|B|bytes|KB|MB|GB|KiB|MiB|GiB|%|minutes|seconds)(?!\w)"
 ABOUT = r"(?:(?:about|some|only|up to|at most|less than|fewer than|more than|between) )*"
