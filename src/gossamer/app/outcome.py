@@ -38,6 +38,10 @@ RETRYABLE = {
 """Errors that may disappear if the crawl is run again later, each with advice."""
 
 
+STOPPED = ("stopped", "cancelled", "stopping", "cancelling")
+"""The states of a crawl that a user, a gate or the site ended."""
+
+
 def error_of(job: Job, summary: Summary) -> GossamerError | None:
     """Returns an error if an ended crawl was not successful. The field `summary` of the error contains the
     crawl's summary. Returns None if the crawl succeeded, or if a user stopped it. The exit code of the error
@@ -55,7 +59,7 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     reason = summary.reason or ""
     if summary.state == "stopped" and reason.startswith("gate "):
         return GateNotMet(f"the crawl was stopped: {reason}")
-    if summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
+    if summary.state in STOPPED:
         return None
     if summary.state == "failed":
         kind = NoProxyLeft if reason.startswith("no proxy left") else CrawlFailed
@@ -63,13 +67,15 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     if bad := missed_gates(job, summary):
         return GateNotMet(f"the gate is not met: {'; '.join(bad)}")
     if summary.refused_kinds:
-        return SinkError(f"the output refused all rows of {', '.join(summary.refused_kinds)}")
+        return SinkError(
+            f"the output refused all rows of {', '.join(summary.refused_kinds)}: refused.jsonl in "
+            "the crawl's folder has rows and reasons"
+        )
     worth = {name: count for name, count in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:
         most = max(worth, key=worth.__getitem__)
-        counts = ", ".join(f"{name} {count}" for name, count in worth.items())
         return CrawlFailed(
-            f"no page was received ({counts}): {RETRYABLE[most]}, then run it again with fresh=True"
+            f"no page was received ({_counts(worth)}): {RETRYABLE[most]}, then run it again with --fresh (fresh=True)"
         )
     why = came_to_nothing(summary) if summary.state == "finished" else ""
     if why:
@@ -95,9 +101,8 @@ def came_to_nothing(summary: Summary) -> str:
             f"gossamer explain URL shows the rule"
         )
     if summary.dead and not summary.pages:
-        counts = ", ".join(f"{name} {count}" for name, count in summary.errors.items())
         return (
-            f"no page was received, and a retry would not help ({counts}): gossamer dead list {summary.crawl} "
+            f"no page was received, and a retry would not help ({_counts(summary.errors)}): gossamer dead list {summary.crawl} "
             "shows why"
         )
     parse = summary.errors.get("parse", 0)
@@ -109,3 +114,8 @@ def came_to_nothing(summary: Summary) -> str:
     if summary.rejected and not summary.items:
         return f"no items were stored: all {summary.rejected} items were rejected"
     return ""
+
+
+def _counts(errors: dict[str, int]) -> str:
+    """Formats counts as `timeout 3, dns 1`, largest first."""
+    return ", ".join(f"{name} {n}" for name, n in sorted(errors.items(), key=lambda pair: -pair[1]))

@@ -421,11 +421,10 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary, and the reason for a failure. Returns the exit code."""
-    from gossamer.app.outcome import RETRYABLE, came_to_nothing, unlike_text
-    from gossamer.app.quality_gate_setup import STOPPED_BY_SITE, missed_gates
-    from gossamer.app.run_comparison import is_unlike
+    from gossamer.app.outcome import STOPPED, error_of
+    from gossamer.app.quality_gate_setup import STOPPED_BY_SITE
     from gossamer.cli.foreground_crawl import report_no_seeds
-    from gossamer.cli.printing import format_counts, put_json, remark
+    from gossamer.cli.printing import put_json, remark
     from gossamer.cli.summaries import advice, put_summary
 
     put_summary(summary, words["quiet"] or words["json"])
@@ -439,35 +438,14 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
             "left out: --depth N goes further, in a new crawl (--fresh)",
             words["quiet"],
         )
-    if summary.state == "stopped" and (summary.reason or "").startswith("gate "):
-        return 30
-    if not stopped and summary.state == "stopped" and (summary.reason or "").startswith(STOPPED_BY_SITE):
-        return 0
-    if stopped or summary.state in ("stopped", "cancelled", "stopping", "cancelling"):
-        return 11
-    if summary.state == "failed":
-        remark(f"the crawl failed: {summary.reason}")
-        return 21 if (summary.reason or "").startswith("no proxy left") else 9
-    if bad := missed_gates(job, summary):
-        remark(f"the gate is not met: {'; '.join(bad)}")
-        return 30
-    if summary.refused_kinds:
-        remark(
-            f"the output refused all rows of {', '.join(summary.refused_kinds)}: refused.jsonl in "
-            "the crawl's folder has rows and reasons"
-        )
-        return 20
-    worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
-    if not summary.succeeded and worth:
-        most = RETRYABLE[max(worth, key=worth.__getitem__)]
-        remark(f"no page was received ({format_counts(worth)}): {most}, then run it again with --fresh")
-        return 9
-    if summary.state == "finished" and (why := came_to_nothing(summary)):
-        remark(why)
-        return 5
-    if summary.state == "finished" and is_unlike(summary.reason):
-        remark(unlike_text(summary))
-        return 31
+    error, reason = error_of(job, summary), summary.reason or ""
+    if error and summary.state in STOPPED:
+        return error.exit_code  # the summary already shows the gate
+    if stopped or summary.state in STOPPED:
+        return 0 if not stopped and summary.state == "stopped" and reason.startswith(STOPPED_BY_SITE) else 11
+    if error:
+        remark(str(error))
+        return error.exit_code
     # no URL was found, for example because the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return report_no_seeds(job, summary.crawl) if empty else 0
