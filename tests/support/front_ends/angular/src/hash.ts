@@ -1,0 +1,4 @@
+import { withHashLocation } from "@angular/router";
+import { start } from "./shop";
+
+start(withHashLocation());

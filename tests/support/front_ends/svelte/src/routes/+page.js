@@ -1,0 +1,3 @@
+import { load as data } from "$lib/data.js";
+
+export const load = ({ fetch }) => data(fetch, "home");
