@@ -1,14 +1,13 @@
-"""Measures search over 100,000 generated documents with each engine: building the index, its size, and
-queries.
+"""Measures search over 100,000 generated documents: building the index, its size, and queries.
 
-    python benchmarks/search.py [--documents 100000] [--queries 40] [--full] [--engine fts5,tantivy]
+    python benchmarks/search.py [--documents 100000] [--queries 40] [--full]
 
 The documents have 60 to 700 words (400 on average) of a vocabulary of 50,000 words with Zipf's law. The
 documents belong to 500 hosts, and are written in the format of a crawl with `--text`. The queries are phrases
 that occur in the documents, with two qualifiers: `site:` and `title:`, `lang:` or `after:`. Each query is
 also answered by a scan of all texts, which must find the same pages. The goal is that a phrase with two
 qualifiers takes less than 50 ms. The floor of a query is the bare FTS5 query without ranking, dates and
-snippets. The floor of the index is splitting the texts into words. CPU times include the threads of tantivy.
+snippets. The floor of the index is splitting the texts into words.
 `--full` also measures words that almost every page contains.
 """
 
@@ -112,12 +111,6 @@ def spread(times: list[float]) -> str:
     )
 
 
-def size_of(path: Path) -> int:
-    """Returns the size of a file, or of all files in a folder, in bytes."""
-    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
-    return sum(one.stat().st_size for one in files)
-
-
 def measure(index: SearchIndex, texts: list[str]) -> tuple[list[float], list[float], list[int]]:
     """Returns the CPU and wall milliseconds of each query, and the number of its results."""
     spent, walls, counts = list[float](), list[float](), list[int]()
@@ -142,20 +135,18 @@ def floor_of(index: SearchIndex, texts: list[str]) -> list[float]:
     return floors
 
 
-def run(engine: str, folder: str, made: list[IndexedPage], texts: list[str], full: bool) -> list[set[str]]:
+def run(folder: str, made: list[IndexedPage], texts: list[str], full: bool) -> list[set[str]]:
     """Builds and searches an index. Returns the URLs that each query finds."""
-    path, size = Path(folder) / f"search.{engine}", sum(len(one.text) + len(one.title) for one in made)
+    path, size = Path(folder) / "search.db", sum(len(one.text) + len(one.title) for one in made)
     sources = [PageSource(one.url, one.fetched, lambda one=one: one) for one in made]  # type: ignore[misc]
-    print(f"{engine}:")
-    with SearchIndex(path, engine) as index:
+    with SearchIndex(path) as index:
         start, wall = time.process_time(), time.perf_counter()
         index.update(sources)
         cpu, wall = time.process_time() - start, time.perf_counter() - wall
-        words = size_of(path / "words") if path.is_dir() else 0
-        part = f" ({words / size:.2f} in words/, the rest are titles and texts)" if words else ""
+        held = path.stat().st_size
         print(
-            f"  index: {cpu * 1e6 / len(made):.0f} us CPU a document, {wall:.0f} s; {size_of(path) / 1e6:.0f} MB, "
-            f"{size_of(path) / size:.2f} bytes for each byte of text{part}"
+            f"  index: {cpu * 1e6 / len(made):.0f} us CPU a document, {wall:.0f} s; {held / 1e6:.0f} MB, "
+            f"{held / size:.2f} bytes for each byte of text"
         )
         start = time.process_time()
         index.update(sources)
@@ -166,10 +157,7 @@ def run(engine: str, folder: str, made: list[IndexedPage], texts: list[str], ful
         spent, walls, counts = measure(index, texts)
         print(f"  {len(texts)} phrases with two qualifiers, {sum(counts)} results: CPU {spread(spent)}")
         print(f"    wall time, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores: {spread(walls)}")
-        if engine == "fts5":
-            print(
-                f"    floor (FTS5 without qualifiers, rank and snippets): CPU {spread(floor_of(index, texts))}"
-            )
+        print(f"    floor (FTS5 without qualifiers, rank and snippets): CPU {spread(floor_of(index, texts))}")
         if full:
             frequent = made[0].text.split()
             frequent.sort(key=lambda word: -sum(word in one.text for one in made[:200]))
@@ -183,7 +171,6 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--documents", type=int, default=100_000)
     options.add_argument("--queries", type=int, default=40)
-    options.add_argument("--engine", default="fts5,tantivy")
     options.add_argument("--full", action="store_true")
     given = options.parse_args()
     made = list(documents(given.documents))
@@ -197,15 +184,12 @@ def main() -> None:
         f"{given.documents:,} documents, {size / 1e6:.0f} MB of text; floor: {floor:.0f} us CPU to split a document"
     )
     texts = queries(made, given.queries)
-    found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for engine in given.engine.split(","):
-            found[engine] = run(engine, folder, made, texts, given.full)
+        found = run(folder, made, texts, given.full)
     pages = [(one, folded(one.text), folded(one.title)) for one in made]
     scanned = [scan(pages, text) for text in texts]
-    for engine, sets in found.items():
-        same = sum(one == other for one, other in zip(sets, scanned, strict=True))
-        print(f"{engine}: the same pages as a scan: {same} of {len(texts)}")
+    same = sum(one == other for one, other in zip(found, scanned, strict=True))
+    print(f"the same pages as a scan: {same} of {len(texts)}")
 
 
 if __name__ == "__main__":

@@ -220,27 +220,3 @@ def test_several_crawls_are_searched_at_once(room: Path) -> None:
     ):
         code, _, err = gossamer(room, "find", "maps", *words)
         assert (code, len(err.splitlines())) == (2, 1), err
-
-
-def test_tantivy_finds_the_same(room: Path) -> None:
-    pytest.importorskip("tantivy")
-    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
-    for words in (["slow maps", "title:maps", "site:e.example"], ["黒猫"], ["lang:en", "-maps"], ["map*"]):
-        assert urls(room, *words, "--engine", "tantivy") == urls(room, *words)
-    assert (room / ".gossamer" / "c" / "search.tantivy").is_dir()
-    (room / "mirror" / "e.example" / "a.html").write_text(
-        "<!doctype html><title>New</title><p>Trains only.</p>"
-    )
-    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl", "--refresh")
-    assert urls(room, "trains", "--engine", "tantivy") == ["http://e.example/a.html"]
-    assert urls(room, "slow", "--engine", "tantivy") == []
-
-
-def test_without_tantivy_the_command_that_installs_it_is_told(room: Path) -> None:
-    crawl(room, "--text", "--name", "c", "-o", "pages.jsonl")
-    without = "import sys; sys.modules['tantivy'] = None; from gossamer.cli import main; main()"
-    process = begin(room, "find", "maps", "--engine", "tantivy", code=without)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, len(err.splitlines())) == (4, 1), err
-    assert "needs the extra search" in err
-    assert gossamer(room, "find", "maps", "--engine", "lucene")[0] == 2

@@ -44,11 +44,8 @@ Index = Annotated[
     Option(
         "--index",
         metavar="FILE",
-        help="The index (default search.db in the crawl's folder; with tantivy the folder search.tantivy).",
+        help="The index (default search.db in the crawl's folder).",
     ),
-]
-Engine = Annotated[
-    str, Option("--engine", metavar="NAME", help="fts5 (default, part of SQLite) or tantivy (extra search).")
 ]
 NoUpdate = Annotated[bool, Option("--no-update", help="Search the index as it is; read no pages.")]
 Limit = Annotated[int, Option("--limit", metavar="N", help="Results per page (10; 0: all).", least=0)]
@@ -79,7 +76,6 @@ def find(
     crawl: CrawlNames = None,
     archive: Archive = None,
     index: Index = None,
-    engine: Engine = "fts5",
     no_update: NoUpdate = False,
     limit: Limit = 10,
     page: Page = 1,
@@ -91,11 +87,8 @@ def find(
     as_json: Json = False,
 ) -> int:
     """Search the text of the pages that crawls kept. The index of each crawl is updated first."""
-    from gossamer.uses.search.index import ENGINES
     from gossamer.uses.search.query import from_arguments, parse
 
-    if engine not in ENGINES:
-        raise UsageError(f"--engine {engine}: write {' or '.join(ENGINES)}")
     text = from_arguments(query)
     parsed = parse(text)
     settings = read_settings(data, store, setting)
@@ -104,7 +97,7 @@ def find(
         raise UsageError(f"--index is the index of one crawl, and there are {len(sources)}: leave it out")
     try:
         with contextlib.ExitStack() as stack:
-            indexes = _updated_indexes(sources, index, engine, no_update, stack)
+            indexes = _updated_indexes(sources, index, no_update, stack)
             answer(indexes, text, parsed, ShownPart(limit, page, by_date, count, as_json))
     except sqlite3.OperationalError as error:
         if "full" in str(error) or "disk I/O" in str(error):
@@ -132,7 +125,6 @@ def _sources(
 def _updated_indexes(
     sources: list[AbstractContextManager[RecordSource | ArchiveSource]],
     index: str | None,
-    engine: str,
     no_update: bool,
     stack: contextlib.ExitStack,
 ) -> dict[str, SearchIndex]:
@@ -146,8 +138,8 @@ def _updated_indexes(
     for opened in sources:
         try:
             with opened as source:
-                path = _index_path(source, index, engine, no_update)
-                found = stack.enter_context(SearchIndex(path, engine))
+                path = _index_path(source, index, no_update)
+                found = stack.enter_context(SearchIndex(path))
                 if not no_update:
                     update(found, source)
                 name = source.name if source.name not in indexes else str(source.folder)
@@ -162,13 +154,10 @@ def _updated_indexes(
     return indexes
 
 
-def _index_path(
-    source: RecordSource | ArchiveSource, index: str | None, engine: str, no_update: bool
-) -> Path:
+def _index_path(source: RecordSource | ArchiveSource, index: str | None, no_update: bool) -> Path:
     """Returns the path of an index, and creates the default folder if the folder is missing. Raises
     UsageError."""
-    default = "search.tantivy" if engine == "tantivy" else "search.db"
-    path = Path(index) if index is not None else source.folder / default
+    path = Path(index) if index is not None else source.folder / "search.db"
     if no_update and not path.exists():
         raise UsageError(f"{path}: there is no index yet; leave out --no-update")
     if not path.parent.is_dir():
@@ -184,7 +173,7 @@ def update(index: SearchIndex, source: RecordSource | ArchiveSource) -> None:
 
     now = source.signature
     is_same = now is not None and now == index.fact("signature") and source.kind == index.fact("kind")
-    if is_same and index.has_words:
+    if is_same:
         return
     if source.kind != index.fact("kind"):
         index.forget_times()  # whole pages and page records have different fields

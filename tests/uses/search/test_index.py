@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,8 @@ import pytest
 
 from gossamer.errors import UsageError
 from gossamer.uses.search.document import IndexedPage, PageSource
-from gossamer.uses.search.index import ENGINES, SearchIndex
+from gossamer.uses.search.index import SearchIndex
 from gossamer.uses.search.query import PageFilter, Query, Term, parse
-from gossamer.uses.search.tantivy_words import TantivyWords
 from gossamer.uses.search.words import indexed
 
 DAY = "2026-11-20T10:00:00.000Z"
@@ -41,16 +39,9 @@ PAGES = [
 ]
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
-    if request.param == "tantivy":
-        pytest.importorskip("tantivy")
-    return str(request.param)
-
-
 @pytest.fixture
-def index(tmp_path: Path, engine: str) -> Iterator[SearchIndex]:
-    with SearchIndex(tmp_path / "search.db", engine) as opened:
+def index(tmp_path: Path) -> Iterator[SearchIndex]:
+    with SearchIndex(tmp_path / "search.db") as opened:
         opened.update(PAGES)
         yield opened
 
@@ -172,26 +163,26 @@ def test_pages_that_are_gone_or_no_longer_kept_are_removed(index: SearchIndex) -
     assert index.update(PAGES[1:3]) == (0, 1, 2)
 
 
-def test_an_interrupted_update_keeps_its_batches(tmp_path: Path, engine: str) -> None:
+def test_an_interrupted_update_keeps_its_batches(tmp_path: Path) -> None:
     def broken() -> IndexedPage:
         raise KeyboardInterrupt
 
     many = [page(f"https://a.example/{n}", "", f"word{n}") for n in range(1200)]
-    with SearchIndex(tmp_path / "search.db", engine) as index:
+    with SearchIndex(tmp_path / "search.db") as index:
         with pytest.raises(KeyboardInterrupt):
             index.update([*many[:1100], PageSource("https://a.example/x", DAY, broken)])
         assert len(index) == 1000
-    with SearchIndex(tmp_path / "search.db", engine) as index:
+    with SearchIndex(tmp_path / "search.db") as index:
         assert index.update(many) == (200, 0, 1200)
 
 
-def test_an_index_of_another_version_is_built_again(tmp_path: Path, engine: str) -> None:
+def test_an_index_of_another_version_is_built_again(tmp_path: Path) -> None:
     path = tmp_path / "search.db"
-    with SearchIndex(path, engine) as index:
+    with SearchIndex(path) as index:
         index.update(PAGES)
-    with sqlite3.connect(path / "pages.db" if engine == "tantivy" else path) as database:
+    with sqlite3.connect(path) as database:
         database.execute("UPDATE facts SET value = '0' WHERE name = 'version'")
-    with SearchIndex(path, engine) as index:
+    with SearchIndex(path) as index:
         assert len(index) == 0
         assert urls(index, "hand") == []
         assert index.update(PAGES) == (4, 0, 4)
@@ -245,7 +236,7 @@ def scan(pages: list[PageSource], query: Query) -> set[str]:
     }
 
 
-def test_the_index_finds_the_same_pages_as_a_scan(tmp_path: Path, engine: str) -> None:
+def test_the_index_finds_the_same_pages_as_a_scan(tmp_path: Path) -> None:
     draw = random.Random(7)
     pages = [
         page(
@@ -279,7 +270,7 @@ def test_the_index_finds_the_same_pages_as_a_scan(tmp_path: Path, engine: str) -
             'title:"the of"',
         ),
     ]
-    with SearchIndex(tmp_path / "search.db", engine) as index:
+    with SearchIndex(tmp_path / "search.db") as index:
         index.update(pages)
         for _ in range(120):
             text = " ".join(draw.choices(parts, k=draw.randint(1, 3)))
@@ -288,31 +279,3 @@ def test_the_index_finds_the_same_pages_as_a_scan(tmp_path: Path, engine: str) -
             query = parse(text)
             found = index.find(query, limit=0)
             assert {result.url for result in found.results} == scan(pages, query), text
-
-
-@pytest.mark.parametrize("damage", ["stamp", "lost"])
-def test_words_of_tantivy_that_do_not_belong_to_the_pages_are_made_again(tmp_path: Path, damage: str) -> None:
-    pytest.importorskip("tantivy")
-    path = tmp_path / "search.tantivy"
-    with SearchIndex(path, "tantivy") as index:
-        index.update(PAGES)
-    if damage == "lost":
-        shutil.rmtree(path / "words")
-    else:  # as after a crash between the commit of the words and the commit of the pages
-        with TantivyWords(index._connection, path / "words")._locked_writer() as writer:
-            writer.delete_all_documents()
-            writer.commit()
-    with SearchIndex(path, "tantivy") as index:
-        assert not index.has_words
-        assert index.update(PAGES) == (0, 0, 4)
-        assert index.has_words
-        assert urls(index, "hand OR lang:ja") == ["a.example/maps", "c.example/tokyo?x=1"]
-        assert index.count(parse("-xyzzy")) == 4
-
-
-def test_a_folder_that_is_no_index_of_tantivy_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("tantivy")
-    (tmp_path / "words").mkdir()
-    (tmp_path / "words" / "meta.json").write_text("no index")
-    with SearchIndex(tmp_path, "tantivy") as index, pytest.raises(UsageError, match="damaged"):
-        index.update(PAGES)

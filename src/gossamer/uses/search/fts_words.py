@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator
 from typing import Any, Final
 
 from gossamer.errors import UsageError
@@ -27,11 +25,6 @@ class FtsWords:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    @property
-    def belong(self) -> bool:
-        """Always true, because words and pages are committed in one transaction."""
-        return True
-
     def create(self) -> None:
         """Empties the table. Raises UsageError if this SQLite has no FTS5."""
         self._connection.execute("DROP TABLE IF EXISTS words")
@@ -43,11 +36,6 @@ class FtsWords:
                     "the SQLite of this Python has no FTS5: search needs one that has it"
                 ) from error
             raise
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Does nothing, because the table needs no writer."""
-        yield
 
     def add(self, key: int, page: IndexedPage) -> None:
         """Adds a page's words to the table."""
@@ -63,12 +51,6 @@ class FtsWords:
             "INSERT INTO words (words, rowid, title, headings, text, url, site) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             (key, *_columns(page)),
         )
-
-    def commit(self) -> None:
-        """Does nothing, because the words are committed in the same transaction as the pages."""
-
-    def rollback(self) -> None:
-        """Does nothing, because the words are rolled back in the same transaction as the pages."""
 
     def find(
         self, query: Query, limit: int, offset: int, *, by_date: bool

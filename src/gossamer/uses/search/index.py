@@ -1,6 +1,5 @@
 """The search index of a crawl. A SQLite file contains the titles, dates and texts of the crawl's pages. The
-words of the titles, headings, texts and URLs are in a full-text table (FTS5) of the same file, or in a
-tantivy index.
+words of the titles, headings, texts and URLs are in a full-text table (FTS5) of the same file.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from gossamer.errors import UsageError
 from gossamer.uses.search.document import IndexedPage, PageSource
@@ -25,8 +23,6 @@ APPLICATION_ID: Final = 0x676F7366
 """Marks a SQLite file as a search index of gossamer ("gosf")."""
 BATCH: Final = 500
 """Number of pages after which the index is committed."""
-ENGINES: Final = ("fts5", "tantivy")
-"""The search engines in which an index can store the words of pages."""
 MAPPED_BYTES, CACHE_KIB = 1 << 30, 65_536
 """The maximum number of bytes of the SQLite file that are mapped into memory, and the maximum size of
 SQLite's page cache in KiB."""
@@ -38,42 +34,6 @@ CREATE TABLE pages (id INTEGER PRIMARY KEY, day TEXT, language TEXT, url TEXT UN
     title TEXT);
 CREATE TABLE texts (id INTEGER PRIMARY KEY, headings TEXT, text TEXT);
 """
-
-
-class WordIndex(Protocol):
-    """Stores the words of pages, keyed by the pages' ids in the SQLite file."""
-
-    @property
-    def belong(self) -> bool:
-        """Whether the stored words match the pages in the SQLite file."""
-
-    def create(self) -> None:
-        """Empties the index."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        """Returns a context manager that keeps the index open for writing."""
-
-    def add(self, key: int, page: IndexedPage) -> None:
-        """Adds a page's words to the index."""
-
-    def remove(self, key: int, page: IndexedPage) -> None:
-        """Removes a page's words from the index."""
-
-    def commit(self) -> None:
-        """Makes the added and removed words durable. The caller commits the transaction of the pages after
-        this call."""
-
-    def rollback(self) -> None:
-        """Discards the changes since the last commit."""
-
-    def find(
-        self, query: Query, limit: int, offset: int, *, by_date: bool
-    ) -> tuple[int, list[tuple[int, float]]]:
-        """Returns the total number of matching pages, and the ids and scores of at most `limit` matching
-        pages from index `offset` on. `limit` 0 means all."""
-
-    def count(self, query: Query) -> int:
-        """Returns the number of pages that match."""
 
 
 class IndexUpdate(NamedTuple):
@@ -106,26 +66,17 @@ class SearchResults(NamedTuple):
 
 
 class SearchIndex:
-    """A search index at a path, which is a file, or a folder if the engine is `tantivy`. Leaving the context
-    manager closes the index. Raises UsageError if the path is not a search index, ConfigError if the engine's
-    library is not installed, and sqlite3.Error if the file cannot be read or written."""
+    """A search index in a file. Leaving the context manager closes the index. Raises UsageError if the file is
+    not a search index, and sqlite3.Error if the file cannot be read or written."""
 
-    def __init__(self, path: Path, engine: str = "fts5") -> None:
-        self.path = path
-        self._connection = _connected(path / "pages.db" if engine == "tantivy" else path)
+    def __init__(self, path: Path) -> None:
+        self._connection = _connected(path)
+        self._words = FtsWords(self._connection)
         try:
-            self._words: WordIndex = self._make_words(engine)
             _prepare(self._connection, self._words, path)
         except BaseException:
             self._connection.close()
             raise
-
-    def _make_words(self, engine: str) -> WordIndex:
-        if engine == "tantivy":
-            from gossamer.uses.search.tantivy_words import TantivyWords  # an extra
-
-            return TantivyWords(self._connection, self.path / "words")
-        return FtsWords(self._connection)
 
     def __enter__(self) -> SearchIndex:
         return self
@@ -144,12 +95,6 @@ class SearchIndex:
         """Stores a value under a name in the index."""
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
-    @property
-    def has_words(self) -> bool:
-        """Whether the stored words match the stored pages. If the words do not match, the next update indexes
-        the words of all pages again."""
-        return self._words.belong
-
     def forget_times(self) -> None:
         """Clears the fetch times of all pages, so that the next update reads every page again."""
         self._connection.execute("UPDATE pages SET fetched = ''")
@@ -164,10 +109,6 @@ class SearchIndex:
         fetched after the indexed version. Indexed pages that are missing from `sources` are removed.
         `progress` is called after each batch with the number of pages processed. An interrupted update keeps
         the batches that were committed."""
-        with self._words.writing():
-            return self._update(sources, progress)
-
-    def _update(self, sources: Iterable[PageSource], progress: Callable[[int], None] | None) -> IndexUpdate:
         run = self._connection.execute
         run("CREATE TEMP TABLE IF NOT EXISTS present (id INTEGER PRIMARY KEY)")
         run("DELETE FROM present")
@@ -189,9 +130,7 @@ class SearchIndex:
     def _transaction(self) -> Iterator[None]:
         try:
             yield
-            self._words.commit()
         except BaseException:
-            self._words.rollback()
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
@@ -246,21 +185,17 @@ class SearchIndex:
         """Returns the matching pages, best match first, or newest first if `by_date` is set. `limit` 0 means
         all."""
         total, chosen = self._words.find(query, limit, offset, by_date=by_date)
-        results = (self._result(key, score, query.terms) for key, score in chosen)
-        return SearchResults(total, [one for one in results if one is not None])
+        return SearchResults(total, [self._result(key, score, query.terms) for key, score in chosen])
 
     def count(self, query: Query) -> int:
         """Returns the number of pages that match."""
         return self._words.count(query)
 
-    def _result(self, key: int, score: float, terms: list[Term]) -> SearchResult | None:
+    def _result(self, key: int, score: float, terms: list[Term]) -> SearchResult:
         row = self._connection.execute(
             "SELECT url, title, language, published, fetched, headings, text FROM pages JOIN texts USING (id) WHERE id = ?",
             (key,),
         ).fetchone()
-        # a crash occurred between the commits of words and pages; the next update repairs the index
-        if row is None:
-            return None
         url, title, language, published, fetched, headings, text = row
         shown = snippet(text, terms)
         if not shown.marks and (other := snippet(headings, terms, "headings")).marks:
@@ -278,7 +213,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
 
 
-def _prepare(connection: sqlite3.Connection, words: WordIndex, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, words: FtsWords, path: Path) -> None:
     """Checks the SQLite file. Empties an index that another version created. No data are lost, because the
     index is only a copy of the crawl's pages."""
     try:
