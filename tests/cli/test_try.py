@@ -4,6 +4,8 @@ link."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,3 +165,32 @@ def test_a_rejected_item_is_counted(site: Path, shop: str, capsys: pytest.Captur
 
 def test_a_url_without_its_path_is_completed(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert tried(capsys, shop)["page"]["url"] == f"{shop}/"
+
+
+@pytest.mark.skipif(
+    shutil.which("chromium") is None and os.environ.get("CI") != "true", reason="needs chromium"
+)
+@pytest.mark.parametrize("browser", ["chrome", "firefox"])
+def test_show_writes_a_picture_before_and_after_each_step(
+    site: Path, shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: str
+) -> None:
+    if browser == "firefox" and shutil.which("firefox-esr") is None and os.environ.get("CI") != "true":
+        pytest.skip("needs firefox-esr")
+    steps = "[{'hover': 'a[href=\"/nf\"]'}, {'click': '#no'}]"
+    text = site.read_text().replace(
+        ", seeds=", f", browser='{browser}', render={{'steps': {steps}}}, seeds=", 1
+    )
+    site.write_text(text)
+    words = ["try", f"{shop}/", "--site", "books.py", "--ladder", "browser", "--show", "-s", "timeout=6"]
+    assert run(words) == 9
+    said = capsys.readouterr().err
+    assert f'step 2 of 2 (click #no): the page has no #no; the page is {shop}/ "' in said
+    folder = tmp_path.resolve() / ".gossamer" / "try" / "steps"
+    names = ["01-hover-before", "01-hover-after", "02-click-before", "02-click-after"]
+    for name in names:
+        assert f"picture: {folder / name}.png" in said
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    site.write_text(text.replace("'#no'", "'nothing'"))
+    assert run([*words[:4], "--ladder", "plain", "--show"]) == 0
+    assert "no pictures: the page was not loaded by a browser" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []

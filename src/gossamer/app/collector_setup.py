@@ -112,6 +112,7 @@ class CollectorSetup:
         )
         self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
+        self._show = Path(setup.job.show) if setup.job.show else None
         self._rungs: dict[tuple[str, bool], Rung] = {}
         self._unlocker = unlocker
         self._unlocked: list[UnlockerCollector] = []
@@ -243,6 +244,7 @@ class CollectorSetup:
                         self._firefox,
                         self._folder,
                         self._proxies,
+                        self._show,
                     ),
                 )
             except ConfigError as error:
@@ -405,6 +407,7 @@ def browser_collector(
     firefox: FirefoxSites,
     folder: Path | None = None,
     proxies: Lender | None = None,
+    show: Path | None = None,
 ) -> Collector:
     """Returns the collector of the browser rung. The browser sends gossamer's own user agent unless
     `disguised` is true. Firefox always sends gossamer's own user agent."""
@@ -431,6 +434,7 @@ def browser_collector(
             requests=settings.browser_requests,
             ca_file=settings.ca_file,
             folder=folder,
+            show=show,
             worn=worn,
             country=proxies.country if proxies is not None else lambda _: "",
         )

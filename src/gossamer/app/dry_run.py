@@ -56,6 +56,8 @@ class Trial(msgspec.Struct):
     """The reason why robots.txt forbids all pages of the URL's origin, or '' if the crawl may fetch pages of
     the origin."""
     sites: list[LoadedSite] = []
+    pictures: list[str] = []
+    """The paths of the pictures before and after each step (`Job.show`), in order."""
 
 
 class RowsInMemory:
@@ -164,6 +166,8 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread
     )
     trial.sites = sites
+    if job.show:
+        trial.pictures = _pictures(Path(job.show))
     if page is not None and claim is not None:
         trial.preview = preview(job, sites, claim, page, robots.rules)
     elif robots.rules is not None:
@@ -171,6 +175,10 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         closed = robots.rules.closed
         trial.closed_origin = closed.detail if closed is not None else ""
     return trial
+
+
+def _pictures(folder: Path) -> list[str]:
+    return [str(path) for path in sorted(folder.glob("*.png"), key=lambda path: path.stat().st_mtime_ns)]
 
 
 def _check_function(sites: list[LoadedSite], use: str | None) -> None:

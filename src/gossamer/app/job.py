@@ -57,6 +57,8 @@ class Job(msgspec.Struct, kw_only=True):
     archive: str | None = None
     """The page archive from which the crawl reads pages. With an archive, the crawl fetches nothing from the
     web."""
+    show: str | None = None
+    """The folder for a picture before and after each step of a page in the browser."""
 
 
 class Setup(msgspec.Struct, kw_only=True):

@@ -31,7 +31,10 @@ RETRYABLE = {
     "rate-limited": "go slower with --delay",
     "blocked": "go slower with --delay",
     "proxy": "see gossamer doctor, or give other proxies",
-    "missing": "see whether the must_have of the site file fits its pages (gossamer check SITE.py)",
+    "missing": (
+        "see whether must_have and render of the site file fit its pages (gossamer check SITE.py, "
+        "gossamer try --site SITE.py --ladder browser --show URL)"
+    ),
     "given-up": "gossamer host resume HOST closes the breaker of the host that failed before",
     "robots-unreachable": "check whether the server is up and its robots.txt can be read (gossamer dead list shows why it was not)",
 }

@@ -12,6 +12,8 @@ from gossamer.cli.options import Argument, Json, Option, Setting, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gossamer.app.dry_run import Trial
     from gossamer.app.page_preview import FoundLink, PagePreview
 
@@ -36,6 +38,9 @@ Carry = Annotated[
     str | None,
     Option("--carry", metavar="JSON", help="The value that the page function finds in page.carry."),
 ]
+Show = Annotated[
+    bool, Option("--show", help="Write a picture before and after each step in the browser (render=).")
+]
 MAX_LINES = 20
 """Maximum number of links and of requests that are printed. `--json` prints all."""
 
@@ -48,6 +53,7 @@ def try_(
     header: Header = None,
     argument: SiteArgument = None,
     ladder: Ladder = None,
+    show: Show = False,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
@@ -56,11 +62,13 @@ def try_(
     respected."""
     from gossamer.cli.printing import put_json
 
-    trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry))
+    trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry), show)
     if as_json:
         put_json(trial_values(trial))
     else:
         print_trial(trial)
+    if show:
+        print_pictures(trial)
     return exit_code(trial)
 
 
@@ -90,8 +98,10 @@ def run(
     ladder: str | None = None,
     use: str | None = None,
     carry: Any = None,
+    show: bool = False,
 ) -> Trial:
-    """Fetches and reads one URL, and returns the result as a `Trial`."""
+    """Fetches and reads one URL, and returns the result as a `Trial`. `show`: whether to write a picture before and
+    after each step."""
     from pathlib import Path
 
     from gossamer.app.dry_run import try_one
@@ -106,14 +116,38 @@ def run(
     folder = beside if beside.is_dir() else beside.parent
     if not (folder / "gossamer.toml").exists():
         folder = Path(".")
+    settings = read_settings(pairs=setting, more=more, folder=folder)
     job = Job(
         targets=site or [],
-        settings=read_settings(pairs=setting, more=more, folder=folder),
+        settings=settings,
+        show=str(picture_folder(settings.data)) if show else None,
         headers=headers_of(header or ()),
         args=arguments_of(argument or ()),
     )
     print_site_logs(job.settings.log_level)
     return asyncio.run(try_one(job, url, use, carry))
+
+
+def picture_folder(data: str) -> Path:
+    """Returns the folder for the pictures of steps, an absolute path. Creates the folder, and removes the pictures
+    of an earlier call."""
+    from pathlib import Path
+
+    folder = Path(data).absolute() / "try" / "steps"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.png"):
+        path.unlink()
+    return folder
+
+
+def print_pictures(trial: Trial) -> None:
+    """Prints the paths of the pictures of steps."""
+    from gossamer.cli.printing import remark
+
+    for path in trial.pictures:
+        remark(f"picture: {path}")
+    if not trial.pictures:
+        remark("no pictures: the page was not loaded by a browser, or the render= of its site has no steps")
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
@@ -139,6 +173,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "errors": trial.summary.errors,
         "unread": trial.unread,
         "attempts": trial.attempts,
+        "pictures": trial.pictures,
     }
 
 
@@ -302,6 +337,9 @@ def exit_code(trial: Trial) -> int:
     from gossamer.cli.printing import remark
     from gossamer.cli.summaries import advice
 
+    for line in trial.attempts[-1].get("console") or () if trial.attempts else ():
+        if line.startswith("gossamer: "):
+            remark(line.removeprefix("gossamer: "))
     worth = [name for name in trial.summary.errors if name in RETRYABLE]
     if trial.page is None and worth:
         remark(f"no page was received ({worth[0]}): {RETRYABLE[worth[0]]}")

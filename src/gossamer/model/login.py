@@ -126,16 +126,12 @@ class Login:
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
         """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills in the
-        form's controls, which may be outside of the form (`collectors/browser/form_controls.js`), and submits
+        form's controls, which may be outside of the form (`collectors/browser/steps.js`), and submits
         the form at least `pause` seconds after the page was requested. The second to last step waits until the
         log-in has succeeded. If `shows` contains only CSS selectors, this step waits for an element that
         matches one of the selectors. Otherwise, the step waits until the form has disappeared."""
-        form = f"css={self.form or FORM} >> control="
-        filled = [
-            Step("fill", form + json.dumps({"name": field}, ensure_ascii=False), fields[field])
-            for field in fields
-        ]
-        button = form + json.dumps({"submit": self.submit or ""}, ensure_ascii=False)
+        form = self.form or FORM
+        filled = [Step("fill", form, fields[field], control={"name": field}) for field in fields]
         shown = [
             one
             for one in self.shows
@@ -143,11 +139,11 @@ class Login:
         ]
         sign = Step("wait", ", ".join(shown))
         if not shown or len(shown) < len(self.shows):
-            sign = Step("until", f"!document.querySelector({json.dumps(self.form or FORM)})")
+            sign = Step("until", f"!document.querySelector({json.dumps(form)})")
         return (
             *filled,
             Step("pause", f"{pause:g}"),
-            Step("click", button),
+            Step("click", form, control={"submit": self.submit or ""}),
             sign,
             Step("wait", "idle"),
         )

@@ -10,33 +10,79 @@ from typing import Any, NamedTuple
 
 from gossamer.url.patterns import Searcher, compile_
 
-ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
+ACTS = {
+    "click": "a selector",
+    "hover": "a selector",
+    "fill": "a selector",
+    "type": "a selector",
+    "select": "a selector",
+    "press": "a key",
+    "wait": "a selector, or idle",
+    "wait_text": "a text",
+    "wait_url": "a pattern of URLs",
+    "wait_response": "a pattern of URLs",
+    "until": "an expression",
+    "pause": "a number of seconds",
+    "scroll": "True",
+}
+"""The words of steps, with what each word has."""
 MAX_STEPS = 50
 """The maximum number of steps on a page."""
 MAX_PAUSE_S = 60.0
 """The maximum length of a pause in seconds."""
-_TEXTS = ("fill", "type")
+KEYS = (
+    *(
+        "Enter",
+        "Tab",
+        "Escape",
+        "Backspace",
+        "Delete",
+        "Insert",
+        "Space",
+        "Home",
+        "End",
+        "PageUp",
+        "PageDown",
+    ),
+    *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", *(f"F{n}" for n in range(1, 13))),
+)
+"""The names of keys that `press` knows, besides single characters."""
+MODIFIERS = ("Control", "Shift", "Alt", "Meta")
+"""The keys that are held while another key is pressed, such as `Control+A`."""
+_TEXTS = ("fill", "type", "select")
+_IN_FRAMES = ("click", "hover", "fill", "type", "select", "wait", "wait_text")
 
 
 class Step(NamedTuple):
     """A step on a page. `act`: a word of ACTS. `what`: a CSS selector for most acts. For `press`, `what` is a
     key such as `Enter`. For `until`, `what` is a JavaScript expression. For `pause`, `what` is a number of
-    seconds. For `wait`, `what` is a CSS selector or `idle`. `text`: the text to fill in or type."""
+    seconds. For `wait`, `what` is a CSS selector or `idle`. For the other waits, `what` is a text, or a pattern
+    of URLs. `text`: the text to fill in or type, or the option to select. `frame`: the selectors of the iframes
+    that contain the element, the outermost first. `control`: the control of the element's form on which the step
+    acts instead of the element itself, as in `steps.js`, or None."""
 
     act: str
     what: str = ""
     text: str = ""
+    frame: tuple[str, ...] = ()
+    control: Mapping[str, str] | None = None
+
+    def words(self) -> str:
+        """Returns the step as one line, without its text, which may be a password."""
+        what = self.what if self.control is None else f"{self.what} {dict(self.control)}"
+        inside = "".join(f" in the frame {one}" for one in reversed(self.frame))
+        return f"{self.act} {what}".strip()[:160] + inside
 
     def __repr__(self) -> str:
         """Hides the text, which may be a password."""
-        return f"<step {self.act} {self.what}>"
+        return f"<step {self.words()}>"
 
 
 def read_actions(values: Any) -> tuple[Step, ...]:
     """Parses steps. Raises ValueError with the step and the reason.
 
-    >>> read_actions([{"fill": "#user", "with": "joe"}, {"click": "button"}, {"pause": 0.5}, "scroll"])
-    (<step fill #user>, <step click button>, <step pause 0.5>, <step scroll >)
+    >>> read_actions([{"fill": "#user", "with": "joe"}, {"click": "button", "frame": "#consent"}, {"pause": 0.5}])
+    (<step fill #user>, <step click button in the frame #consent>, <step pause 0.5>)
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise ValueError('steps must be a list, such as [{"fill": "#q", "with": "tea"}, {"press": "Enter"}]')
@@ -50,7 +96,7 @@ def _step(value: Any) -> Step:
     if isinstance(value, Step):
         return value
     given = {value: True} if isinstance(value, str) else dict(value)
-    text = given.pop("with", None)
+    text, frame = given.pop("with", None), given.pop("frame", None)
     if len(given) != 1 or (act := next(iter(given))) not in ACTS:
         raise ValueError(
             f"a step is one of {', '.join(ACTS)}, with what it is done to, not {sorted(map(str, given))}"
@@ -58,19 +104,38 @@ def _step(value: Any) -> Step:
     what = given[act]
     if (text is None) == (act in _TEXTS) or not isinstance(text, str | None):
         raise ValueError(f'{act} has {"a" if act in _TEXTS else "no"} text in "with"')
+    if frame is not None and (act not in _IN_FRAMES or what == "idle"):
+        raise ValueError(f"{act} has no frame; steps with a frame are {', '.join(_IN_FRAMES)}")
+    frames = () if frame is None else _several(frame)
+    if not all(isinstance(one, str) and one.strip() for one in frames):
+        raise ValueError(
+            "frame must be the selector of an iframe, or a list of selectors from the outermost on"
+        )
+    return Step(act, _checked(act, what), text or "", tuple(one.strip() for one in frames))
+
+
+def _checked(act: str, what: Any) -> str:
+    """Returns what a step is done to, as text. Raises ValueError."""
     if act == "scroll":
         if what is not True:
             raise ValueError("scroll must be True, and scrolls to the end")
-        return Step(act)
+        return ""
     if act == "pause":
         if isinstance(what, bool) or not isinstance(what, int | float) or not 0 <= what <= MAX_PAUSE_S:
             raise ValueError(f"pause must be a number of seconds, at most {MAX_PAUSE_S:g}")
-        return Step(act, f"{what:g}")
+        return f"{what:g}"
     if not isinstance(what, str) or not what.strip():
-        raise ValueError(
-            f"{act} has {'an expression' if act == 'until' else 'a key' if act == 'press' else 'a selector'}"
-        )
-    return Step(act, what.strip(), text or "")
+        raise ValueError(f"{act} has {ACTS[act]}")
+    if act == "press":
+        *held, key = what.strip().split("+") if what.strip() != "+" else ["+"]
+        if any(one not in MODIFIERS for one in held) or not (key in (*KEYS, *MODIFIERS) or len(key) == 1):
+            raise ValueError(f"press has a character, or one of {', '.join(KEYS)}, not {what!r}")
+    if act in ("wait_url", "wait_response"):
+        try:
+            compile_(what)
+        except re.error as error:
+            raise ValueError(f"{act} has a pattern of URLs, and {what!r} is none: {error}") from None
+    return what.strip()
 
 
 Said = Mapping[str, Any] | str | None

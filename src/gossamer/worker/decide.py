@@ -34,7 +34,7 @@ def decide(
         reason = "rate-limited" if block.kind == "rate-limit" else "blocked"
         return Retry(reason, block.line(), retry_after(result.header("retry-after")))
     if result.late:
-        return Retry("timeout", result.late)
+        return Retry("missing", result.late)
     if 200 <= status < 300 or status == 304:
         return Done()
     if result.location is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -133,15 +134,16 @@ async def test_pictures(stage: Stage, browser: Make, tmp_path: Path) -> None:
 async def test_what_never_comes_is_named_and_the_page_kept(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = "<p>here</p>"
     for said, late in (
-        ("p >>", "the page has no p >>"),
-        ({"until": "window.never"}, "window.never never became true"),
-        ({"steps": [{"click": "#no"}]}, "the page has no #no"),
+        ("p >>", "wait p >>: p >> is not a CSS selector"),
+        (".price", "wait .price: the page has no .price"),
+        ({"until": "window.never"}, "until window.never: window.never never became true"),
+        ({"steps": [{"click": "#no"}]}, "step 1 of 1 (click #no): the page has no #no"),
     ):
         got = await page(looking(browser, said, total=5.0), stage.url())
-        assert (got.late, b"<p>here</p>" in got.body) == (late, True)
+        assert (got.late, b"<p>here</p>" in got.body) == (f'{late}; the page is {stage.url()} "here"', True)
 
 
-def test_in_a_crawl_it_is_a_timeout_and_what_was_kept_is_told(
+def test_in_a_crawl_it_is_missing_and_what_was_kept_is_told(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -162,7 +164,9 @@ def test_in_a_crawl_it_is_a_timeout_and_what_was_kept_is_told(
         one["url"].removeprefix(stage.url("")): one
         for one in crawl(stage, "browser", "late", "site.py", "-s", "timeout=6")
     }
-    assert (made["/"]["outcome"], made["/"]["status"], made["/"]["error"]) == ("dead", 200, "timeout")
+    assert (made["/"]["outcome"], made["/"]["status"], made["/"]["error"]) == ("dead", 200, "missing")
+    why = f'wait .price: the page has no .price; the page is {stage.url()} "here w"'
+    assert made["/"]["console"][-1] == f"gossamer: {why}"
     assert "warning: w" in made["/well"]["console"]
     kept = [path.read_bytes() for path in Path(".gossamer/late/failed").rglob("*") if path.is_file()]
     assert any(b"<p>here</p>" in data for data in kept)
@@ -183,9 +187,15 @@ def test_what_is_no_rendering_is_said() -> None:
         "capture must be a list": {"capture": ["("]},
         "unknown key 'shots'": {"shots": 1},
         "more than 50": {"steps": ["scroll"] * 51},
+        "select has a text": {"steps": [{"select": "#q"}]},
+        "pause has no frame": {"steps": [{"pause": 1, "frame": "iframe"}]},
+        "wait has no frame": {"steps": [{"wait": "idle", "frame": "iframe"}]},
+        "frame must be the selector of an iframe": {"steps": [{"click": "b", "frame": [1]}]},
+        "press has a character, or one of Enter": {"steps": [{"press": "Return"}]},
+        "wait_url has a pattern of URLs, and '(' is none": {"steps": [{"wait_url": "("}]},
         "until is an expression": {"until": " "},
         "human is True or False": {"human": 1},
     }
     for said, value in bad.items():
-        with pytest.raises(ValueError, match=said.replace("(", "\\(")):
+        with pytest.raises(ValueError, match=re.escape(said)):
             rendering.read_rendering(value)

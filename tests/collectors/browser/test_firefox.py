@@ -18,9 +18,9 @@ SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127
     ("more", "words", "said"),
     [
         (
-            "render={'steps': [{'click': 'b'}], 'human': True}",
+            "render={'steps': [{'click': 'b'}], 'capture': '/api'}",
             ["--ladder", "plain,browser"],
-            "site shop: steps works in Chromium",
+            "site shop: capture works in Chromium",
         ),
         (
             "session=Login('http://127.0.0.1:9/in', {'user': 'a'})",

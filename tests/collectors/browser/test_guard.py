@@ -11,7 +11,9 @@ import socket
 from collectors.browser.conftest import BOTH, Make, Stage, failure, page
 from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.egress.resolver import Resolver
-from gossamer.model.rendering import Render
+from gossamer.model.page import Page
+from gossamer.model.rendering import Render, read_actions
+from gossamer.model.request import Request
 
 TRIES = """<!doctype html><body><script>
 const at = ADDRESSES, udp = UDP;
@@ -32,6 +34,27 @@ if (window.RTCPeerConnection) {  // Firefox has none here
 }
 Promise.all(tries).then(() => { document.body.append(Object.assign(document.createElement('p'), {id: 'done'})) });
 </script>"""
+
+
+WAYS = {
+    "link": "<a id=go href={to} target=_blank>x</a>",
+    "link of an opener": "<a id=go href={to} target=_blank rel=opener>x</a>",
+    "form": "<form action={to} method=post target=w><button id=go>x</button></form>",
+    "open": "<button id=go onclick=\"window.open('{to}')\">x</button>",
+    "saved open": "<script>const saved = window.open; Object.defineProperty(window, 'open', {{value: saved, writable: false}})</script>"
+    "<button id=go onclick=\"saved('{to}', 'w', 'noopener'); saved('{to}', 'v', 'popup')\">x</button>",
+    "late link": "<button id=go onclick=\"setTimeout(() => Object.assign(document.createElement('a'), {{href: '{to}', target: '_blank'}}).click(), 20)\">x</button>",
+    "open in a frame": "<iframe name=f srcdoc='<p>f</p>'></iframe><button id=go onclick=\"window.open('{to}', 'f')\">x</button>",
+    "window then lead": "<button id=go onclick=\"const w = window.open('about:blank', 'w'); setTimeout(() => {{ w.location = '{to}' }}, 50)\">x</button>",
+    "written window": "<script>const saved = window.open</script><button id=go onclick=\"const w = saved('', 'w');"
+    " w && w.document.write('<iframe src={to}></iframe><img src={to}i>')\">x</button>",
+    "location": "<button id=go onclick=\"location = '{to}'\">x</button>",
+    "redirect": "<a id=go href='/hop?{to}'>x</a>",
+    "refresh": "<button id=go onclick=\"document.head.innerHTML = '<meta http-equiv=refresh content=0;url={to}>'\">x</button>",
+    "ping": "<a id=go ping={to} href='#x'>x</a>",
+    "download": "<a id=go href={to} download>x</a>",
+}
+"""Pages whose button leads to an address in a way that a click opens. `to`: the URL."""
 
 
 class Trap:
@@ -85,6 +108,26 @@ async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make)
         assert trap.all() == []
         trap_elsewhere.close()
     assert stage.paths() == ["/"]
+
+
+@BOTH
+async def test_steps_reach_nothing_that_the_guard_refuses(stage: Stage, browser: Make) -> None:
+    """A click opens a window, a form, a redirect or a download at a refused address."""
+    async with Trap() as trap:
+        guard = Resolver(["127.0.0.1/32"], lookup=names)
+        steps = read_actions([{"click": "#go"}, {"pause": 0.2}])
+        collector = browser(guard, lambda _: Render(steps=steps))
+        trap_elsewhere = await asyncio.start_server(trap._came, "127.0.0.2", trap.port)
+        for host in ("127.0.0.2", "[::1]", "inner.test"):
+            to = f"http://{host}:{trap.port}/"
+            stage.pages[f"/hop?{to}"] = (302, {"location": to}, "")
+            for way, made in WAYS.items():
+                stage.pages["/"] = made.format(to=to)
+                got = await collector.collect(Request(stage.url(host="site.test")), {})
+                assert isinstance(got, Page), (way, got)
+                assert trap.all() == [], way
+        trap_elsewhere.close()
+    assert {path.partition("?")[0] for path in stage.paths()} == {"/", "/hop"}
 
 
 @BOTH

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,7 +78,7 @@ NO_WORKERS = (
 )
 """JavaScript that runs before a page's scripts and removes service workers, as Firefox does in a private
 window. A page that finds the API, but whose worker never starts, may wait for the worker for ever."""
-UNTOLD = ("steps", "capture", "screenshot", "console")
+UNTOLD = ("capture", "screenshot", "console")
 """Fields of a Render that only Chromium supports."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 FIREFOX, FIREFOXES = "firefox", ("firefox", "firefox-esr")
@@ -150,10 +149,6 @@ def check_firefox(sites: Sequence[Any], held: Mapping[str, Sequence[str]], disgu
                 f"site {one.site.name}: session: another site of this crawl imitates browsers, and Firefox cannot "
                 f"({why}): crawl the two sites apart"
             )
-
-
-def _script(name: str) -> str:
-    return resources.files("gossamer.collectors.browser").joinpath(f"{name}.js").read_text("utf-8")
 
 
 class ContextKey(NamedTuple):
@@ -228,9 +223,6 @@ class Chromium:
         )
         async with asyncio.timeout(START_TIMEOUT_S):
             self._driver = await async_playwright().start()
-            await self._driver.selectors.register(
-                "control", script=_script("form_controls"), content_script=True
-            )
             self._browser = await self._driver.chromium.launch(
                 executable_path=program,
                 args=flags,

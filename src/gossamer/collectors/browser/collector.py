@@ -35,6 +35,8 @@ PAGES_PER_BROWSER = 500
 """The number of pages after which a browser is replaced."""
 MAX_START_ATTEMPTS = 3
 """The maximum number of attempts to start a browser."""
+PICTURES_S = 60.0
+"""The seconds by which the time of a page is longer if a picture is taken before and after each step."""
 MAX_LOADED_BODIES = 4
 """A page and its resources may together load at most this many times the maximum size of a body."""
 
@@ -55,9 +57,9 @@ class BrowserCollector:
     seconds per page. `wire`: the maximum number of bytes of a body. `requests`: the maximum number of
     requests that a page may make to its own host. `recycle`: the number of pages after which a browser
     process is replaced. `ca_file`: trusted certificates for proxies that use TLS. `folder`: the folder for
-    screenshots. `worn`: a function that maps a browser's name to the browser's fingerprint. `country`: a
-    function that maps a proxy's URL to the proxy's country. Raises ConfigError if the browser or Playwright
-    is missing."""
+    screenshots. `show`: the folder for a picture before and after each step, or None. `worn`: a function that
+    maps a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
+    proxy's country. Raises ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 
@@ -76,10 +78,11 @@ class BrowserCollector:
         recycle: int = PAGES_PER_BROWSER,
         ca_file: str | None = None,
         folder: Path | None = None,
+        show: Path | None = None,
         worn: Callable[[str], BrowserFingerprint] | None = None,
         country: Callable[[str], str] = lambda _: "",
     ) -> None:
-        self._folder, self._worn, self._country = folder, worn, country
+        self._folder, self._show, self._worn, self._country = folder, show, worn, country
         self._program = find_program(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
             resolver,
@@ -184,8 +187,9 @@ class BrowserCollector:
         at, began = CLOCK.now(), time.perf_counter()
         render = guise.render or self._render(split(request.url)[1])
         kept, sound, ends = None, False, time.monotonic() + self._total * 0.8
+        document: BrowserDocument | None = None
         try:
-            async with asyncio.timeout(self._total):
+            async with asyncio.timeout(self._total + PICTURES_S * (self._show is not None)):
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(MAX_LOADED_BODIES * self._wire)
                 document = BrowserDocument(
@@ -198,13 +202,14 @@ class BrowserCollector:
                     guise.cookies,
                     parts=browser.parts,
                     requests=self._requests,
+                    show=self._show,
                 )
                 result = await _unless_crashed(document.get(headers, render, ends), kept.crashed)
             sound = not kept.crashed.is_set()
         except TimeoutError:
-            result = self._broken(
-                FailureCause("timeout", f"the page did not finish within {self._total:g} s"), at, began, kept
-            )
+            late = document.rendering.late if document is not None and document.rendering is not None else ""
+            why = f"the page did not finish within {self._total:g} s{late and '; '}{late}"
+            result = self._broken(FailureCause("timeout", why), at, began, kept)
         except PageCrashed as error:
             result = self._broken(FailureCause("reset", str(error)), at, began, kept)
         except (GossamerError, MemoryError):

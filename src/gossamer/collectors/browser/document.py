@@ -48,7 +48,8 @@ class BrowserDocument:
     `began`: the start of the visit as a value of `time.perf_counter()`. `wire`: the maximum number of bytes
     of a body. `folder`: the folder for screenshots. `cookies`: all cookies that the context must have for the
     domain (`Guise.cookies`). `requests`: the maximum number of requests that the page may make to
-    its own host, except those for the document itself."""
+    its own host, except those for the document itself. `show`: the folder for a picture before and after each
+    step, or None."""
 
     def __init__(
         self,
@@ -62,8 +63,10 @@ class BrowserDocument:
         *,
         parts: Parts | None = None,
         requests: int = MAX_REQUESTS,
+        show: Path | None = None,
     ) -> None:
-        self._most_requests = requests
+        self._most_requests, self.show = requests, show
+        self.rendering: Rendering | None = None
         self._parts = parts or CHROMIUM
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
         self._folder, self._given = folder, cookies
@@ -76,12 +79,14 @@ class BrowserDocument:
         tab = self._kept.tab
         assert tab is not None
         await tab.leave(self._request.url)
+        tab.steps.notes = []
         watch = self._parts.watch(tab, self._request, headers, not self._kept.used, self._most_requests)
         notes: Capture | None = None
         try:
             await self._lend(headers)
             await watch.start(render)
-            rendering = self._parts.rendering(tab, watch)
+            rendering = self.rendering = self._parts.rendering(tab, watch)
+            rendering.show = self.show
             if self._parts.notes is not None:
                 notes = self._parts.notes(tab, render, self._wire, self._folder)
             problem = ""
@@ -97,9 +102,11 @@ class BrowserDocument:
                     notes.screenshot,
                     tuple(notes.console),
                 )
-            if isinstance(result, Page) and watch.own > watch.most:
-                line = f"gossamer: {watch.own} requests to its own host, of which {watch.most} were allowed"
-                result.console = (*result.console, line)
+            if isinstance(result, Page):
+                lines = [*tab.steps.notes, result.late]
+                if watch.own > watch.most:
+                    lines.append(f"{watch.own} requests to its own host, of which {watch.most} were allowed")
+                result.console = (*result.console, *(f"gossamer: {line}" for line in lines if line))
             if isinstance(result, Page):
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
                 result.headers += [
@@ -217,7 +224,7 @@ class BrowserDocument:
             return self._page(watch, 302, [("location", now)], b"", "")
         page = self._page(watch, status, headers, body, version)
         page.router = b"#/" in body and await rendering.handles_routes()
-        page.url, page.late, page.settled = rendering.url(page.url), rendering.late, not watch.reloads
+        page.url, page.late, page.settled = await rendering.url(page.url), rendering.late, not watch.reloads
         return page
 
     def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:

@@ -1,7 +1,7 @@
 """Controls Firefox by WebDriver BiDi. Starts one Firefox process with an empty profile, and exchanges
 commands and events with the process over a WebSocket on loopback. The classes have the same interfaces as the
-classes for Chromium. Each user context has its own cookies, and gossamer's tunnel is its proxy. Steps,
-screenshots and captured responses are not supported.
+classes for Chromium. Each user context has its own cookies, and gossamer's tunnel is its proxy. Captured
+responses are not supported.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import re
 import shutil
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 from websockets.asyncio.client import ClientConnection, connect
@@ -27,10 +28,10 @@ from gossamer.collectors.browser.chromium import START_TIMEOUT_S, Chromium, Cont
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 from gossamer.collectors.browser.human import Gesture
+from gossamer.collectors.browser.step_tab import MAX_NOTES, WORLD
 from gossamer.collectors.browser.tab import (
     HTML,
-    MAX_RELOADS,
-    POLL_INTERVAL_S,
+    MAX_RESPONSES,
     QUIET_S,
     QUIET_TIMEOUT_S,
     Rendering,
@@ -56,6 +57,7 @@ EVENTS = (
     "network.authRequired",
     "browsingContext.load",
     "browsingContext.contextCreated",
+    "browsingContext.userPromptOpened",
 )
 
 
@@ -74,6 +76,7 @@ class BidiConnection:
         self._process: asyncio.subprocess.Process | None = None
         self._socket: ClientConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._sent: set[asyncio.Task[None]] = set()
         self._folder = ""
         self.over = False
 
@@ -109,6 +112,8 @@ class BidiConnection:
             "session.new", capabilities={"alwaysMatch": {"unhandledPromptBehavior": {"default": "dismiss"}}}
         )
         await self.send("session.subscribe", events=list(EVENTS))
+        phases = ["beforeRequestSent", "responseStarted", "authRequired"]
+        await self.send("network.addIntercept", phases=phases)
 
     async def send(self, method: str, /, **params: Any) -> dict[str, Any]:
         """Sends a command and returns its result. Raises BidiError."""
@@ -127,6 +132,17 @@ class BidiConnection:
             raise BidiError(f"{method}: {said['error']}: {said['message']}")
         result: dict[str, Any] = said["result"]
         return result
+
+    def post(self, method: str, /, **params: Any) -> None:
+        """Sends a command in the background. Errors are ignored, because the page may be closed."""
+
+        async def send() -> None:
+            with contextlib.suppress(BidiError):
+                await self.send(method, **params)
+
+        task = asyncio.ensure_future(send())
+        self._sent.add(task)
+        task.add_done_callback(self._sent.discard)
 
     async def close(self) -> None:
         """Closes the browser and removes its profile."""
@@ -163,14 +179,70 @@ class BidiConnection:
 
 
 KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
-WORLD = "gossamer"
-"""The sandbox in which gossamer's scripts run. The page's own scripts cannot access this sandbox."""
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
+KEY_CODES = {
+    **dict(zip(("Backspace", "Tab"), "\ue003\ue004", strict=True)),
+    **dict(zip(("Enter", "Shift", "Control", "Alt"), "\ue007\ue008\ue009\ue00a", strict=True)),
+    **dict(
+        zip(
+            ("Escape", "Space", "PageUp", "PageDown", "End", "Home"),
+            "\ue00c\ue00d\ue00e\ue00f\ue010\ue011",
+            strict=True,
+        )
+    ),
+    **dict(zip(("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"), "\ue012\ue013\ue014\ue015", strict=True)),
+    **dict(zip(("Insert", "Delete", "Meta"), "\ue016\ue017\ue03d", strict=True)),
+    **{f"F{n}": chr(0xE030 + n) for n in range(1, 13)},
+}
+"""The characters of WebDriver for the keys that have a name (WebDriver, section Keyboard actions)."""
 MARK, SOON = "https://mark.invalid/", 1.0
 """MARK is a URL that gossamer's script requests in the page. When the event of the request for MARK arrives,
 all earlier events have arrived. gossamer waits for the event for at most SOON seconds, because a page may not
 be allowed to make requests."""
+
+
+class InputTurn(NamedTuple):
+    """What mouse, wheel and keyboard do at the same time, as actions of WebDriver BiDi."""
+
+    pointer: dict[str, Any]
+    wheel: dict[str, Any]
+    key: dict[str, Any]
+
+
+def _turns(gesture: Gesture) -> list[InputTurn]:
+    """Returns the actions of a gesture, one after another."""
+    kind, x, y, seconds, key = gesture
+    rest, at = {"type": "pause", "duration": round(seconds * 1000)}, {"x": int(x), "y": int(y)}
+    if kind in ("down", "up"):
+        press = {"type": f"pointer{kind.capitalize()}", "button": 0}
+        return [
+            InputTurn(press, {"type": "pause"}, {"type": "pause"}),
+            InputTurn(rest, dict(rest), dict(rest)),
+        ]
+    if kind in ("text", "key"):
+        down = [key[at] for at in range(len(key))] if kind == "text" else _key_codes(key)
+        turns = [{"type": "keyDown", "value": one} for one in down]
+        if kind == "text":
+            turns = [{"type": word, "value": one} for one in down for word in ("keyDown", "keyUp")]
+        else:
+            turns += [{"type": "keyUp", "value": one} for one in reversed(down)]
+        return [InputTurn({"type": "pause"}, {"type": "pause"}, one) for one in turns] + [
+            InputTurn(rest, dict(rest), dict(rest))
+        ]
+    pointer = {"type": "pointerMove", **at, "duration": rest["duration"]} if kind == "move" else rest
+    wheel = {"type": "scroll", **at, "deltaX": 0, "deltaY": round(y), "duration": rest["duration"]}
+    return [InputTurn(pointer, wheel if kind == "wheel" else {"type": "pause"}, {"type": "pause"})]
+
+
+def _key_codes(key: str) -> list[str]:
+    """Returns the keys to press, as characters of WebDriver.
+
+    >>> _key_codes("Enter") == ["\ue007"], _key_codes("Control+A") == ["\ue009", "A"]
+    (True, True)
+    """
+    names = [key] if key == "+" else key.split("+")
+    return [KEY_CODES.get(name, name) for name in names]
 
 
 class GeckoTab:
@@ -178,21 +250,18 @@ class GeckoTab:
     name of each event to the page's handler."""
 
     def __init__(self, wire: BidiConnection, frame: str) -> None:
-        self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
+        self.wire, self.frame, self.page, self.cdp, self.steps = wire, frame, self, None, self
         self.watch: Watch | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
-        self._sent: set[asyncio.Task[None]] = set()
+        self.notes: list[str] = []
+        self.windows: set[str] = set()
+        """The windows that the page opened, and that were not closed yet."""
 
     @classmethod
     async def open(cls, wire: BidiConnection, user: str) -> GeckoTab:
-        """Opens a tab in a user context and starts to intercept the tab's requests. Raises BidiError."""
+        """Opens a tab in a user context. Raises BidiError."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
-        await wire.send(
-            "network.addIntercept",
-            phases=["beforeRequestSent", "responseStarted", "authRequired"],
-            contexts=[tab.frame],
-        )
         await wire.send(
             "network.addDataCollector",
             dataTypes=["response"],
@@ -202,16 +271,28 @@ class GeckoTab:
         return tab
 
     def heard(self, event: str, params: dict[str, Any]) -> None:
-        """Handles an event of the tab or of a frame in the tab."""
+        """Handles an event of the tab, of a frame in the tab, or of a window that the tab's page opened."""
+        if event == "browsingContext.userPromptOpened":
+            what = f"{params['type']}: {params['message'][:80]}"
+            self._note(f"the page opened a dialog ({what}), which was dismissed")
+        elif params.get("context") in self.windows:
+            if params.get("isBlocked"):  # a window loads nothing
+                self.wire.post("network.failRequest", request=params["request"]["request"])
+            if event == "network.beforeRequestSent":
+                url = params["request"]["url"]
+                self._note(f"the page opened a window with {url}, which was closed")
+                self.windows.discard(params["context"])
+                self.wire.post("browsingContext.close", context=params["context"])
+            return
         if event == "network.authRequired":
             # gossamer has already sent the credentials that it knows, and Firefox must not show a dialog
             asked = {"request": params["request"]["request"], "action": "cancel"}
-            self._send("network.continueWithAuth", **asked)
+            self.wire.post("network.continueWithAuth", **asked)
         elif params.get("isBlocked"):
             if self.watch is not None:
                 self.watch.paused(params)
             else:  # no page uses the tab, so the request is refused
-                self._send("network.failRequest", request=params["request"]["request"])
+                self.wire.post("network.failRequest", request=params["request"]["request"])
         if call := self.hears.get(event):
             call(params)
 
@@ -226,6 +307,8 @@ class GeckoTab:
         """Navigates the tab to about:blank after a page. Returns whether other pages can use the tab. Raises
         TimeoutError."""
         self.watch, self.hears = None, {}
+        while self.windows:
+            self.wire.post("browsingContext.close", context=self.windows.pop())
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
                 await self.wire.send(
@@ -240,49 +323,77 @@ class GeckoTab:
             async with asyncio.timeout(STILL * 10):
                 await self.wire.send("browsingContext.close", context=self.frame)
 
-    async def evaluate(self, function: str, *given: int) -> Any:
+    async def evaluate(self, function: str, *given: int, frame: str | None = None) -> Any:
         """Calls a JavaScript function in gossamer's sandbox and returns its result, a plain value or a list.
         Raises BidiError."""
+        found = await self._called(function, frame, *given)
+        return (
+            [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
+        )
+
+    async def _called(self, function: str, frame: str | None, *given: int) -> dict[str, Any]:
         said = await self.wire.send(
             "script.callFunction",
             functionDeclaration=function,
             awaitPromise=True,
             arguments=[{"type": "number", "value": one} for one in given],
-            target={"context": self.frame, "sandbox": WORLD},
+            target={"context": frame or self.frame, "sandbox": WORLD},
         )
         if said["type"] != "success":
             raise BidiError(said["exceptionDetails"]["text"])
-        found = said["result"]
-        return (
-            [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
+        found: dict[str, Any] = said["result"]
+        return found
+
+    async def frame_of(self, function: str, frame: str | None = None) -> str | None:
+        """Returns the frame inside of the iframe that a JavaScript function returns, or None if there is no
+        frame yet. Raises BidiError."""
+        inner = (
+            f"() => {{ const node = ({function})(), kind = node && (node.localName === 'frame' ? HTMLFrameElement :"
+            " HTMLIFrameElement); return node && Reflect.apply(Object.getOwnPropertyDescriptor(kind.prototype,"
+            " 'contentWindow').get, node, []); }"
         )
+        found = await self._called(inner, frame)
+        return str(found["value"]["context"]) if found["type"] == "window" else None
+
+    async def page_value(self, expression: str, frame: str | None = None) -> Any:
+        """Returns the plain value of a JavaScript expression of the page's own scripts. Raises BidiError."""
+        target = {"context": frame or self.frame}
+        said = await self.wire.send(
+            "script.evaluate", expression=expression, target=target, awaitPromise=False
+        )
+        if said["type"] != "success":
+            raise BidiError(said["exceptionDetails"]["text"])
+        return said["result"].get("value")
+
+    async def address(self) -> str:
+        """Returns the URL that the tab shows. Raises BidiError."""
+        tree = await self.wire.send("browsingContext.getTree", root=self.frame, maxDepth=0)
+        return str(tree["contexts"][0]["url"])
+
+    async def picture(self) -> bytes:
+        """Returns a PNG of the visible part of the page. Raises BidiError."""
+        said = await self.wire.send("browsingContext.captureScreenshot", context=self.frame)
+        return base64.b64decode(said["data"])
 
     async def perform(self, gestures: Iterable[Gesture]) -> None:
         """Performs the gestures of a person with one command. Raises BidiError."""
-        pointer, wheel, at = list[dict[str, Any]](), list[dict[str, Any]](), (1, 1)
-        for kind, x, y, seconds in gestures:
-            rest = {"type": "pause", "duration": round(seconds * 1000)}
-            at = (int(x), int(y)) if kind == "move" else at
-            move = {"type": "pointerMove", "x": at[0], "y": at[1], "duration": rest["duration"]}
-            turn = {"type": "scroll", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": round(y)}
-            pointer.append(move if kind == "move" else rest)
-            wheel.append(turn | {"duration": rest["duration"]} if kind == "wheel" else {"type": "pause"})
+        turns = [turn for gesture in gestures for turn in _turns(gesture)]
+        at = (1, 1)
+        for turn in turns:  # a wheel turns where the mouse is
+            at = (turn.pointer["x"], turn.pointer["y"]) if "x" in turn.pointer else at
+            if "deltaY" in turn.wheel:
+                turn.wheel.update(x=at[0], y=at[1])
+        mouse = {"parameters": {"pointerType": "mouse"}, "actions": [turn.pointer for turn in turns]}
         sources = [
-            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": pointer},
-            {"type": "wheel", "id": "wheel", "actions": wheel},
+            {"type": "pointer", "id": "mouse"} | mouse,
+            {"type": "wheel", "id": "wheel", "actions": [turn.wheel for turn in turns]},
+            {"type": "key", "id": "keyboard", "actions": [turn.key for turn in turns]},
         ]
         await self.wire.send("input.performActions", context=self.frame, actions=sources)
 
-    def _send(self, method: str, **params: Any) -> None:
-        """Sends a command in the background. Errors are ignored, because the page may be closed."""
-
-        async def send() -> None:
-            with contextlib.suppress(BidiError):
-                await self.wire.send(method, **params)
-
-        task = asyncio.ensure_future(send())
-        self._sent.add(task)
-        task.add_done_callback(self._sent.discard)
+    def _note(self, line: str) -> None:
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(line)
 
 
 class GeckoWatch(Watch):
@@ -343,18 +454,17 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document. gossamer itself causes the first request.
-        Reloads of the same URL are allowed, up to a limit. All other requests are aborted. If the page
-        requests another URL by GET, this URL is returned as a redirect."""
+        """Handles a request of the main frame for a document."""
         asked = event["request"]
-        url = asked["url"].partition("#")[0]
-        self._first = self._first or url
-        if (again := self.asked > 0) and (url != self._first or self.asked > MAX_RELOADS):
-            if asked["method"] == "GET" and url != self._first:
-                self.target = self.target or url
-                self.away.set()
-            self.reloads = self.reloads or url == self._first
+        if not self.admits(asked["url"], asked["method"]):
             return await self._fail(event, "")
+        again = self.asked > 0
+        if again and self.follows:
+            self.asked += 1
+            await self._tab.wire.send(
+                "network.continueRequest", request=asked["request"], **self._known(asked)
+            )
+            return None
         self.asked += 1
         given = {name.lower() for name in self._headers}
         own = {
@@ -375,17 +485,18 @@ class GeckoWatch(Watch):
 
     async def _response(self, event: dict[str, Any]) -> None:
         """Handles the main document's response. If the response is HTML, the browser loads it. A redirect is
-        returned to the caller. The body of other accepted content is read as received. All other responses
-        are refused."""
+        followed during the page's steps, and otherwise returned to the caller. The body of other accepted
+        content is read as received. All other responses are refused."""
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
         self.main = int(said["status"]), headers
         found = dict(reversed(headers))
         kind = essence(found.get("content-type"))
-        if self.main[0] in REDIRECTS and "location" in found:
+        redirected = self.main[0] in REDIRECTS and "location" in found
+        if redirected and not self.follows:
             await self._fail(event, "")
-        elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
+        elif redirected or (kind in HTML and "attachment" not in found.get("content-disposition", "")):
             await send("network.continueResponse", request=request)
         elif content_type_gate(ACCEPT)(kind):
             # the load event may arrive before the body is complete, so wait for the body instead
@@ -412,6 +523,8 @@ class GeckoRendering(Rendering):
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", True, False
+        self._ends, self._human = 0.0, False
+        self.responses = deque[str](maxlen=MAX_RESPONSES)
         self._marked = asyncio.Event()
         tab.hears = {
             "network.beforeRequestSent": self._asks,
@@ -443,7 +556,7 @@ class GeckoRendering(Rendering):
             STILL if idle else QUIET_S, ends if idle else min(ends, time.monotonic() + QUIET_TIMEOUT_S)
         )
         if self._watch.target is None and self._watch.raw is None:
-            await self._waits(render, ends)
+            await self._acts(render, ends)
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """See `Rendering.read`."""
@@ -458,37 +571,6 @@ class GeckoRendering(Rendering):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
-
-    def url(self, asked: str) -> str:
-        """Returns the requested URL, because pages in Firefox have no steps that could lead to another
-        URL."""
-        return asked
-
-    async def _waits(self, render: Render, ends: float) -> None:
-        """Waits until the conditions of `render` are met. If a condition is not met in time, `late` contains
-        a message about this condition."""
-        if render.wait not in ("load", "idle"):
-            self.late = f"the page has no {render.wait}"
-            await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
-        if render.until:
-            self.late = f"{render.until[:100]} never became true"
-            await self._until(render.until, ends, world=False)
-        self.late = ""
-        if render.human:
-            await self._look(ends)
-        if render.scroll:
-            await self._scroll(ends, render.human)
-
-    async def _until(self, expression: str, ends: float, world: bool = True) -> None:
-        target = {"context": self._tab.frame} | ({"sandbox": WORLD} if world else {})
-        while time.monotonic() < ends:
-            said = await self._tab.wire.send(
-                "script.evaluate", expression=f"!!({expression})", target=target, awaitPromise=False
-            )
-            if said.get("result", {}).get("value") is True:
-                return
-            await asyncio.sleep(POLL_INTERVAL_S * 5)
-        raise BidiError(self.late)
 
     async def _hears(self) -> None:
         """Waits until the events of the page's requests have arrived. Some of these events may arrive later
@@ -511,6 +593,8 @@ class GeckoRendering(Rendering):
         return None
 
     def _has(self, params: dict[str, Any]) -> None:
+        if "response" in params:
+            self.responses.append(params["request"]["url"])
         self._under_way.discard(params["request"]["request"])
         self._changed = time.monotonic()
 
@@ -613,10 +697,29 @@ class Firefox(Chromium):
         """Passes an event to its tab. An event of a frame is passed to the tab that contains the frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
-            if (parent := self._tabs.get(params.get("parent") or "")) is not None:
+            opener = self._tabs.get(params.get("originalOpener") or "")
+            if (parent := self._tabs.get(params.get("parent") or "") or opener) is not None:
                 self._tabs[params["context"]] = parent
+            if opener is not None:
+                opener.windows.add(params["context"])
         elif tab is not None:
             tab.heard(event, params)
+        elif params.get("isBlocked"):
+            _pass_on(self._browser, event, params)
+
+
+def _pass_on(wire: BidiConnection, event: str, params: dict[str, Any]) -> None:
+    """Handles a paused request that belongs to no tab. A request of the browser itself has no context and goes
+    through the tunnel like any other request. A request of an unknown window is refused."""
+    request = params["request"]["request"]
+    if params.get("context") is not None:
+        wire.post("network.failRequest", request=request)
+    elif event == "network.authRequired":
+        wire.post("network.continueWithAuth", request=request, action="cancel")
+    elif event == "network.beforeRequestSent":
+        wire.post("network.continueRequest", request=request)
+    else:
+        wire.post("network.continueResponse", request=request)
 
 
 class Context:

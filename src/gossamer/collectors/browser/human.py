@@ -16,12 +16,15 @@ MAX_MOVES, MAX_SCREENS = 3, 5
 
 class Gesture(NamedTuple):
     """One action of a person. `kind`: `move` (the mouse moves to `x`, `y` in the window), `wheel` (the wheel
-    scrolls down by `y` pixels) or `pause`. `seconds`: how long the gesture takes."""
+    scrolls down by `y` pixels), `down` and `up` (the mouse button at `x`, `y`), `text` (the characters in `key`
+    are typed), `key` (the key with the name `key` is pressed, such as `Enter` or `Control+A`) or `pause`.
+    `seconds`: how long the gesture takes."""
 
     kind: str
     x: float = 0.0
     y: float = 0.0
     seconds: float = 0.0
+    key: str = ""
 
 
 def look_around(width: float, height: float, below: float, seconds: float) -> list[Gesture]:

@@ -13,17 +13,21 @@ import asyncio
 import base64
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Protocol
 
 from playwright.async_api import Error
 
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
-from gossamer.collectors.browser.frames import Frames, exception_line
+from gossamer.collectors.browser.frames import Frames
 from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around, wheel_down
+from gossamer.collectors.browser.step_elements import StepFailed
+from gossamer.collectors.browser.step_tab import ChromiumStepTab
 from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
 from gossamer.model.content_type import essence
 from gossamer.model.page import REDIRECTS, Headers
@@ -169,24 +173,33 @@ class Watch:
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
-    async def _document(self, event: dict[str, Any]) -> None:
-        """Handles a request of the main frame for a document. gossamer itself causes the first request.
+    def admits(self, url: str, method: str) -> bool:
+        """Decides on a request of the main frame for a document. gossamer itself causes the first request.
         Reloads of the same URL are allowed, up to a limit. During the page's steps, requests for other pages
-        of the host are allowed, up to a limit. All other requests are aborted. If the page requests another
+        of the host are allowed, up to a limit. All other requests are refused. If the page requests another
         URL by GET, this URL is returned as a redirect."""
-        asked = event["request"]
-        url = asked["url"].partition("#")[0]
+        url = url.partition("#")[0]
         self._first = self._first or url
         if self.follows and split(url)[:2] == split(self._first)[:2] and self.asked < MAX_NAVIGATIONS:
-            self.asked += 1
-            await self._continue(event)
-            return
-        if (again := self.asked > 0) and (url != self._first or self.asked > MAX_RELOADS):
-            if asked["method"] == "GET" and url != self._first:
+            return True
+        if self.asked and (url != self._first or self.asked > MAX_RELOADS):
+            if method == "GET" and url != self._first:
                 self.target = self.target or url
                 self.away.set()
             self.reloads = self.reloads or url == self._first
+            return False
+        return True
+
+    async def _document(self, event: dict[str, Any]) -> None:
+        """Handles a request of the main frame for a document."""
+        asked = event["request"]
+        if not self.admits(asked["url"], asked["method"]):
             await self._fail(event, "Aborted")
+            return
+        again = self.asked > 0
+        if again and self.follows:
+            self.asked += 1
+            await self._continue(event)
             return
         self.asked += 1
         given = {name.lower() for name in self._headers}
@@ -253,6 +266,8 @@ SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => done(
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
 changed the page, or null if they never did."""
 POLL_INTERVAL_S = 0.01
+MAX_RESPONSES = 1000
+"""The maximum number of responses that a step can wait for."""
 MAX_SCROLLS = 100
 """The maximum number of scrolls."""
 SCROLL = """() => {
@@ -267,14 +282,14 @@ SIZES = """() => {
   return [innerWidth, innerHeight, top ? top.scrollHeight - top.scrollTop - innerHeight : 0];
 }"""
 """JavaScript that returns the width and height of the window, and the pixels of the page below the window."""
-WORLD = "gossamer"
-"""The name of the isolated world in which gossamer's scripts run. The page's scripts cannot change this
-world."""
 _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
 class Rendering:
-    """Loads and reads one page. `watch` handles the page's requests."""
+    """Loads and reads one page. `watch` handles the page's requests. `show`: the folder for a picture before and
+    after each step, or None."""
+
+    show: Path | None = None
 
     def __init__(self, tab: Tab, watch: Watch) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
@@ -282,12 +297,14 @@ class Rendering:
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", False, False
         self._ends = self._spare = 0.0
+        self._human = False
+        self.responses = deque[str](maxlen=MAX_RESPONSES)
         tab.listen(
             {
                 "framenavigated": self._come,
                 "load": self._loaded,
                 "request": self._begun,
-                "requestfinished": self._over,
+                "requestfinished": self._answered,
                 "requestfailed": self._over,
             }
         )
@@ -309,34 +326,52 @@ class Rendering:
 
     async def _acts(self, render: Render, ends: float) -> None:
         """Waits until the conditions of `render` are met, then performs the steps of `render`. If a condition
-        or step is not completed in time, `late` contains a message about this condition or step."""
-        acting = StepRunner(
-            self._page,
-            ends,
-            render.human,
-            lambda: self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S)),
-            lambda: self._quiet(IDLE_S, ends),
-            lambda: self._scroll(ends, render.human),
-        )
+        or step is not completed in time, `late` names this condition or step, and what was there instead.
+        Raises StepFailed."""
+        self._ends, self._human = ends, render.human
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
         looks = len(waits)
         waits += (Step("scroll"),) if render.scroll else ()
-        steps = waits + render.steps
-        for place, step in enumerate((*steps, None)):
+        acting = StepRunner(self._tab.steps, self, ends, render.human, self.show)
+        for place, step in enumerate((*waits, *render.steps, None)):
             if place == looks and render.human:
                 await self._look(ends)
-            if step is None:
+            if step is None or self.is_left():
                 break
-            self._watch.follows = place >= len(waits)
-            self.late = _missing(step)
-            await acting.do((step,))
+            number = place - len(waits) + 1
+            self._watch.follows, words = number > 0, step.words()
+            label = f"step {number} of {len(render.steps)} ({words})" if number > 0 else words
+            self.late = f"{label}: the page did not answer"
+            try:
+                await acting.do(step, label, max(0, number))
+            except StepFailed as failed:
+                self.late = str(failed)
+                raise
         self.late = ""
 
-    def url(self, asked: str) -> str:
+    async def settle(self) -> None:
+        """Waits for the requests that a step caused."""
+        await self._quiet(QUIET_S, min(self._ends, time.monotonic() + QUIET_TIMEOUT_S))
+
+    async def idle(self) -> None:
+        """Waits until the page has sent no requests for a while."""
+        await self._quiet(IDLE_S, self._ends)
+
+    async def scroll_down(self) -> None:
+        """Scrolls to the end of the page."""
+        await self._scroll(self._ends, self._human)
+
+    def is_left(self) -> bool:
+        """Returns whether the page leads to a page that the tab does not open."""
+        return self._watch.target is not None
+
+    async def url(self, asked: str) -> str:
         """Returns the page's URL after the steps, or the requested URL if no steps were performed."""
-        now = str(self._page.url).partition("#")[0]
-        return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
+        if not self._watch.follows:
+            return asked
+        now = (await self._tab.steps.address()).partition("#")[0]
+        return now if now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """Returns the current document, encoded in UTF-8, and the protocol, such as `h2`. If the document has
@@ -387,6 +422,10 @@ class Rendering:
         if request.resource_type not in _ENDLESS:
             self._under_way.add(request)
             self._changed = time.monotonic()
+
+    def _answered(self, request: Any) -> None:
+        self.responses.append(str(request.url))
+        self._over(request)
 
     def _over(self, request: Any) -> None:
         self._under_way.discard(request)
@@ -440,13 +479,6 @@ class Rendering:
             await self._quiet(IDLE_S, ends)
 
 
-def _missing(step: Step) -> str:
-    """Returns the message about a step that was not completed in time."""
-    if step.act == "pause":
-        return f"no time was left for a pause of {step.what} s"
-    return f"{step.what[:100]} never became true" if step.act == "until" else f"the page has no {step.what}"
-
-
 @lru_cache(1)
 def reading_script() -> str:
     """Returns the JavaScript that reads a document."""
@@ -478,6 +510,7 @@ class Tab:
         self.frame = ""
         self.watch: TabListener | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
+        self.steps = ChromiumStepTab(self)
         self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()
         self._hosts: tuple[str, ...] = ()
@@ -498,6 +531,7 @@ class Tab:
         await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", watch)
         tab.cdp.on("Fetch.requestPaused", tab._paused)
         tab.cdp.on("Fetch.authRequired", tab._challenged)
+        tab.steps.listen()
         if worn is not None:
             await tab.cdp.send("Emulation.setUserAgentOverride", user_agent_override(worn))
             await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
@@ -570,29 +604,23 @@ class Tab:
         finally:
             self._blanking = False
 
-    async def evaluate(self, function: str) -> Any:
+    async def evaluate(self, function: str, *given: int) -> Any:
         """Calls a JavaScript function in an isolated world of the page, and returns its result. Raises
         Playwright's Error."""
-        told = {"frameId": self.frame, "worldName": WORLD}
-        world = (await self.cdp.send("Page.createIsolatedWorld", told))["executionContextId"]
-        asked = {
-            "expression": f"({function})()",
-            "contextId": world,
-            "returnByValue": True,
-            "awaitPromise": True,
-        }
-        found = await self.cdp.send("Runtime.evaluate", asked)
-        if "exceptionDetails" in found:
-            raise Error(exception_line(found))
-        return found["result"].get("value")
+        return await self.steps.evaluate(function, *given)
 
     async def perform(self, gestures: Iterable[Gesture]) -> None:
         """Performs the gestures of a person. Raises Playwright's Error."""
-        for kind, x, y, seconds in gestures:
+        mouse, keyboard = self.page.mouse, self.page.keyboard
+        for kind, x, y, seconds, key in gestures:
             if kind == "move":
-                await self.page.mouse.move(x, y)
+                await mouse.move(x, y)
             elif kind == "wheel":
-                await self.page.mouse.wheel(0, y)
+                await mouse.wheel(0, y)
+            elif kind in ("down", "up"):
+                await (mouse.down() if kind == "down" else mouse.up())
+            elif kind in ("text", "key"):
+                await (keyboard.type(key) if kind == "text" else keyboard.press(key))
             await asyncio.sleep(seconds)
 
     async def close(self) -> None:
