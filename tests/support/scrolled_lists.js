@@ -37,9 +37,10 @@
     spinner(false)
     state.next += rows.length
     // a list that cannot know its end asks once more and gets an empty batch
-    state.ended = rows.length === 0 || (list.knowsEnd && state.next >= last)
+    state.ended = rows.length === 0 || (list.knows_end && state.next >= last)
     state.rendered(rows)
     state.busy = false
+    if (state.settled) state.settled()
     return rows.length > 0
   }
   const spinner = shown => {
@@ -90,19 +91,19 @@
       event.preventDefault()
       if (state.busy) return
       const button = event.currentTarget
-      if (list.whileLoading === "disabled") button.disabled = true
-      if (list.whileLoading === "text") button.textContent = "Loading"
-      if (list.whileLoading === "gone") button.remove()
+      if (list.while_loading === "disabled") button.disabled = true
+      if (list.while_loading === "text") button.textContent = "Loading"
+      if (list.while_loading === "gone") button.remove()
       more()
     }
     state.rendered = rows => {
       append(rows)
       const old = document.querySelector(".more")
       if (!state.ended) {
-        if (list.whileLoading === "disabled") old.disabled = false
+        if (list.while_loading === "disabled") old.disabled = false
         else { if (old) old.remove(); place.after(make()) }
-      } else if (list.atEnd === "hidden") old ? old.style.display = "none" : 0
-      else if (list.atEnd === "disabled") old ? old.disabled = true : 0
+      } else if (list.at_end === "hidden") old ? old.style.display = "none" : 0
+      else if (list.at_end === "disabled") old ? old.disabled = true : 0
       else if (old) old.remove()
     }
     if (!state.ended) place.after(make())
@@ -183,6 +184,7 @@
         place.replaceChildren(...nodes)
       }
     state.rendered = rows => { for (const row of rows) known.set(row.number, row); render() }
+    state.settled = render // rows that do not fill the view are followed by the next batch
     const soon = () => requestAnimationFrame(render)
     target.addEventListener("scroll", debounced(soon), { passive: true })
     render()

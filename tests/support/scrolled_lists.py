@@ -55,10 +55,10 @@ class ScrolledList:
     debounce: int
     """How long after the last scroll event the list acts, in milliseconds."""
     spinner: bool
-    knowsEnd: bool
+    knows_end: bool
     button: Literal["button", "a", "div"]
-    whileLoading: Literal["disabled", "text", "gone"]
-    atEnd: Literal["hidden", "disabled", "removed"]
+    while_loading: Literal["disabled", "text", "gone"]
+    at_end: Literal["hidden", "disabled", "removed"]
     sentinel: Literal["last row", "own"]
     grows: bool
     recycles: bool
@@ -121,10 +121,10 @@ def _list(kind: Kind, delay: float, endless: bool, rng: random.Random) -> Scroll
         margin=rng.choice((0, 0, 100, 400)),
         debounce=rng.choice((0, 0, 100)),
         spinner=rng.random() < 0.5,
-        knowsEnd=rng.random() < 0.6,
+        knows_end=rng.random() < 0.6,
         button=rng.choice(("button", "a", "div")),
-        whileLoading=rng.choice(("disabled", "text", "gone")),
-        atEnd=rng.choice(("hidden", "disabled", "removed")),
+        while_loading=rng.choice(("disabled", "text", "gone")),
+        at_end=rng.choice(("hidden", "disabled", "removed")),
         sentinel=rng.choice(("last row", "own")),
         grows=grows,
         recycles=rng.random() < 0.5,

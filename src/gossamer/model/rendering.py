@@ -13,6 +13,7 @@ from gossamer.url.patterns import Searcher, compile_
 ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
 MAX_STEPS = 50
 """The maximum number of steps on a page."""
+MAX_SCROLL_STEPS = 5000
 MAX_PAUSE_S = 60.0
 """The maximum length of a pause in seconds."""
 _TEXTS = ("fill", "type")
@@ -115,9 +116,18 @@ ADS = (
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
+class Scroll(NamedTuple):
+    """How a page is scrolled to its end. `press`: a CSS selector of buttons that load more. `steps`: the maximum
+    number of steps, each of most of a screen or one press. `seconds`: the maximum number of seconds."""
+
+    press: str = ""
+    steps: int = 200
+    seconds: float = 600.0
+
+
 class Render(NamedTuple):
-    """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to
-    scroll to the end until the page stops growing. `load`: the types of resources in HEAVY that are loaded in
+    """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: how the page
+    is scrolled to its end, or None. `load`: the types of resources in HEAVY that are loaded in
     addition to the usual ones. `until`: a JavaScript expression that must become true. `steps`: the steps
     that are performed when the page is ready. `human`: whether the browser behaves as a person on each page,
     with pauses, moves of the mouse and turns of its wheel, and with human timing in the steps. `block`: hosts, including
@@ -126,7 +136,7 @@ class Render(NamedTuple):
     `full` for the whole page, or the selector of an element. `console`: whether console messages are kept."""
 
     wait: str = "load"
-    scroll: bool = False
+    scroll: Scroll | None = None
     load: tuple[str, ...] = ()
     until: str = ""
     steps: tuple[Step, ...] = ()
@@ -145,8 +155,8 @@ def read_rendering(value: Said) -> Render:
     Raises ValueError.
 
     >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
-    >>> read_rendering({"scroll": True}).scroll, read_rendering(".price").wait, blocked
-    (True, '.price', 'tracker.test')
+    >>> read_rendering({"scroll": {"press": ".more"}}).scroll, read_rendering(".price").wait, blocked
+    (Scroll(press='.more', steps=200, seconds=600.0), '.price', 'tracker.test')
     >>> read_rendering("human").human, read_rendering("human").wait
     (True, 'load')
     """
@@ -161,6 +171,21 @@ def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name} is True or False")
     return value
+
+
+def _scroll(_: str, value: Any) -> Scroll | None:
+    if isinstance(value, bool):
+        return Scroll() if value else None
+    if not isinstance(value, Mapping) or set(value) - set(Scroll._fields):
+        keys = ", ".join(Scroll._fields)
+        raise ValueError(f"scroll is True, False, or a mapping with the keys {keys}")
+    found = Scroll(**value)
+    if not isinstance(found.press, str) or (found.press != found.press.strip()):
+        raise ValueError("scroll: press must be a CSS selector")
+    for name, number, most in (("steps", found.steps, MAX_SCROLL_STEPS), ("seconds", found.seconds, 3600)):
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= most:
+            raise ValueError(f"scroll: {name} must be a number, at most {most}")
+    return found
 
 
 def _wait(_: str, value: Any) -> str:
@@ -209,7 +234,7 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "wait": _wait,
-    "scroll": _flag,
+    "scroll": _scroll,
     "load": _load,
     "until": _line,
     "steps": lambda _, value: read_actions(value),

@@ -81,7 +81,8 @@ class BrowserDocument:
         try:
             await self._lend(headers)
             await watch.start(render)
-            rendering = self._parts.rendering(tab, watch)
+            tunnel = self._kept.tunnel
+            rendering = self._parts.rendering(tab, watch, self._wire, lambda: tunnel.got)
             if self._parts.notes is not None:
                 notes = self._parts.notes(tab, render, self._wire, self._folder)
             problem = ""
@@ -97,6 +98,8 @@ class BrowserDocument:
                     notes.screenshot,
                     tuple(notes.console),
                 )
+            if isinstance(result, Page):
+                result.console = (*result.console, *rendering.told)
             if isinstance(result, Page) and watch.own > watch.most:
                 line = f"gossamer: {watch.own} requests to its own host, of which {watch.most} were allowed"
                 result.console = (*result.console, line)

@@ -265,8 +265,10 @@ class GeckoTab:
             at = (int(x), int(y)) if kind == "move" else at
             move = {"type": "pointerMove", "x": at[0], "y": at[1], "duration": rest["duration"]}
             turn = {"type": "scroll", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": round(y)}
-            pointer.append(move if kind == "move" else rest)
-            wheel.append(turn | {"duration": rest["duration"]} if kind == "wheel" else {"type": "pause"})
+            press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+            pointer += press if kind == "click" else [move if kind == "move" else rest]
+            turned = turn | {"duration": rest["duration"]} if kind == "wheel" else {"type": "pause"}
+            wheel += [turned] * (len(pointer) - len(wheel))
         sources = [
             {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": pointer},
             {"type": "wheel", "id": "wheel", "actions": wheel},
@@ -407,8 +409,9 @@ class GeckoRendering(Rendering):
 
     _tab: Any
 
-    def __init__(self, tab: Any, watch: Watch) -> None:
+    def __init__(self, tab: Any, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab, watch
+        self._wire, self._received, self.told = wire, received, list[str]()
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", True, False
@@ -477,7 +480,7 @@ class GeckoRendering(Rendering):
         if render.human:
             await self._look(ends)
         if render.scroll:
-            await self._scroll(ends, render.human)
+            await self._scroll(ends, render)
 
     async def _until(self, expression: str, ends: float, world: bool = True) -> None:
         target = {"context": self._tab.frame} | ({"sandbox": WORLD} if world else {})

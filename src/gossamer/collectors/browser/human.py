@@ -15,8 +15,8 @@ MAX_MOVES, MAX_SCREENS = 3, 5
 
 
 class Gesture(NamedTuple):
-    """One action of a person. `kind`: `move` (the mouse moves to `x`, `y` in the window), `wheel` (the wheel
-    scrolls down by `y` pixels) or `pause`. `seconds`: how long the gesture takes."""
+    """One action of a person. `kind`: `move` (the mouse moves to `x`, `y` in the window), `click` (after such a
+    move), `wheel` (the wheel scrolls down by `y` pixels) or `pause`. `seconds`: how long the gesture takes."""
 
     kind: str
     x: float = 0.0

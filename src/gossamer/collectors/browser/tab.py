@@ -22,12 +22,13 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
-from gossamer.collectors.browser.frames import Frames, exception_line
-from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around, wheel_down
+from gossamer.collectors.browser.frames import WORLD, Frames, exception_line
+from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around
+from gossamer.collectors.browser.scrolling import Scroller
 from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
 from gossamer.model.content_type import essence
 from gossamer.model.page import REDIRECTS, Headers
-from gossamer.model.rendering import Render, Step
+from gossamer.model.rendering import Render, Scroll, Step
 from gossamer.model.request import Request, split
 from gossamer.url.routes import route_of, same_route, with_route
 
@@ -253,31 +254,21 @@ SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => done(
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
 changed the page, or null if they never did."""
 POLL_INTERVAL_S = 0.01
-MAX_SCROLLS = 100
-"""The maximum number of scrolls."""
-SCROLL = """() => {
-  const top = Reflect.get(Document.prototype, "scrollingElement", document);
-  if (!top) return 0;
-  window.scrollTo(0, top.scrollHeight);
-  return top.scrollHeight;
-}"""
-"""JavaScript that scrolls to the bottom of the page and returns the page's height."""
 SIZES = """() => {
   const top = Reflect.get(Document.prototype, "scrollingElement", document);
   return [innerWidth, innerHeight, top ? top.scrollHeight - top.scrollTop - innerHeight : 0];
 }"""
 """JavaScript that returns the width and height of the window, and the pixels of the page below the window."""
-WORLD = "gossamer"
-"""The name of the isolated world in which gossamer's scripts run. The page's scripts cannot change this
-world."""
 _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
 class Rendering:
-    """Loads and reads one page. `watch` handles the page's requests."""
+    """Loads and reads one page. `watch` handles the page's requests. `wire`: the maximum number of bytes of a
+    body. `received`: returns the number of bytes that the page has loaded. `told`: messages for the attempt."""
 
-    def __init__(self, tab: Tab, watch: Watch) -> None:
+    def __init__(self, tab: Tab, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
+        self._wire, self._received, self.told = wire, received, list[str]()
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", False, False
@@ -316,7 +307,7 @@ class Rendering:
             render.human,
             lambda: self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S)),
             lambda: self._quiet(IDLE_S, ends),
-            lambda: self._scroll(ends, render.human),
+            lambda: self._scroll(ends, render),
         )
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
@@ -425,19 +416,14 @@ class Rendering:
             await self._tab.perform(look_around(width, height, below, seconds))
         await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
 
-    async def _scroll(self, ends: float, human: bool = False) -> None:
-        """Scrolls to the bottom repeatedly until the page stops growing. `human`: whether to turn the wheel of
-        the mouse."""
-        before = -1.0
-        for _ in range(MAX_SCROLLS):
-            if human and (below := (await self._tab.evaluate(SIZES))[2]) > 0:
-                await self._tab.perform(wheel_down(below))
-            height = await self._tab.evaluate(SCROLL)
-            if height == before or time.monotonic() >= ends:
-                return
-            before = height
-            self._changed = time.monotonic()
-            await self._quiet(IDLE_S, ends)
+    async def _scroll(self, ends: float, render: Render) -> None:
+        """Scrolls to the end of the page."""
+        script, scroll = reading_script(), render.scroll or Scroll()
+        found = await Scroller(
+            self._tab, script, scroll, render.human, self._under_way, self._wire, self._received
+        ).run(ends)
+        if found:
+            self.told.append(f"gossamer: {found}")
 
 
 def _missing(step: Step) -> str:
@@ -593,6 +579,8 @@ class Tab:
                 await self.page.mouse.move(x, y)
             elif kind == "wheel":
                 await self.page.mouse.wheel(0, y)
+            elif kind == "click":
+                await self.page.mouse.click(x, y)
             await asyncio.sleep(seconds)
 
     async def close(self) -> None:
