@@ -5,14 +5,14 @@
 // - `aim(leave)`: returns [x, y, down]: the point in the window and the distance for a wheel that makes the next step.
 // - `step(leave)`: scrolls every inner box in view by most of its size, or else the window. `leave`: whether the
 //   window may move although inner boxes in view may still get rows at their ends. Returns the state.
-// - `press(selector)`: clicks a visible element that the selector finds. Returns the state. `centre(selector)`:
+// - `press(selector)`: clicks a visible element that the selector finds. Returns [whether there was one]. `centre(selector)`:
 //   scrolls the element into view instead, and returns [x, y].
 // - `wait(ms)`: returns the state as soon as rows came, or after `ms`.
 // - `tire()`: a wait was in vain. Rows without text, and a pressed element, are not waited for again.
 // - `lists`: the rows that were in the page, by the element that contains them (see `rendered.js`).
-// - `weight()`: the number of characters of the document and of the kept rows.
-// The state is [moved, grown, blank]: whether something moved or was pressed; whether a box or the window became
-// larger than ever, or elements came; and how many rows in view have no text yet.
+// The state is [moved, grown, blank, goes on, weight]: whether something moved; whether a box or the window became larger than
+// ever, or elements came; how many rows in view have no text yet; whether the window is not at
+// its end; and the number of characters of the document and of the kept rows.
 (dom) => {
   const { getter, method, childNodes, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf } = dom;
   const childrenOf = getter(Element, "children"), inShadow = getter(DocumentFragment, "children");
@@ -25,8 +25,8 @@
   const ELEMENTS = 20000, SHARE = 0.85, WRITTEN = /[\p{L}\p{N}]/u;
 
   const scrollers = new Map(), lists = new Map(), places = new Map(), frames = new WeakMap(), tired = new WeakSet(), watched = new WeakSet();
-  let inView = [], blank = 0, blanks = [], most = 0, elements = 0, grown = false, held = 0, changed = () => 0, pressed = null, aimed = [];
-  const observer = new MutationObserver(() => changed());
+  let inView = [], blank = 0, blanks = [], most = 0, elements = 0, looks = 0, weighed = 0, weight = 0, grown = false, held = 0, wake = () => 0, changed = false, pressed = null, expected = false, stepped = false, aimed = [];
+  const observer = new MutationObserver(() => { changed = true; wake(); });
   const watch = (page) => {
     if (watched.has(page)) return;
     watched.add(page);
@@ -45,7 +45,7 @@
   const boxOf = (node, isPage) => {
     const down = high(node) > clientHeight(node) + 1, across = wide(node) > clientWidth(node) + 1;
     if (!isPage) {
-      if (!(down || across) || clientHeight(node) < 40 || clientWidth(node) < 40 || /^(?:textarea|select|input)$/.test(localName(node))) return;
+      if (!(down || across) || clientHeight(node) < 16 || clientWidth(node) < 40 || /^(?:textarea|select|input|pre|code)$/.test(localName(node))) return;
       const style = getComputedStyle(node), scrolls = /^(?:auto|scroll|overlay)$/;
       if (!(down && scrolls.test(style.overflowY)) && !(across && scrolls.test(style.overflowX))) return;
       if (!(down && scrolls.test(style.overflowY))) return known(node, "x", style);
@@ -144,22 +144,26 @@
   };
   const same = (a, b) => Math.abs(a.at - b.at) < Math.min(a.size, b.size) / 2 && Math.abs(a.across - b.across) <= Math.min(a.width, b.width) / 2;
   const update = (list, rows, here) => {
-    const live = new Map(), present = new Set(), shifts = [];
-    for (const one of list.rows) if (one.element) live.set(one.element, one);
-    for (const row of rows) { const one = live.get(row.element); if (one && one.text === row.text) shifts.push(row.at - one.at); }
-    const shift = shifts.sort((a, b) => a - b)[shifts.length >> 1] || 0;
-    if (Math.abs(shift) > 1) for (const one of list.rows) one.at += shift;  // something above the rows became larger
+    const live = new Map(), present = new Set(), texts = new Map(), recent = new Map(), shifts = [];
+    const count = (all, one) => all.set(one.text, all.has(one.text) ? null : one);
+    for (const one of list.rows) { if (one.element) live.set(one.element, one); if (one.recent) count(recent, one); one.recent = false; }
+    for (const row of rows) count(texts, row);
+    for (const [text, row] of texts) if (row && recent.get(text) && WRITTEN.test(text)) shifts.push(row.at - recent.get(text).at);
+    const shift = shifts.sort((a, b) => a - b)[shifts.length >> 1] || 0;  // of rows that were there a step ago
+    if (Math.abs(shift) > 1) for (const one of list.rows) one.at += shift;
     const set = (one, row) => {
       if (one.text !== row.text || !one.copies) { held += row.text.length; one.copies = copies(row.element); }
-      Object.assign(one, row);
+      Object.assign(one, row, { recent: true });
       present.add(one);
     };
     const fresh = [];
     for (const row of rows) {
-      const one = live.get(row.element);
+      const own = live.get(row.element), before = recent.get(row.text), one = before && texts.get(row.text) && same(before, row) ? before : own;
       const moved = one && one.text === row.text && Math.abs(one.at - row.at) < 0.8 * (here.end - here.start);
-      if (one && (moved || same(one, row))) set(one, row);
-      else { if (one) one.element = null; fresh.push(row); }
+      const known = one && !present.has(one) && (moved || same(one, row));
+      if (own && !present.has(own) && !(known && one === own)) own.element = null;  // the element has another row now
+      if (known) set(one, row);
+      else fresh.push(row);
     }
     for (const row of fresh) {  // drawn anew in the place of an old row, or new
       const old = list.rows.find((one) => !present.has(one) && same(one, row) && (WRITTEN.test(row.text) || !WRITTEN.test(one.text)));
@@ -170,8 +174,8 @@
       if (present.has(one)) return true;
       if (one.element && parentOf(one.element) !== list.node) one.element = null;
       if (one.element) return true;
-      const middle = one.at + one.size / 2;  // a row that left while it was in view was taken away by the page
-      return WRITTEN.test(one.text) && !(middle > here.start && middle < here.end) && ![...present].some((row) => same(one, row) && WRITTEN.test(row.text));
+      const middle = one.at + one.size / 2;  // a row that left while nothing moved and it was in view was taken away by the page
+      return WRITTEN.test(one.text) && (stepped || middle < here.start || middle > here.end) && ![...present].some((row) => same(one, row) && WRITTEN.test(row.text));
     });
   };
   // Counts the rows in view that are not there yet: without text, like one another, or not drawn at all.
@@ -189,25 +193,31 @@
     blank += found;
   };
 
-  const look = (counts) => {  // `counts`: whether further elements mean that rows came
-    inView = []; blanks = []; blank = elements = 0;
+  const look = (counts, moved) => {  // `counts`: whether further elements mean that rows came
+    stepped = moved;
+    observer.takeRecords();
+    inView = []; blanks = []; blank = elements = 0; changed = false;
     const top = scrolling(document);
     if (!top) return;
     watch(document);
     const page = boxOf(top, true);
     enter(page, true, { top: 0, left: 0, bottom: clientHeight(top), right: clientWidth(top) }, "");
     const count = select(document, "*").length;
-    if (count > most) { grown ||= counts; most = count; }
+    if (count > 1.1 * weighed || ++looks % 16 === 0) {  // an estimate, because to serialize a page takes time
+      weighed = count;
+      weight = held + outerHTML(getter(Document, "documentElement")(document)).length;
+    }
+    if (count > most) { grown ||= counts || expected; most = count; }
   };
-  const state = (moved) => {
-    look(false);
-    const found = [moved, grown, blank];
+  const told = (moved, counts) => {
+    const found = [moved, grown && (counts || expected), blank, Boolean(page()) && canMove(page()), weight];
+    if (grown) expected = false;
     grown = false;
     return found;
   };
   const drawn = () => new Promise((resolve) => {
     setTimeout(resolve, 100);  // a tab that is not drawn has no frames
-    requestAnimationFrame(() => requestAnimationFrame(resolve));
+    requestAnimationFrame(() => setTimeout(resolve, 5));  // after the page's own callbacks and observers
   });
   const page = () => inView[0];
   const waits = (box) => box !== page() && !box.pinned && extent(box) > box.done;
@@ -229,7 +239,8 @@
     lists,
     begin: () => {
       for (const box of scrollers.values()) box.done = box.stuck = -1;
-      return state(false);
+      look(false, false);
+      return told(false, true);
     },
     aim: (leave) => {
       aimed = next(leave).slice(0, 1).map((box) => [box, at(box), stride(box)]);
@@ -246,40 +257,38 @@
         else moved = true;
       }
       if (moved) await drawn();
-      const found = state(moved);
-      return [moved, found[1] && near, found[2]];
+      look(false, moved);
+      return told(moved, near);
     },
     centre: (selector) => {
-      pressed = clickable(selector) || null;
+      expected = Boolean(pressed = clickable(selector) || null);
       if (!pressed) return [0, 0];
       intoView(pressed, { block: "center" });
       const rect = rectOf(pressed);
       return [rect.left + rect.width / 2, rect.top + rect.height / 2];
     },
     press: (selector) => {
-      pressed = clickable(selector) || null;
+      expected = Boolean(pressed = clickable(selector) || null);
       if (pressed) { intoView(pressed, { block: "center" }); click(pressed); }
-      return state(pressed !== null);
+      return [pressed !== null];
     },
     wait: async (ms) => {
       const end = performance.now() + ms, before = blank;
       for (;;) {
         const rest = end - performance.now();
-        await new Promise((resolve) => { changed = resolve; setTimeout(resolve, Math.min(100, Math.max(0, rest))); });
+        if (!changed) await new Promise((resolve) => { wake = resolve; setTimeout(resolve, Math.min(100, Math.max(0, rest))); });
         await new Promise((resolve) => { setTimeout(resolve, 30); requestAnimationFrame(resolve); });
-        look(true);
+        look(true, false);
         if (grown || blank !== before || rest <= 0) break;
       }
-      const found = [false, grown, blank];
-      grown = false;
-      return found;
+      return told(false, true);
     },
     tire: () => {
       for (const list of blanks) list.plain = true;
-      if (pressed) tired.add(pressed);
+      if (expected) tired.add(pressed);
+      expected = false;
       return [];
     },
-    weight: () => held + outerHTML(getter(Document, "documentElement")(document)).length,
   };
   return true;
 }

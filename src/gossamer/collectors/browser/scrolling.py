@@ -25,7 +25,6 @@ REQUEST_WAIT_S = 5.0
 """The minimum of the longest time for which an open request of the page is waited for, in seconds."""
 ROUND_S = 0.25
 """The maximum length of one wait in the page, in seconds."""
-STEPS_PER_WEIGHING = 16
 CALL_TIMEOUT_S = 3.0
 """Seconds after which a page that runs a script of its own without end is given up."""
 PLACE = 'globalThis[Symbol.for("gossamer.scrolling")]'
@@ -89,6 +88,7 @@ class Scroller:
         self._ends = self._since = 0.0
         self._before: Set[Any] = frozenset()
         self._steps = 0
+        self._weight = 0
 
     async def run(self, ends: float) -> str:
         """Scrolls until no more rows come, or until a limit or the monotonic time `ends` is reached. Returns what
@@ -99,8 +99,8 @@ class Scroller:
             await self._within(
                 self._tab.evaluate(f"() => ({self._reader})(0, '', false, {scrolling_script()})")
             )
-            if (blank := (await self._call("begin"))[2]) and not await self._rows(blank):
-                await self._call("tire")
+            if blank := (await self._state("begin"))[2]:
+                await self._rows_or_tire(blank)
             return await self._all_steps()
         except TimeoutError:
             why = "because the page did not answer"
@@ -109,38 +109,56 @@ class Scroller:
         return f"scrolling ended {why}" if time.monotonic() < self._ends else self._late()
 
     async def _all_steps(self) -> str:
-        waited = False
-        """Whether the ends of the boxes in view have been waited for."""
-        while not (limit := await self._limit()):
+        waited = pressed = False  # whether ends in view were waited for, whether a button owes rows
+        vain = (
+            0  # how often the end of a box was waited for in vain; each time halves the wait for the next box
+        )
+        while not (limit := self._limit()):
             began, before = time.monotonic(), frozenset(self._requests)
-            pressed = bool(self._scroll.press) and await self._press()
-            moved, grown, blank = (True, False, 0) if pressed else await self._step(waited)
-            if not moved:
-                if waited:
-                    return ""
-                waited = not await self._rows(blank)
+            if self._scroll.press and not pressed and await self._press():
+                self._since, self._before = began, before
+                self._steps += 1
+                pressed, waited = True, False
                 continue
-            waited = False
-            self._steps += 1
-            self._since, self._before = began, before
-            if grown and not blank:
-                self._patience.learn(time.monotonic() - began)
-            elif (blank or pressed) and not await self._rows(blank):
-                await self._call("tire")
+            moved, grown, blank, goes_on = await self._step(waited)
+            if moved:
+                self._steps += 1
+                waited = False
+                if not pressed:
+                    self._since, self._before = began, before
+                if grown and not blank:
+                    self._patience.learn(time.monotonic() - self._since)
+                    pressed = False
+                elif blank:
+                    await self._rows_or_tire(blank)
+                    pressed = False
+            elif waited:
+                return ""
+            else:
+                waited = not await self._rows_or_tire(blank, 0.5**vain if goes_on else 1.0)
+                vain, pressed = vain + waited, False
+        await self._rows(0, 0.0)  # rows that are on their way
         return limit
 
-    async def _rows(self, blank: int) -> bool:
-        """Waits until rows come, or until none came for the time that the patience allows. `blank`: the number of
-        rows in view that have no text yet. Returns whether rows came."""
+    async def _rows_or_tire(self, blank: int, share: float = 1.0) -> bool:
+        """Waits for rows. Returns whether rows came. If none came, the page does not wait for them again."""
+        came = await self._rows(blank, share)
+        if not came:
+            await self._call("tire")
+        return came
+
+    async def _rows(self, blank: int, share: float = 1.0) -> bool:
+        """Waits until rows come, or until none came for a share of the time that the patience allows. `blank`: the
+        number of rows in view that have no text yet. Returns whether rows came."""
         last = heard = self._since
         came = False
         while (now := time.monotonic()) < self._ends:
-            patience = self._patience.seconds
+            patience = self._patience.seconds * share
             if self._requests - self._before and now < self._since + max(REQUEST_WAIT_S, 2 * patience):
                 heard = now
             if (left := max(last + patience, heard + DRAWING_S) - now) <= 0:
                 return came
-            _, grown, still = await self._call("wait", round(1000 * min(ROUND_S, left)))
+            _, grown, still, _ = await self._state("wait", round(1000 * min(ROUND_S, left)))
             came = came or grown or still < blank
             if grown or still < blank:
                 last = time.monotonic()
@@ -151,13 +169,18 @@ class Scroller:
             blank = still
         return came
 
-    async def _step(self, leave: bool) -> tuple[bool, bool, int]:
+    async def _step(self, leave: bool) -> tuple[bool, bool, int, bool]:
         if self._human:
             x, y, down = await self._call("aim", leave)
             if down > 0:
                 await self._tab.perform([Gesture("move", x, y, 0.02), *wheel_down(down)])
-        moved, grown, blank = await self._call("step", leave)
-        return bool(moved), bool(grown), int(blank)
+        return await self._state("step", leave)
+
+    async def _state(self, name: str, *given: Any) -> tuple[bool, bool, int, bool]:
+        """Calls a function of the script that returns the state of the page. Returns the state without the
+        weight."""
+        moved, grown, blank, goes_on, self._weight = await self._call(name, *given)
+        return moved, grown, blank, goes_on
 
     async def _press(self) -> bool:
         """Presses the button that loads more. Returns whether there was one."""
@@ -168,16 +191,13 @@ class Scroller:
             await self._tab.perform([Gesture("move", x, y, 0.05), Gesture("click", x, y, 0.1)])
         return bool(x or y)
 
-    async def _limit(self) -> str:
+    def _limit(self) -> str:
         """Returns the limit that is reached, or ''."""
         if self._steps >= self._scroll.steps:
             return f"scrolling ended after {self._steps} steps, before the end of the page"
         if time.monotonic() >= self._ends:
             return self._late()
-        size = self._received() // 2
-        if size <= self._most and self._steps % STEPS_PER_WEIGHING == 0:
-            size = await self._call("weight")
-        if size > self._most:
+        if max(self._weight, self._received() // 2) > self._most:
             return f"scrolling ended after {self._steps} steps, because the page became too large"
         return ""
 
