@@ -13,9 +13,9 @@ from gossamer.url.patterns import Searcher, compile_
 ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
 MAX_STEPS = 50
 """The maximum number of steps on a page."""
-MAX_SCROLL_STEPS = 5000
 MAX_PAUSE_S = 60.0
 """The maximum length of a pause in seconds."""
+MAX_SCROLL_STEPS, MAX_SCROLL_S = 5000, 3600
 _TEXTS = ("fill", "type")
 
 
@@ -122,7 +122,7 @@ class Scroll(NamedTuple):
 
     press: str = ""
     steps: int = 200
-    seconds: float = 600.0
+    seconds: float = MAX_SCROLL_S
 
 
 class Render(NamedTuple):
@@ -156,7 +156,7 @@ def read_rendering(value: Said) -> Render:
 
     >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
     >>> read_rendering({"scroll": {"press": ".more"}}).scroll, read_rendering(".price").wait, blocked
-    (Scroll(press='.more', steps=200, seconds=600.0), '.price', 'tracker.test')
+    (Scroll(press='.more', steps=200, seconds=3600), '.price', 'tracker.test')
     >>> read_rendering("human").human, read_rendering("human").wait
     (True, 'load')
     """
@@ -179,13 +179,15 @@ def _scroll(_: str, value: Any) -> Scroll | None:
     if not isinstance(value, Mapping) or set(value) - set(Scroll._fields):
         keys = ", ".join(Scroll._fields)
         raise ValueError(f"scroll is True, False, or a mapping with the keys {keys}")
-    found = Scroll(**value)
-    if not isinstance(found.press, str) or (found.press != found.press.strip()):
-        raise ValueError("scroll: press must be a CSS selector")
-    for name, number, most in (("steps", found.steps, MAX_SCROLL_STEPS), ("seconds", found.seconds, 3600)):
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= most:
-            raise ValueError(f"scroll: {name} must be a number, at most {most}")
-    return found
+    press = value.get("press", "button")
+    if not isinstance(press, str) or not press.strip():
+        raise ValueError("scroll: press is a CSS selector")
+    for name, most in (("steps", MAX_SCROLL_STEPS), ("seconds", MAX_SCROLL_S)):
+        number = value.get(name, 1)
+        kind = int if name == "steps" else int | float
+        if isinstance(number, bool) or not isinstance(number, kind) or not 0 < number <= most:
+            raise ValueError(f"scroll: {name} is a number above 0, at most {most}")
+    return Scroll(**value)
 
 
 def _wait(_: str, value: Any) -> str:

@@ -140,7 +140,7 @@
     return made;
   };
 
-  if (use) return use({ getter, method, childNodes, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf });
+  if (use) return use({ getter, method, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf });
   if (mark) globalThis[mark] = far;
   if (inner) {
     const body = /^(?:https?|about|data|blob):/.test(addressOf(document)) && bodyOf(document);

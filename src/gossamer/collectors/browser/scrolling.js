@@ -5,16 +5,16 @@
 // - `aim(leave)`: returns [x, y, down]: the point in the window and the distance for a wheel that makes the next step.
 // - `step(leave)`: scrolls every inner box in view by most of its size, or else the window. `leave`: whether the
 //   window may move although inner boxes in view may still get rows at their ends. Returns the state.
-// - `press(selector)`: clicks a visible element that the selector finds. Returns [whether there was one]. `centre(selector)`:
-//   scrolls the element into view instead, and returns [x, y].
+// - `press(selector)`: clicks a visible element that the selector finds. Returns [whether there was one].
+// - `centre(selector)`: scrolls this element into view instead, and returns [x, y].
 // - `wait(ms)`: returns the state as soon as rows came, or after `ms`.
 // - `tire()`: a wait was in vain. Rows without text, and a pressed element, are not waited for again.
 // - `lists`: the rows that were in the page, by the element that contains them (see `rendered.js`).
-// The state is [moved, grown, blank, goes on, weight]: whether something moved; whether a box or the window became larger than
-// ever, or elements came; how many rows in view have no text yet; whether the window is not at
-// its end; and the number of characters of the document and of the kept rows.
+// The state is [moved, grown, blank, goes on, weight]: whether something moved; whether a box or the window became
+// larger than ever, or elements came; how many rows in view have no text yet; whether the window is not at its end;
+// and the number of characters of the document and of the kept rows.
 (dom) => {
-  const { getter, method, childNodes, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf } = dom;
+  const { getter, method, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf } = dom;
   const childrenOf = getter(Element, "children"), inShadow = getter(DocumentFragment, "children");
   const scrollTop = getter(Element, "scrollTop"), scrollLeft = getter(Element, "scrollLeft"), scrollTo = method(Element, "scrollTo");
   const high = getter(Element, "scrollHeight"), wide = getter(Element, "scrollWidth"), clientHeight = getter(Element, "clientHeight"), clientWidth = getter(Element, "clientWidth");
@@ -25,7 +25,9 @@
   const ELEMENTS = 20000, SHARE = 0.85, WRITTEN = /[\p{L}\p{N}]/u;
 
   const scrollers = new Map(), lists = new Map(), places = new Map(), frames = new WeakMap(), tired = new WeakSet(), watched = new WeakSet();
-  let inView = [], blank = 0, blanks = [], most = 0, elements = 0, looks = 0, weighed = 0, weight = 0, grown = false, held = 0, wake = () => 0, changed = false, pressed = null, expected = false, stepped = false, aimed = [];
+  let inView = [], blank = 0, blanks = [], elements = 0, stepped = false;  // of the current look
+  let most = 0, looks = 0, weighed = 0, weight = 0, held = 0, grown = false;
+  let wake = () => 0, changed = false, pressed = null, expected = false, aimed = [];
   const observer = new MutationObserver(() => { changed = true; wake(); });
   const watch = (page) => {
     if (watched.has(page)) return;

@@ -25,8 +25,6 @@ REQUEST_WAIT_S = 5.0
 """The minimum of the longest time for which an open request of the page is waited for, in seconds."""
 ROUND_S = 0.25
 """The maximum length of one wait in the page, in seconds."""
-CALL_TIMEOUT_S = 3.0
-"""Seconds after which a page that runs a script of its own without end is given up."""
 PLACE = 'globalThis[Symbol.for("gossamer.scrolling")]'
 
 
@@ -103,16 +101,13 @@ class Scroller:
                 await self._rows_or_tire(blank)
             return await self._all_steps()
         except TimeoutError:
-            why = "because the page did not answer"
+            return self._late()
         except Error as error:
-            why = f"because of an error: {str(error).partition(chr(10))[0][:200]}"
-        return f"scrolling ended {why}" if time.monotonic() < self._ends else self._late()
+            return f"scrolling ended because of an error: {str(error).partition(chr(10))[0][:200]}"
 
     async def _all_steps(self) -> str:
         waited = pressed = False  # whether ends in view were waited for, whether a button owes rows
-        vain = (
-            0  # how often the end of a box was waited for in vain; each time halves the wait for the next box
-        )
+        vain = 0  # waits for a box in vain; each of them halves the wait for the next box
         while not (limit := self._limit()):
             began, before = time.monotonic(), frozenset(self._requests)
             if self._scroll.press and not pressed and await self._press():
@@ -209,7 +204,7 @@ class Scroller:
         return await self._within(self._tab.evaluate(f"() => {PLACE}.{name}({words})"))
 
     async def _within(self, call: Awaitable[Any]) -> Any:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
+        async with asyncio.timeout(max(1.0, self._ends - time.monotonic())):
             return await call
 
 
