@@ -10,7 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 8010
 SHOP, CONSENT = "127.0.0.1", "127.0.0.2"
-TEAS = [{"name": "Assam", "price": "7.50"}, {"name": "Keemun", "price": "9.20"}, {"name": "Sencha", "price": "11.00"}]
+TEAS = [
+    {"name": "Assam", "price": "7.50"},
+    {"name": "Keemun", "price": "9.20"},
+    {"name": "Sencha", "price": "11.00"},
+]
 
 
 def pages(port: int) -> dict[str, str]:
@@ -20,7 +24,12 @@ def pages(port: int) -> dict[str, str]:
 <form action=/list target=_blank hidden><select name=size id=size><option>Choose<option value=s>Small tin<option value=l>Large tin</select>
 <button>Show teas</button></form>
 <div id=wall style="position:fixed; inset:0; background:#eee"><iframe id=consent width=400 height=300 src=http://{CONSENT}:{port}/consent></iframe></div>
-<script>addEventListener("message", () => {{ document.querySelector("#wall").remove(); document.querySelector("form").hidden = false }})</script>""",
+<script>
+addEventListener("message", () => {{
+  document.querySelector("#wall").remove();
+  document.querySelector("form").hidden = false;
+}});
+</script>""",
         "/consent": """<!doctype html><p>We value your privacy.</p><button id=settings>Settings</button>
 <button id=accept onclick="parent.postMessage('yes', '*')">Accept all</button>""",
         "/list?size=l": "<p>One moment</p><script>setTimeout(() => { location.replace('/sorted?size=l') }, 700)</script>",

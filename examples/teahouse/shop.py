@@ -13,7 +13,9 @@ STEPS = [
     {"wait_response": "/api/teas$"},
     {"wait_text": "in stock"},
 ]
-site = Site("teahouse", seeds=["http://127.0.0.1:8010/"], ladder="browser", follow=False, render={"steps": STEPS})
+site = Site(
+    "teahouse", seeds=["http://127.0.0.1:8010/"], ladder="browser", follow=False, render={"steps": STEPS}
+)
 
 
 @site.page()

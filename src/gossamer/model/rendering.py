@@ -51,6 +51,7 @@ MODIFIERS = ("Control", "Shift", "Alt", "Meta")
 """The keys that are held while another key is pressed, such as `Control+A`."""
 _TEXTS = ("fill", "type", "select")
 _IN_FRAMES = ("click", "hover", "fill", "type", "select", "wait", "wait_text")
+MAX_SCROLL_STEPS, MAX_SCROLL_S = 5000, 3600
 
 
 class Step(NamedTuple):
@@ -180,9 +181,18 @@ ADS = (
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
+class Scroll(NamedTuple):
+    """How a page is scrolled to its end. `press`: a CSS selector of buttons that load more. `steps`: the maximum
+    number of steps, each of most of a screen or one press. `seconds`: the maximum number of seconds."""
+
+    press: str = ""
+    steps: int = 200
+    seconds: float = MAX_SCROLL_S
+
+
 class Render(NamedTuple):
-    """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: whether to
-    scroll to the end until the page stops growing. `load`: the types of resources in HEAVY that are loaded in
+    """The settings with which a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: how the page
+    is scrolled to its end, or None. `load`: the types of resources in HEAVY that are loaded in
     addition to the usual ones. `until`: a JavaScript expression that must become true. `steps`: the steps
     that are performed when the page is ready. `human`: whether the browser behaves as a person on each page,
     with pauses, moves of the mouse and turns of its wheel, and with human timing in the steps. `block`: hosts, including
@@ -191,7 +201,7 @@ class Render(NamedTuple):
     `full` for the whole page, or the selector of an element. `console`: whether console messages are kept."""
 
     wait: str = "load"
-    scroll: bool = False
+    scroll: Scroll | None = None
     load: tuple[str, ...] = ()
     until: str = ""
     steps: tuple[Step, ...] = ()
@@ -210,8 +220,8 @@ def read_rendering(value: Said) -> Render:
     Raises ValueError.
 
     >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
-    >>> read_rendering({"scroll": True}).scroll, read_rendering(".price").wait, blocked
-    (True, '.price', 'tracker.test')
+    >>> read_rendering({"scroll": {"press": ".more"}}).scroll, read_rendering(".price").wait, blocked
+    (Scroll(press='.more', steps=200, seconds=3600), '.price', 'tracker.test')
     >>> read_rendering("human").human, read_rendering("human").wait
     (True, 'load')
     """
@@ -226,6 +236,23 @@ def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name} is True or False")
     return value
+
+
+def _scroll(_: str, value: Any) -> Scroll | None:
+    if isinstance(value, bool):
+        return Scroll() if value else None
+    if not isinstance(value, Mapping) or set(value) - set(Scroll._fields):
+        keys = ", ".join(Scroll._fields)
+        raise ValueError(f"scroll is True, False, or a mapping with the keys {keys}")
+    press = value.get("press", "button")
+    if not isinstance(press, str) or not press.strip():
+        raise ValueError("scroll: press is a CSS selector")
+    for name, most in (("steps", MAX_SCROLL_STEPS), ("seconds", MAX_SCROLL_S)):
+        number = value.get(name, 1)
+        kind = int if name == "steps" else int | float
+        if isinstance(number, bool) or not isinstance(number, kind) or not 0 < number <= most:
+            raise ValueError(f"scroll: {name} is a number above 0, at most {most}")
+    return Scroll(**value)
 
 
 def _wait(_: str, value: Any) -> str:
@@ -274,7 +301,7 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "wait": _wait,
-    "scroll": _flag,
+    "scroll": _scroll,
     "load": _load,
     "until": _line,
     "steps": lambda _, value: read_actions(value),

@@ -136,7 +136,7 @@ class Site:
     - `browser`: names of browsers to imitate on the impersonated rung. `firefox` alone also means that Firefox
       loads the site's pages on the browser rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), `human` to imitate a person, or
-      a mapping: `{"wait": ..., "scroll": True, "load": ["images", "fonts", "media"]}`.
+      a mapping: `{"wait": ..., "scroll": {"press": ".more"}, "load": ["images", "fonts", "media"]}`.
     - `fragments`: `routes` if `#/route` URLs are separate pages, which need the browser rung. `drop` if
       `#/route` URLs are not separate pages. By default the setting `fragments` applies.
     - `unlocker`: options of the unlocker, for example `render=true&wait_for=.price`.

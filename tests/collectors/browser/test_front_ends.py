@@ -100,7 +100,7 @@ def shops() -> Iterator[str]:
 SITE = """
 from gossamer import Site
 
-site = Site("shop", seeds=[{seed!r}], ladder=["plain", "browser"], fragments={fragments!r})
+site = Site("shop", seeds=[{seed!r}], ladder=["plain", "browser"], fragments={fragments!r}, browser={browser!r})
 
 
 @site.page()
@@ -145,14 +145,17 @@ def expected(top: str, before: str) -> dict[str, dict[str, Any]]:
     return {url(route): one for route, one in found.items()}
 
 
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
 @pytest.mark.parametrize("routing", ["history", "hash"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_page_item_and_link_is_found(
-    framework: str, routing: str, shops: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    framework: str, routing: str, browser: str, shops: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     top = f"{shops}/{framework}-{routing}/"
-    Path("shop.py").write_text(SITE.format(seed=top, fragments="routes" if routing == "hash" else "auto"))
+    Path("shop.py").write_text(
+        SITE.format(seed=top, fragments="routes" if routing == "hash" else "auto", browser=browser)
+    )
     words = [
         "--delay",
         "0.01",

@@ -12,7 +12,7 @@ from collectors.browser.conftest import BOTH, Make, Stage, failure, page
 from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Page
-from gossamer.model.rendering import Render, read_actions
+from gossamer.model.rendering import Render, Scroll, read_actions
 from gossamer.model.request import Request
 
 TRIES = """<!doctype html><body><script>
@@ -55,6 +55,20 @@ WAYS = {
     "download": "<a id=go href={to} download>x</a>",
 }
 """Pages whose button leads to an address in a way that a click opens. `to`: the URL."""
+
+
+SCROLLED = """<!doctype html><body><div style="height:3000px">above</div><script>
+const lazy = 'FRAMES'.split(' ').map(one => `<iframe loading=lazy src="http://${one}/lazy"></iframe>`).join('');
+document.currentScript.insertAdjacentHTML('afterend', `<button class=more>More</button>${lazy}<div style="height:3000px">below</div>`);
+let begun = 0, grown = 0;
+const begin = () => {
+  if (begun++) return;
+  const grow = setInterval(() => { document.body.append(Object.assign(document.createElement('p'), {style: 'height:900px'})); if (++grown == 12) clearInterval(grow) }, 400);
+  TRIES
+};
+document.querySelector('.more').onclick = begin;
+</script>"""
+"""The same tries, begun by the button that scrolling presses, and lazy frames."""
 
 
 class Trap:
@@ -128,6 +142,30 @@ async def test_steps_reach_nothing_that_the_guard_refuses(stage: Stage, browser:
                 assert trap.all() == [], way
         trap_elsewhere.close()
     assert {path.partition("?")[0] for path in stage.paths()} == {"/", "/hop"}
+
+
+async def test_what_the_guard_refuses_hears_nothing_while_the_page_is_scrolled(
+    stage: Stage, browser: Make
+) -> None:
+    async with Trap() as trap:
+        addresses = [
+            f"{host}:{trap.port}"
+            for host in ("127.0.0.2", "localhost", "[::1]", "inner.test", "2130706434", "0.0.0.0")
+        ]
+        tries = TRIES.partition("<script>")[2].partition("</script>")[0]
+        tries = tries.replace("ADDRESSES", json.dumps(addresses)).replace(
+            "UDP", str(trap.udp.getsockname()[1])
+        )
+        stage.pages["/"] = SCROLLED.replace("TRIES", tries).replace("FRAMES", " ".join(addresses))
+        guard = Resolver(["127.0.0.1/32"], lookup=names)
+        trap_elsewhere = await asyncio.start_server(trap._came, "127.0.0.2", trap.port)
+        render = Render(scroll=Scroll(press=".more"))
+        got = await page(browser(guard, lambda _: render), stage.url(host="site.test"))
+        assert b'id="done"' in got.body
+        assert b"/lazy" in got.body
+        assert trap.all() == []
+        trap_elsewhere.close()
+    assert stage.paths() == ["/"]
 
 
 @BOTH

@@ -106,6 +106,7 @@ SAME: dict[str, Any] = {
     "entities": "<title>a &amp; b &lt;c&gt;</title><a href='?a=1&amp;b=2&copy=3'>&nbsp;x &#8364;</a><pre>\n\nline</pre><textarea>\n\nt</textarea>",
     "lines": "<noscript></noscript><pre>\n\nline</pre>\n<pre>\nline</pre><listing>\n\nx</listing>",
     "deep": "<title>d</title>" + "<div>" * 300 + "<a href=deep>deep</a>" + "</div>" * 300,
+    "object": "<title>o</title><object type='image/svg+xml' data=a.svg></object><embed src=b.svg type='image/svg+xml'><a href=x>x</a>",
     "404": (404, {}, "<title>gone</title><h1>Not here</h1><a href=/home>home</a>"),
     "xhtml": (200, {"content-type": "application/xhtml+xml"}, "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title>X</title></head><body><p>x</p><a href='y'>y</a></body></html>"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from collectors.browser.conftest import Make, Stage, failure, page
 from gossamer.collectors.browser.memory_watch import MAX_BYTES
-from gossamer.model.rendering import Render
+from gossamer.model.rendering import Render, Scroll
 from gossamer.model.request import Request
 
 ENDLESS = {
@@ -36,13 +36,17 @@ ENDLESS = {
 FOREVER = "<p>x</p><script>setInterval(() => 0, 10)</script>"
 
 
-@pytest.mark.parametrize("way", ENDLESS)
+WAYS = [*((way, Render(until="false")) for way in ENDLESS), ("elements", Render(scroll=Scroll()))]
+
+
+@pytest.mark.parametrize(("way", "render"), WAYS)
 async def test_a_page_that_takes_too_much_memory_is_ended_and_other_tabs_go_on(
-    stage: Stage, browser: Make, way: str
+    stage: Stage, browser: Make, way: str, render: Render
 ) -> None:
     stage.pages["/"] = f"<!doctype html><body><script>{ENDLESS[way]}</script>"
     stage.pages["/other"] = FOREVER
-    collector = browser(total=60.0, looks=lambda host: Render() if host[0] == "f" else Render(until="false"))
+    looks = {"f": Render(), "s": Render(until="false"), "l": render}
+    collector = browser(total=60.0, looks=lambda host: looks[host[0]])
     await page(collector, stage.url("/other", "first.test"))
     other = asyncio.create_task(
         collector.collect(Request(stage.url("/other", "stays.test")), {})  # a page that stays open

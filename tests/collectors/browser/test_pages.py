@@ -8,7 +8,7 @@ import json
 from turbohtml import parse
 
 from collectors.browser.conftest import BOTH, Make, Stage, failure, page
-from gossamer.model.rendering import Render
+from gossamer.model.rendering import Render, Scroll
 from gossamer.parsing.encodings import decode
 
 pytestmark = BOTH
@@ -46,7 +46,7 @@ BUILT = {
     ),
     "scroll": (
         f"<!doctype html><meta charset=utf-8><ul></ul><script>{SCROLLS}</script>",
-        Render(scroll=True),
+        Render(scroll=Scroll()),
     ),
 }
 

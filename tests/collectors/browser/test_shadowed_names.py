@@ -9,7 +9,7 @@ import pytest
 
 from collectors.browser.conftest import Shared, Stage, failure, page
 from gossamer.collectors.browser import document, firefox, tab
-from gossamer.model.rendering import Render
+from gossamer.model.rendering import Render, Scroll
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,7 +55,7 @@ async def test_scripts_of_the_page_change_nothing_of_ours(stage: Stage, shared: 
         " try { Object.defineProperty(window, name, {get() { throw new Error('mine ' + name) }}) } catch {}"
         " Array.prototype[Symbol.iterator] = () => { throw new Error('mine') }"
     )
-    shared.looks["hostile.test"] = Render(scroll=True)
+    shared.looks["hostile.test"] = Render(scroll=Scroll())
     stage.pages["/"] = (
         f"<!doctype html><noscript>off</noscript><p style='height:3000px'>inner</p>{END}{SHADOW}<script>{hostile}</script>"
     )

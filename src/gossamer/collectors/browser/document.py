@@ -85,8 +85,9 @@ class BrowserDocument:
         try:
             await self._lend(headers)
             await watch.start(render)
-            rendering = self.rendering = self._parts.rendering(tab, watch)
-            rendering.show = self.show
+            tunnel = self._kept.tunnel
+            rendering = self._parts.rendering(tab, watch, self._wire, lambda: tunnel.got)
+            self.rendering, rendering.show = rendering, self.show
             if self._parts.notes is not None:
                 notes = self._parts.notes(tab, render, self._wire, self._folder)
             problem = ""
@@ -103,7 +104,7 @@ class BrowserDocument:
                     tuple(notes.console),
                 )
             if isinstance(result, Page):
-                lines = [*tab.steps.notes, result.late]
+                lines = [*tab.steps.notes, *rendering.told, result.late]
                 if watch.own > watch.most:
                     lines.append(f"{watch.own} requests to its own host, of which {watch.most} were allowed")
                 result.console = (*result.console, *(f"gossamer: {line}" for line in lines if line))

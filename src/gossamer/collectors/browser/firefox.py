@@ -27,13 +27,15 @@ from websockets.exceptions import WebSocketException
 from gossamer.collectors.browser.chromium import START_TIMEOUT_S, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint
+from gossamer.collectors.browser.frames import WORLD
 from gossamer.collectors.browser.human import Gesture
-from gossamer.collectors.browser.step_tab import MAX_NOTES, WORLD
+from gossamer.collectors.browser.step_tab import MAX_NOTES
 from gossamer.collectors.browser.tab import (
     HTML,
     MAX_RESPONSES,
     QUIET_S,
     QUIET_TIMEOUT_S,
+    WATCH_CHANGES,
     Rendering,
     Watch,
     reading_script,
@@ -268,6 +270,10 @@ class GeckoTab:
             maxEncodedDataSize=MAX_BODY_BYTES,
             contexts=[tab.frame],
         )
+        watch = f"() => {WATCH_CHANGES}"
+        await wire.send(
+            "script.addPreloadScript", functionDeclaration=watch, contexts=[tab.frame], sandbox=WORLD
+        )
         return tab
 
     def heard(self, event: str, params: dict[str, Any]) -> None:
@@ -420,6 +426,7 @@ class GeckoWatch(Watch):
         """Continues or aborts a paused request. Raises BidiError."""
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
+        main = main and asked.get("destination") not in ("object", "embed")
         if "response" in event:
             await (
                 self._response(event) if main else send("network.continueResponse", request=asked["request"])
@@ -518,12 +525,13 @@ class GeckoRendering(Rendering):
 
     _tab: Any
 
-    def __init__(self, tab: Any, watch: Watch) -> None:
+    def __init__(self, tab: Any, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab, watch
+        self._wire, self._received, self.told = wire, received, list[str]()
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", True, False
-        self._ends, self._human = 0.0, False
+        self._ends, self._render = 0.0, Render()
         self.responses = deque[str](maxlen=MAX_RESPONSES)
         self._marked = asyncio.Event()
         tab.hears = {

@@ -18,6 +18,9 @@ MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 
 """MAX_FRAMES is the maximum number of frames of other origins that are read per page. MAX_SEARCHED_FRAMES is
 the maximum number of frames of a page that are examined. MAX_FRAME_BYTES is the maximum number of characters
 of one frame. FRAMES_TIMEOUT_S is the maximum number of seconds for reading all frames of a page."""
+WORLD = "gossamer"
+"""The name of the isolated world in which gossamer's scripts run. The page's scripts cannot change this
+world."""
 _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
@@ -78,7 +81,8 @@ class Frames:
         the text's length if the text is too long. The second value is the protocol of the page, or the URL of
         an inner frame. The third value is the number of inner frames. The fourth value is the id of the
         isolated world in which the script ran."""
-        world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
+        made = await cdp.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": WORLD})
+        world = made["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
         told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
         if inner:

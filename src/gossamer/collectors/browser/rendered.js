@@ -16,15 +16,17 @@
 // - `inner`: whether the document is in a frame. The `text` of a document in a frame is a div with the
 //   frame's URL, or '' if the frame contains no page of a site. The second result is then the URL of the
 //   document instead of the protocol.
+// - Rows that left the page while it was scrolled (`scrolling.js`) stand in their list, at their places.
+// - If `use` is given, the script calls `use` with its functions, reads nothing and returns the result.
 // - A form field named `childNodes` hides the form's own property of this name. Therefore the script reads
 //   properties with the getters of their prototypes, and calls the methods of prototypes. A document that still
 //   cannot be walked is returned as the browser serializes it.
-(most, mark, inner) => {
+(most, mark, inner, use) => {
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
   const getter = (kind, name) => uncurry(Object.getOwnPropertyDescriptor(kind.prototype, name).get);
   const method = (kind, name) => uncurry(kind.prototype[name]);
   const childNodes = getter(Node, "childNodes"), nodeType = getter(Node, "nodeType"), baseURI = getter(Node, "baseURI");
-  const ownerDocument = getter(Node, "ownerDocument"), getRootNode = method(Node, "getRootNode"), appendChild = method(Node, "appendChild");
+  const ownerDocument = getter(Node, "ownerDocument"), parentNode = getter(Node, "parentNode"), getRootNode = method(Node, "getRootNode"), appendChild = method(Node, "appendChild");
   const localName = getter(Element, "localName"), namespaceURI = getter(Element, "namespaceURI"), shadowRoot = getter(Element, "shadowRoot");
   const outerHTML = getter(Element, "outerHTML"), querySelectorAll = method(Element, "querySelectorAll");
   const hasAttribute = method(Element, "hasAttribute"), getAttribute = method(Element, "getAttribute"), setAttribute = method(Element, "setAttribute");
@@ -34,6 +36,7 @@
   const linkTarget = getter(HTMLAnchorElement, "href"), assignedNodes = method(HTMLSlotElement, "assignedNodes"), host = getter(ShadowRoot, "host");
   const isElement = (node) => nodeType(node) === Node.ELEMENT_NODE;
   const named = (node, name) => isElement(node) && localName(node) === name;
+  const rectOf = method(Element, "getBoundingClientRect");
   const orNull = (read) => { try { return read(); } catch { return null; } };
 
   const inert = method(DOMImplementation, "createHTMLDocument")(getter(Document, "implementation")(document), "");
@@ -82,7 +85,7 @@
   const boxed = (body) => {
     const box = createElement(inert, "div");
     setAttribute(box, "data-frame", addressOf(ownerDocument(body)));
-    for (const child of childNodes(body)) for (const one of copies(child)) appendChild(box, one);
+    for (const one of within(body, [...childNodes(body)])) appendChild(box, one);
     return box;
   };
   const whole = (node) =>  // elements that concern the whole page, or are not shown
@@ -93,14 +96,14 @@
     if ((inner || page !== document) && whole(node)) return [];
     if (named(node, "slot") && orNull(() => host(getRootNode(node)))) {
       const filled = assignedNodes(node, { flatten: true });
-      return (filled.length ? filled : [...childNodes(node)]).flatMap(copies);
+      return within(host(getRootNode(node)), filled.length ? filled : [...childNodes(node)]);
     }
     const deep = named(node, "template");
     const made = importNode(inert, node, deep);
     if (!isElement(node)) return [made];
     resolve(made, page);
     if (!deep && !(scripted && localName(node) === "noscript"))
-      for (const child of childNodes(shadowRoot(node) || node)) for (const one of copies(child)) appendChild(made, one);
+      for (const one of within(node, [...childNodes(shadowRoot(node) || node)])) appendChild(made, one);
     if (/^(?:pre|textarea|listing)$/.test(localName(made))) padded(made);
     if (foreign(node)) {
       const place = createElement(inert, "div");
@@ -110,6 +113,25 @@
     const body = held(node);
     return body && childNodes(body).length ? [made, boxed(body)] : [made];
   };
+  const parentOf = (node) => parentNode(node) && orNull(() => host(parentNode(node))) || parentNode(node);
+  const listed = (list) => {  // whether a list lost rows, and is not in a row of another such list
+    if (!list || !list.rows.some((row) => !row.element)) return false;
+    for (let node = list.node, above; (above = parentOf(node)); node = above)
+      if (lists.has(above) && lists.get(above).rows.some((row) => row.element === node) && listed(lists.get(above))) return false;
+    return true;
+  };
+  const lists = !use && globalThis[Symbol.for("gossamer.scrolling")] ? globalThis[Symbol.for("gossamer.scrolling")].lists : new Map();
+  const hidden = (node) => { const { width, height } = rectOf(node); return width === 0 && height === 0; };  // spare elements for rows
+  const lost = new Set([...lists.values()].filter(listed));
+  const within = (node, children) => {  // the copies of the children, with the rows that left among them
+    const list = lists.get(node);
+    if (!lost.has(list)) return children.flatMap(copies);
+    const rows = [...list.rows].sort((a, b) => Math.abs(a.at - b.at) > 1 ? a.at - b.at : a.across - b.across);
+    const known = new Set(rows.map((row) => row.element));
+    const first = children.findIndex((child) => known.has(child)), end = first < 0 ? children.length : first;
+    const all = rows.flatMap((row) => !row.element ? row.copies.map((one) => importNode(inert, one, true)) : children.includes(row.element) ? copies(row.element) : []);
+    return [...children.slice(0, end).flatMap(copies), ...all, ...children.slice(end).filter((child) => !known.has(child) && !(isElement(child) && hidden(child))).flatMap(copies)];
+  };
   const clone = (node) => {  // faster than `copies`, for a document without shadow roots and frames
     const made = importNode(inert, node, true);
     if (scripted) for (const one of querySelectorAll(made, "noscript")) one.textContent = "";
@@ -118,6 +140,7 @@
     return made;
   };
 
+  if (use) return use({ getter, method, localName, isElement, shadowRoot, select, copies, contentDocument, orNull, getAttribute, parentOf, outerHTML, rectOf });
   if (mark) globalThis[mark] = far;
   if (inner) {
     const body = /^(?:https?|about|data|blob):/.test(addressOf(document)) && bodyOf(document);
@@ -130,7 +153,7 @@
     if (top && namespaceURI(top) === "http://www.w3.org/1999/xhtml") {
       const framed = [...select(document, "iframe")].some((one) => held(one) || foreign(one));
       // a property is faster than its getter, and a form field of this name only makes `copies` run in vain
-      if (framed || [...select(document, "*")].some((one) => one.shadowRoot)) read = copies(top)[0];
+      if (framed || lost.size || [...select(document, "*")].some((one) => one.shadowRoot)) read = copies(top)[0];
       else if (moved || legacy || select(document, "noscript").length || [...select(document, starts)].some(breaks)) read = clone(top);
     }
   } catch {

@@ -9,14 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 from playwright.async_api import Error
 
-from gossamer.collectors.browser.frames import HasFrames, exception_line
+from gossamer.collectors.browser.frames import WORLD, HasFrames, exception_line
 from gossamer.collectors.browser.human import Gesture
 
 MAX_NOTES = 20
 """The maximum number of windows and dialogs of a page that are noted."""
-WORLD = "gossamer"
-"""The name of the isolated world in which gossamer's scripts run. The page's scripts cannot change this
-world."""
 
 
 class HasMouse(HasFrames, Protocol):

@@ -24,14 +24,15 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.actions import StepRunner
 from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
-from gossamer.collectors.browser.frames import Frames
-from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around, wheel_down
+from gossamer.collectors.browser.frames import WORLD, Frames
+from gossamer.collectors.browser.human import LOOK_S, Gesture, look_around
+from gossamer.collectors.browser.scrolling import Scroller
 from gossamer.collectors.browser.step_elements import StepFailed
 from gossamer.collectors.browser.step_tab import ChromiumStepTab
 from gossamer.collectors.http.transfer import ACCEPT, content_type_gate
 from gossamer.model.content_type import essence
 from gossamer.model.page import REDIRECTS, Headers
-from gossamer.model.rendering import Render, Step
+from gossamer.model.rendering import Render, Scroll, Step
 from gossamer.model.request import Request, split
 from gossamer.url.routes import route_of, same_route, with_route
 
@@ -268,15 +269,6 @@ changed the page, or null if they never did."""
 POLL_INTERVAL_S = 0.01
 MAX_RESPONSES = 1000
 """The maximum number of responses that a step can wait for."""
-MAX_SCROLLS = 100
-"""The maximum number of scrolls."""
-SCROLL = """() => {
-  const top = Reflect.get(Document.prototype, "scrollingElement", document);
-  if (!top) return 0;
-  window.scrollTo(0, top.scrollHeight);
-  return top.scrollHeight;
-}"""
-"""JavaScript that scrolls to the bottom of the page and returns the page's height."""
 SIZES = """() => {
   const top = Reflect.get(Document.prototype, "scrollingElement", document);
   return [innerWidth, innerHeight, top ? top.scrollHeight - top.scrollTop - innerHeight : 0];
@@ -286,18 +278,20 @@ _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
 class Rendering:
-    """Loads and reads one page. `watch` handles the page's requests. `show`: the folder for a picture before and
-    after each step, or None."""
+    """Loads and reads one page. `watch` handles the page's requests. `wire`: the maximum number of bytes of a
+    body. `received`: returns the number of bytes that the page has loaded. `told`: messages for the attempt.
+    `show`: the folder for a picture before and after each step, or None."""
 
     show: Path | None = None
 
-    def __init__(self, tab: Tab, watch: Watch) -> None:
+    def __init__(self, tab: Tab, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
+        self._wire, self._received, self.told = wire, received, list[str]()
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", False, False
         self._ends = self._spare = 0.0
-        self._human = False
+        self._render = Render()
         self.responses = deque[str](maxlen=MAX_RESPONSES)
         tab.listen(
             {
@@ -328,7 +322,7 @@ class Rendering:
         """Waits until the conditions of `render` are met, then performs the steps of `render`. If a condition
         or step is not completed in time, `late` names this condition or step, and what was there instead.
         Raises StepFailed."""
-        self._ends, self._human = ends, render.human
+        self._ends, self._render = ends, render
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
         looks = len(waits)
@@ -360,7 +354,7 @@ class Rendering:
 
     async def scroll_down(self) -> None:
         """Scrolls to the end of the page."""
-        await self._scroll(self._ends, self._human)
+        await self._scroll(self._ends, self._render)
 
     def is_left(self) -> bool:
         """Returns whether the page leads to a page that the tab does not open."""
@@ -464,19 +458,14 @@ class Rendering:
             await self._tab.perform(look_around(width, height, below, seconds))
         await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
 
-    async def _scroll(self, ends: float, human: bool = False) -> None:
-        """Scrolls to the bottom repeatedly until the page stops growing. `human`: whether to turn the wheel of
-        the mouse."""
-        before = -1.0
-        for _ in range(MAX_SCROLLS):
-            if human and (below := (await self._tab.evaluate(SIZES))[2]) > 0:
-                await self._tab.perform(wheel_down(below))
-            height = await self._tab.evaluate(SCROLL)
-            if height == before or time.monotonic() >= ends:
-                return
-            before = height
-            self._changed = time.monotonic()
-            await self._quiet(IDLE_S, ends)
+    async def _scroll(self, ends: float, render: Render) -> None:
+        """Scrolls to the end of the page."""
+        script, scroll = reading_script(), render.scroll or Scroll()
+        found = await Scroller(
+            self._tab, script, scroll, render.human, self._under_way, self._wire, self._received
+        ).run(ends)
+        if found:
+            self.told.append(found)
 
 
 @lru_cache(1)
