@@ -497,7 +497,10 @@ class GeckoWatch(Watch):
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
-        self.main = int(said["status"]), headers
+        asked = {name.lower() for name in self._headers}
+        # Firefox asks by itself whether a document in its cache is still right, and then shows that document
+        kept = int(said["status"]) == 304 and asked.isdisjoint(("if-none-match", "if-modified-since"))
+        self.main = 200 if kept else int(said["status"]), headers
         found = dict(reversed(headers))
         kind = essence(found.get("content-type"))
         redirected = self.main[0] in REDIRECTS and "location" in found

@@ -262,10 +262,14 @@ WATCH_CHANGES = """{
   if (top === self) document.addEventListener("readystatechange", watch, { once: true });
 }"""
 """JavaScript that notes when scripts last changed the page, after its document was parsed."""
-SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => done(
-  globalThis.changed === undefined ? null : performance.now() - globalThis.changed)))"""
+SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => {
+  const body = Reflect.get(Document.prototype, "body", document);
+  if (globalThis.changed !== undefined) done(performance.now() - globalThis.changed);
+  else if (!body || Reflect.get(HTMLElement.prototype, "innerText", body).trim()) done(null);
+  else done(performance.now() - performance.getEntriesByType("navigation")[0].loadEventEnd - 650);
+}))"""
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
-changed the page, or null if they never did."""
+changed the page, or null if they never did. A page without text gets a second to begin."""
 POLL_INTERVAL_S = 0.01
 MAX_RESPONSES = 1000
 """The maximum number of responses that a step can wait for."""
