@@ -179,10 +179,18 @@ class AppendLog:
         return last - first if first else 0.0
 
     def ends(self, fd: int, path: str, committed: int) -> bool | None:
-        """Returns whether the bytes before `committed` match the logged append that ended at `committed`.
-        Returns None if the log contains no such append."""
+        """Returns whether the bytes before `committed` match the last logged append that ended at `committed`.
+        Returns None if the log contains no such append. An earlier append that ended there was not committed:
+        a kill prevented its commit, or the store lost it."""
         found = [one for one in self._of(path) if one.sums and one.end == committed]
-        return any(_matches(fd, one, committed) for one in found) if found else None
+        return _matches(fd, found[-1], committed) if found else None
+
+    def ends_as_written(self, fd: int, path: str) -> bool | None:
+        """Returns whether a file that is written once ends as the last logged write to it. Returns None if the
+        log contains no write to the file."""
+        found = [one for one in self._of(path) if one.sums]
+        size = os.fstat(fd).st_size
+        return found[-1].end == size and _matches(fd, found[-1], size) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path from which the file at `path` was moved, according to the log. The result is one
