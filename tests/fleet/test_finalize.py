@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from cli.test_control_commands import Desk, desk, fill
@@ -13,8 +14,10 @@ from gossamer.config.settings import Settings
 from gossamer.fleet.finalize import CrawlEnding
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier
+from gossamer.sinks.parquet import Parquet
 from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.store.store import Store
+from sinks.rows_and_commits import loose
 
 __all__ = ["desk"]
 
@@ -108,3 +111,19 @@ def test_a_part_that_this_machine_does_not_reach_is_the_reason_of_the_end(
         f"part {SEGMENT} of its outputs was written on another machine and cannot be closed on this one: "
         f"{part} is gone"
     )
+
+
+def test_the_part_of_a_kind_that_no_site_file_declares_is_closed_too(desk: Desk, tmp_path: Path) -> None:
+    """The machine that ends the crawl has written no row of this kind, so it knows the kind from the store."""
+    part = tmp_path / f"part-{SEGMENT}.item.csv"
+    part.write_text("n\n1\n2\n")
+    assert end(desk, tmp_path / "data", f"{tmp_path}/:csv", str(part), 4) == ("finished", "")
+    assert part.read_text() == "n\n1\n"
+
+
+def test_the_journal_of_a_kind_that_no_site_file_declares_becomes_a_part(desk: Desk, tmp_path: Path) -> None:
+    part = tmp_path / f"part-{SEGMENT}.item.parquet"
+    dead = Parquet(str(part), None)
+    length = dead.append(dead.prepare(), [loose(n, "item", title="a") for n in range(3)])
+    assert end(desk, tmp_path / "data", f"{tmp_path}/:parquet", str(part), length) == ("finished", "")
+    assert pyarrow.parquet.read_table(part).num_rows == 3

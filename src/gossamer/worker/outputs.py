@@ -209,6 +209,7 @@ class Outputs:
         """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
         have left further bytes."""
         async with self._held():
+            await self._reopen()
             fills = self.filler.may_fill(self._files, self._tables)
             await self.filler.forget_deleted(fills)
             starts = await self.filler.starts(fills)
@@ -328,6 +329,7 @@ class Outputs:
         """
         away: SinkAway | None = None
         async with self._held():
+            await self._reopen()
             await self.read_lengths()
             for sink in self._all():
                 try:
@@ -342,6 +344,13 @@ class Outputs:
             await self._frontier.count(counts)
         if away is not None:
             raise away
+
+    async def _reopen(self) -> None:
+        """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be
+        cut or closed although this process writes no row of its kind."""
+        paths = await self._frontier.all_lengths()
+        for output in self._files:
+            output.reopen(paths)
 
     def release(self) -> None:
         """Releases the lock and closes the thread, the files and the connections. Must be called after every
