@@ -15,7 +15,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -209,7 +209,8 @@ class Outputs:
         """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
         have left further bytes."""
         async with self._held():
-            await self._reopen()
+            self._reopen([*await self._frontier.all_lengths(), *await self._frontier.filling()])
+            await self.filler.open_kinds(self._files)
             fills = self.filler.may_fill(self._files, self._tables)
             await self.filler.forget_deleted(fills)
             starts = await self.filler.starts(fills)
@@ -329,7 +330,7 @@ class Outputs:
         """
         away: SinkAway | None = None
         async with self._held():
-            await self._reopen()
+            self._reopen(await self._frontier.all_lengths())
             await self.read_lengths()
             for sink in self._all():
                 try:
@@ -345,10 +346,9 @@ class Outputs:
         if away is not None:
             raise away
 
-    async def _reopen(self) -> None:
+    def _reopen(self, paths: Iterable[str]) -> None:
         """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be
-        cut or closed although this process writes no row of its kind."""
-        paths = await self._frontier.all_lengths()
+        cut, filled or closed although this process writes no row of its kind."""
         for output in self._files:
             output.reopen(paths)
 
