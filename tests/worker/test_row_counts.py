@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 
+from e2e.changing_items import Places, Site, Stored
 from gossamer.app.quality_gate_setup import conclude_run
 from gossamer.errors import SinkAway
 from gossamer.frontier.crawls import Crawls, Spec
@@ -27,7 +28,6 @@ from gossamer.worker import outputs as writing
 from gossamer.worker.committer import Committer
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.records import format_time
-from items.changing_items import Places, Site, Stored
 from sinks.rows_and_commits import Book, book, loose
 from support.repetitions import repetitions
 from worker.worker_parts import Net, Road

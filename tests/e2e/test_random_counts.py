@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from items.changing_items import Places
-from items.random_counts import OUTPUTS, Machine, serving, try_runs
+from e2e.changing_items import Places
+from e2e.random_counts import OUTPUTS, Machine, serving, try_runs
 from support.repetitions import repetitions
 
 

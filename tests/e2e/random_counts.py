@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from e2e.changing_items import Places, Site, Stored
 from e2e.kill_crawl import fire
 from e2e.runs import begin, command, job
 from gossamer.app.job import JobOutput
 from gossamer.app.runner import crawl
-from items.changing_items import Places, Site, Stored
 from support.answers import answering
 from support.fleet_workers import Fleet, Worker
 
