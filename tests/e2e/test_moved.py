@@ -146,7 +146,7 @@ def test_a_copy_whose_output_is_older_than_its_store_is_refused(
     tmp_path: Path, web: Web, ending: str
 ) -> None:
     """The uncommitted rows of the copied output may have more bytes than the rows that the second run
-    commits in their place. Such a copy is refused too."""
+    commits in their place. Such a copy is refused too. After the repair, the crawl is exact."""
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     one = here(web, ending)
@@ -155,6 +155,9 @@ def test_a_copy_whose_output_is_older_than_its_store_is_refused(
     killed(one, tmp_path / "old", after=3)
     copy(tmp_path / "old" / "data", tmp_path / "new" / "data")
     assert "doctor --repair" in goes_on(one, tmp_path / "new", code=20)
+    repaired(tmp_path / "new")
+    goes_on(one, tmp_path / "new")
+    assert twice_or_missing(tmp_path / "new", ending) == []
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "warc.gz"])
