@@ -153,7 +153,8 @@ class Runner(Protocol):
 class Machine:
     """Runs crawls with a store of their own."""
 
-    outputs, events = OUTPUTS, ("", "", "stopped", "killed")
+    outputs: tuple[str, ...] = OUTPUTS
+    events: tuple[str, ...] = ("", "", "stopped", "killed")
 
     def __init__(self, web: Web) -> None:
         self._web = web
@@ -195,7 +196,8 @@ def _ignored(_: object) -> None: ...
 class OnFleet:
     """Runs crawls on the workers of a fleet. The site files are in the folder of the fleet."""
 
-    outputs, events = FLEET_OUTPUTS, ("", "", "", "killed")
+    outputs: tuple[str, ...] = FLEET_OUTPUTS
+    events: tuple[str, ...] = ("", "", "", "killed")
 
     def __init__(self, fleet: Fleet, web: Web) -> None:
         self._fleet, self._web, self._started = fleet, web, 0

@@ -293,7 +293,7 @@ class Parquet:
         same: list[bool | None] = []
         if parts:
             with open(parts[-1], "rb") as part:
-                same.append(log.ends_as_written(part.fileno(), part.name))
+                same.append(log.ends(part.fileno(), part.name))
         if opened != committed:
             with open(self._journal(opened), "rb") as journal:
                 same.append(log.ends(journal.fileno(), journal.name, committed - opened))

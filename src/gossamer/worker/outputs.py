@@ -209,7 +209,7 @@ class Outputs:
         """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
         have left further bytes."""
         async with self._held():
-            self._reopen([*await self._frontier.all_lengths(), *await self._frontier.filling()])
+            _reopen(self._files, [*await self._frontier.all_lengths(), *await self._frontier.filling()])
             await self.filler.open_kinds(self._files)
             fills = self.filler.may_fill(self._files, self._tables)
             await self.filler.forget_deleted(fills)
@@ -330,7 +330,7 @@ class Outputs:
         """
         away: SinkAway | None = None
         async with self._held():
-            self._reopen(await self._frontier.all_lengths())
+            _reopen(self._files, await self._frontier.all_lengths())
             await self.read_lengths()
             for sink in self._all():
                 try:
@@ -345,12 +345,6 @@ class Outputs:
             await self._frontier.count(counts)
         if away is not None:
             raise away
-
-    def _reopen(self, paths: Iterable[str]) -> None:
-        """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be
-        cut, filled or closed although this process writes no row of its kind."""
-        for output in self._files:
-            output.reopen(paths)
 
     def release(self) -> None:
         """Releases the lock and closes the thread, the files and the connections. Must be called after every
@@ -448,6 +442,13 @@ class Outputs:
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def _reopen(files: Sequence[FileOutput], paths: Iterable[str]) -> None:
+    """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be
+    cut, filled or closed although this process writes no row of its kind."""
+    for output in files:
+        output.reopen(paths)
 
 
 def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:
