@@ -46,6 +46,10 @@ def thing(page):
 def listing(page):
     yield from page.follow("a")
 """
+UNDECLARED = SITE[: SITE.index("class Thing")] + SITE[SITE.index("@site") :].replace(
+    "yield Thing(number=", 'yield {"_key": page.url, "number": '
+).replace(", price=page", ', "price": page').replace("get())\n\n\n@site.page()", "get()}\n\n\n@site.page()")
+"""The same site without an item class. Its items have the kind "item"."""
 OUTPUTS = ("a.jsonl", "b.jsonl", "c.csv", "d.sqlite", "e.parquet", "f.json")
 FORMATS = ("jsonl", "csv", "sqlite", "parquet", "json")
 STEPS = (
@@ -103,32 +107,35 @@ async def shop() -> AsyncIterator[Shop]:
         server.close()
 
 
-def things(path: Path) -> Counter[tuple[int, str]]:
+def things(path: Path, kind: str = "thing") -> Counter[tuple[int, str]]:
     """Return the products in an output, read with the usual reader of its format."""
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
     elif path.suffix == ".json":
         rows = json.loads(path.read_text())
     elif path.suffix == ".csv":
-        with path.with_name(f"{path.stem}.thing.csv").open(newline="") as file:
+        with path.with_name(f"{path.stem}.{kind}.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
     elif path.suffix == ".sqlite":
         with closing(sqlite3.connect(path)) as base:
-            rows = [{"number": n, "price": p} for n, p in base.execute("SELECT number, price FROM thing")]
+            made = base.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (kind,)).fetchall()
+            lines = base.execute(f"SELECT number, price FROM {kind}") if made else ()  # noqa: S608
+            rows = [{"number": n, "price": p} for n, p in lines]
     else:
         import pyarrow.parquet
 
-        table = path.with_name(f"{path.stem}.thing.parquet")
+        table = path.with_name(f"{path.stem}.{kind}.parquet")
         rows = [
             row for part in table.glob("*.parquet") for row in pyarrow.parquet.read_table(part).to_pylist()
         ]
-    return Counter((int(row["number"]), str(row["price"])) for row in rows)
+    found = [row if row.get("price") else json.loads(row.get("data") or row["_extra"]) for row in rows]
+    return Counter((int(row["number"]), str(row["price"])) for row in found)
 
 
 class Asker:
     """A crawl that is continued by random steps. `told`: the messages to the user."""
 
-    def __init__(self, seed: int, folder: Path, shop: Shop) -> None:
+    def __init__(self, seed: int, folder: Path, shop: Shop, *, declared: bool = True) -> None:
         self.random, self.folder, self.shop = random.Random(seed), folder, shop
         self.told: list[str] = []
         self.over, self.passes = False, 0
@@ -139,7 +146,8 @@ class Asker:
         therefore lacks."""
         self.settled = 0
         site = folder / "shop.py"
-        site.write_text(SITE.replace("{url}", shop.url))
+        site.write_text((SITE if declared else UNDECLARED).replace("{url}", shop.url))
+        self.kind = "thing" if declared else "item"
 
     def job(self, outputs: tuple[str, ...], **given: Any) -> Job:
         own = {name: given.pop(name) for name in list(given) if name in Job.__struct_fields__}
@@ -223,7 +231,7 @@ class Asker:
             want = rows - lacks
             if one.endswith(".sqlite"):
                 want = Counter(dict(sorted(want)).items())
-            found = things(self.folder / one) if rows else Counter()
+            found = things(self.folder / one, self.kind) if rows else Counter()
             assert found == want, (one, found - want, want - found, self.told)
             if lacks:
                 stem = one.partition(".")[0]
@@ -245,7 +253,7 @@ class Asker:
         newest = Counter(dict(sorted(rows)).items())
         assert shown in (rows, newest), (rows - shown, shown - rows)
         if shown:
-            assert things(target) == (newest if target.suffix == ".sqlite" else shown)
+            assert things(target, self.kind) == (newest if target.suffix == ".sqlite" else shown)
         return target.name
 
 
@@ -261,8 +269,9 @@ class _Copy(io.StringIO):
         return super().write(text)
 
 
-async def ask(seed: int, folder: Path, steps: int = 7) -> list[str]:
-    """Run one random sequence with a check after each step, and return the steps."""
+async def ask(seed: int, folder: Path, steps: int = 7, *, declared: bool = True) -> list[str]:
+    """Run one random sequence with a check after each step, and return the steps. `declared`: whether the
+    site file has an item class."""
     async with shop() as one:
-        asker = Asker(seed, folder, one)
+        asker = Asker(seed, folder, one, declared=declared)
         return [await asker.step() for _ in range(steps)]

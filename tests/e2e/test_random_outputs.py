@@ -29,6 +29,11 @@ async def test_a_random_way_to_ask(tmp_path: Path, seed: int) -> None:
     assert len(await ask(seed, tmp_path)) == 7
 
 
+@pytest.mark.parametrize("seed", range(repetitions(100, 20)))
+async def test_a_random_way_to_ask_for_items_that_no_class_declares(tmp_path: Path, seed: int) -> None:
+    assert len(await ask(seed, tmp_path, declared=False)) == 7
+
+
 async def test_what_was_not_kept_is_told_with_the_command_that_helps(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -351,6 +351,24 @@ async def test_a_commit_that_is_stuck_stops_claims(road: Make, monkeypatch: pyte
     assert asked < len(table.keys) == 120
 
 
+@pytest.mark.parametrize("concurrency", [1, 4, 16])
+async def test_a_process_holds_at_most_two_commits_and_the_running_visits(
+    road: Make, concurrency: int
+) -> None:
+    """If the process is killed now, so many pages are fetched again."""
+    net, table, go = Net(wait=0.02), Table(), threading.Event()
+    upsert = table.upsert
+    table.upsert = lambda rows: (go.wait(30), upsert(rows))[1]  # type: ignore[method-assign]
+    parts = road(net, tables=(table,), concurrency=concurrency)
+    parts.committer.company = committing.GatherLimits(0.1, 8, 8)
+    await parts.add(*(f"{SEED}{k}" for k in range(120)))
+    running = asyncio.create_task(parts.run())
+    await until(lambda: parts.committer.full and len(parts.committer.unsettled_visits()) == len(net.asked))
+    assert len(net.asked) <= 2 * 8 + concurrency
+    go.set()
+    assert await running == "finished"
+
+
 async def test_a_large_batch_counts_by_its_bytes(road: Make) -> None:
     table = road(Net())
     visits = await claimed(table, URLS[0])

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from gossamer.app.job import Setup
 from gossamer.app.quality_gate_setup import conclude_run, store_site_results
 from gossamer.app.run_comparison import is_unlike
 from gossamer.app.sink_setup import make_outputs
+from gossamer.config.data_files import make_private
 from gossamer.errors import ConfigError, GossamerError, SinkAway, SinkError
 from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.frontier_client import Frontier
@@ -141,8 +143,14 @@ class CrawlEnding:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
                 return False  # the process is alive and will close its own part
         for segment in left:
+            cause = "is damaged"
             try:
-                await self._seal(await setup_of(task, segment))
+                setup = await setup_of(task, segment)
+                folder = Path(setup.job.settings.data) / setup.crawl
+                if not folder.is_dir():
+                    cause = "was written on another machine and cannot be closed on this one"
+                make_private(folder)
+                await self._seal(setup, folder)
             except SinkAway as error:  # the part cannot be closed until a sink accepts the waiting rows
                 log.warning("crawl %s: %s", task.name, error)
                 return False
@@ -151,14 +159,14 @@ class CrawlEnding:
                     "crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error
                 )
                 if isinstance(error, SinkError):  # rows are missing or double there
-                    self._unclosed[task.name] = f"part {segment} of its outputs is damaged: {error}"
+                    self._unclosed[task.name] = f"part {segment} of its outputs {cause}: {error}"
             await crew.release_name(f"{task.name}/{segment}", "seal")
         return True
 
-    async def _seal(self, setup: Setup) -> None:
+    async def _seal(self, setup: Setup, folder: Path) -> None:
         files, tables = make_outputs(setup, site_files.load_all(setup.job.targets, setup.job.args, ()))
         frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
-        lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
+        lock = folder / f"output-{setup.segment}.lock"
         parts: Any = Outputs(frontier, lock=lock, files=files, tables=tables)
         try:
             await parts.finish()

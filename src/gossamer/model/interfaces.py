@@ -201,7 +201,11 @@ class FileOutput(Protocol):
         """Returns the rows grouped by file. The rows of a file keep their order."""
 
     def sinks(self) -> Sequence[FileSink]:
-        """Returns all files of the output."""
+        """Returns the open files of the output."""
+
+    def reopen(self, paths: Iterable[str]) -> None:
+        """Opens those of the files `paths` that belong to the output. An earlier process of the crawl wrote
+        them, and this process does not know their kinds."""
 
 
 class Log(Protocol):

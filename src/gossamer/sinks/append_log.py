@@ -178,11 +178,14 @@ class AppendLog:
             first, at = first or whole.at, whole.end
         return last - first if first else 0.0
 
-    def ends(self, fd: int, path: str, committed: int) -> bool | None:
-        """Returns whether the bytes before `committed` match the logged append that ended at `committed`.
-        Returns None if the log contains no such append."""
-        found = [one for one in self._of(path) if one.sums and one.end == committed]
-        return any(_matches(fd, one, committed) for one in found) if found else None
+    def ends(self, fd: int, path: str, committed: int | None = None) -> bool | None:
+        """Returns whether the bytes before `committed` match the last logged append that ended at `committed`.
+        Returns None if the log contains no such append. An earlier append that ended there was not committed:
+        a kill prevented its commit, or the store lost it. `committed` is None for a file that is written once.
+        Such a file must end as the last logged write to it."""
+        found = [one for one in self._of(path) if one.sums and committed in (None, one.end)]
+        size = os.fstat(fd).st_size if committed is None else committed
+        return found[-1].end == size and _matches(fd, found[-1], size) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path from which the file at `path` was moved, according to the log. The result is one

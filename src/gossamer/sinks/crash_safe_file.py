@@ -179,9 +179,9 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
 
 
 def changed_error(path: str, committed: int) -> SinkError:
-    """Returns the error for a file whose committed rows were changed by another program."""
+    """Returns the error for a file that does not end with the committed rows."""
     return SinkError(
-        f"{path} was changed by another program before byte {committed}: restore the file, "
+        f"{path} is an older copy, or was changed by another program before byte {committed}: restore the file, "
         f"run {REPAIR}, or give another -o"
     )
 

@@ -49,11 +49,12 @@ _lines = msgspec.json.Decoder(JournalRow)
 
 
 class Journal:
-    """The `Ships` sink (`model.interfaces`) of one store."""
+    """The `Ships` sink (`model.interfaces`) of one store. `log`: the log of the crawl's appends to files."""
 
-    def __init__(self, folder: str, shipper: Shipper) -> None:
+    def __init__(self, folder: str, shipper: Shipper, log: AppendLog | None = None) -> None:
         self._folder, self._shipper = os.path.abspath(folder), shipper
         self._open = False
+        self._log, self._compared = log, False
         self.refused: list[Row] = getattr(shipper, "refused", [])
         """The rows that the store refused. The code that reads the rows also removes them."""
 
@@ -80,17 +81,36 @@ class Journal:
             sent, end = self._sent()
             start, size = self._file()
             at = max(committed, sent, end, start)
+            self._compare(start, size, at, sent)
             if at > start + size or (committed == sent and at - start >= MAX_FILE_BYTES):
                 start = self._begin(at)
             data = encode([[row.kind, row.key, _host(row), row.data] for row in rows]) if rows else b""
             fd = open_file(self._name(start), os.O_RDWR)
             try:
                 os.ftruncate(fd, at - start)
+                if self._log is not None and data:
+                    self._log.log_append(self._name(start), at - start, data)
                 write_at(fd, at - start, data)
                 sync(fd)
             finally:
                 os.close(fd)
         return at + len(data) if rows or at > committed else committed
+
+    def _compare(self, start: int, size: int, at: int, sent: int) -> None:
+        """Raises SinkError if the file that begins at `start` lacks bytes before `at` that were not sent, or, once
+        per process, if its bytes before `at` are not those that the crawl wrote last."""
+        if sent >= at:
+            return
+        same: bool | None = at <= start + size
+        if same and not self._compared and self._log is not None:
+            with open(self._name(start), "rb") as file:
+                same = self._log.ends(file.fileno(), self._name(start), at - start)
+        self._compared = True
+        if same is False:
+            raise SinkError(
+                f"{self._folder} is older than its crawl and lacks rows that were not sent yet: put the newest "
+                "folder back, or start over with --fresh"
+            )
 
     def ship(self, committed: int) -> None:
         """See `interfaces.Ships`."""
@@ -118,6 +138,8 @@ class Journal:
     def close(self, committed: int) -> None:
         """Sends the remaining rows. Raises SinkAway if sending is impossible now. A later run sends them."""
         if not os.path.isdir(self._folder):
+            if committed:
+                raise SinkError(f"{self._folder} is gone: put it back, or start over with --fresh")
             return
         self.ship(committed)
         self.drop()
@@ -236,13 +258,13 @@ def open_journal(
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
     if place.kind != "valkey":
-        return Journal(at, _shipper(place, called, refuse))
+        return Journal(at, _shipper(place, called, refuse), log)
     from gossamer.sinks.valkey import Earlier, ValkeyLists
 
     earlier: Earlier = (
         "replace" if overwrite else "keep" if log is None else "replace-own" if log.fresh else "report"
     )
-    return Journal(at, ValkeyLists(place, called, refuse, owner=owner, earlier=earlier))
+    return Journal(at, ValkeyLists(place, called, refuse, owner=owner, earlier=earlier), log)
 
 
 def _shipper(place: SinkUrl, called: str, refuse: Refuse) -> Shipper:

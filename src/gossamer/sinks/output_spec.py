@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.config.redaction import mask, register_in
@@ -215,6 +215,8 @@ class OpenedOutput:
         self._told_foreign = False
         self._split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
+        self._reopened: dict[str, FileSink] = {}
+        """The files that earlier processes wrote, by their paths, until rows of their kinds arrive."""
         for kind in ("",) if kinds is None else kinds:
             self.sink(kind)
 
@@ -222,13 +224,22 @@ class OpenedOutput:
         """Returns the file for rows of this kind."""
         name = kind if self._split else ""
         if name not in self._sinks:
-            self._sinks[name] = self._make(kind_path(self.path, name), name)
+            path = kind_path(self.path, name)
+            open_before = self._reopened.pop(os.path.abspath(path), None)
+            self._sinks[name] = open_before or self._make(path, name)
         return self._sinks[name]
+
+    def reopen(self, paths: Iterable[str]) -> None:
+        """See `interfaces.FileOutput`. Kinds that are not declared are found by the names of their files."""
+        there = {sink.target() for sink in self.sinks()}
+        for path in paths if self._split else ():
+            if path not in there and (kind := kind_in_path(self.path, path)):
+                self._reopened[path] = self._make(path, kind)
 
     def sinks(self) -> list[FileSink]:
         """Returns all files that are open so far. The result always includes the files of the declared
         kinds."""
-        return list(self._sinks.values())
+        return [*self._sinks.values(), *self._reopened.values()]
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
         """Groups the rows by file. The rows of a file keep their order."""
@@ -279,6 +290,18 @@ def kind_path(path: str, kind: str) -> str:
     if safe != kind:  # The hash distinguishes kinds that differ only in replaced characters.
         safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
+
+
+def kind_in_path(output: str, path: str) -> str | None:
+    """Returns the kind that the path of a file contains, as `kind_path` writes it. Returns None if the file
+    is not one of the output `output`.
+
+    >>> kind_in_path("/out/all.csv", "/out/all.book.csv"), kind_in_path("/out/all.csv", "/out/other.csv")
+    ('book', None)
+    """
+    before, after = kind_path(os.path.abspath(output), "kind").rsplit("kind", 1)
+    found = re.fullmatch(rf"{re.escape(before)}([a-z0-9_-]+){re.escape(after)}", path)
+    return found[1] if found else None
 
 
 def link_only_kind(path: str, kind: str) -> None:

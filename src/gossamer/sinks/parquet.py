@@ -36,6 +36,7 @@ from gossamer.sinks.append_log import PAGE_BYTES, REPAIR, AppendLog, unknown_to_
 from gossamer.sinks.columns import EXTRA, OURS, Column, extra_fields
 from gossamer.sinks.crash_safe_file import (
     Mark,
+    changed_error,
     check_owner,
     forgotten_owner,
     mark_end,
@@ -263,16 +264,6 @@ class Parquet:
                 raise SinkError(
                     f"{self.path} contains rows that the store does not know: start over with --fresh"
                 )
-        for start, end in parts:
-            if end > committed:
-                os.unlink(self._part(start, end))
-        for start in journals:
-            if start > committed:
-                os.unlink(self._journal(start))
-        if not self._fit:  # the site file may have changed in the meantime
-            written = [self._part(*one) for one in parts if one[1] <= committed]
-            self._columns = _fitting(self.path, written, self._columns)
-            self._fit, self._before = True, committed
         closed = max((end for _, end in parts if end <= committed), default=0)
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
@@ -281,7 +272,33 @@ class Parquet:
                 f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, "
                 "or start over with --fresh"
             )
+        written = [self._part(*one) for one in parts if one[1] <= committed]
+        if not self._fit and self._log is not None:
+            self._compare(self._log, written, opened, committed)
+        for start, end in parts:
+            if end > committed:
+                os.unlink(self._part(start, end))
+        for start in journals:
+            if start > committed:
+                os.unlink(self._journal(start))
+        if not self._fit:  # the site file may have changed in the meantime
+            self._columns = _fitting(self.path, written, self._columns)
+            self._fit, self._before = True, committed
         return opened
+
+    def _compare(self, log: AppendLog, parts: Sequence[str], opened: int, committed: int) -> None:
+        """Compares the last part and the journal that begins at byte `opened` with the log of appends. Raises
+        SinkError if they have other rows than the crawl committed, as an older copy of the folder may have:
+        its uncommitted rows can be longer than those that were committed in their place."""
+        same: list[bool | None] = []
+        if parts:
+            with open(parts[-1], "rb") as part:
+                same.append(log.ends(part.fileno(), part.name))
+        if opened != committed:
+            with open(self._journal(opened), "rb") as journal:
+                same.append(log.ends(journal.fileno(), journal.name, committed - opened))
+        if False in same:
+            raise changed_error(self.path, committed)
 
     def _close_part(self, start: int, end: int) -> None:
         """Converts the journal bytes between `start` and `end` to a part."""
@@ -292,16 +309,13 @@ class Parquet:
             self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign
         )
         self._at("written")
+        if self._log is not None:
+            with open(f"{self.path}/{_UNDONE}", "rb") as part:
+                last = max(0, os.fstat(part.fileno()).st_size - PAGE_BYTES)
+                data = os.pread(part.fileno(), PAGE_BYTES, last)
+            self._log.log_append(self._part(start, end), last, data)
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
         self._at("renamed")
-        if self._log is not None:
-            with open(self._part(start, end), "rb") as part:
-                size = os.fstat(part.fileno()).st_size
-                self._log.log_append(
-                    part.name,
-                    max(0, size - PAGE_BYTES),
-                    os.pread(part.fileno(), PAGE_BYTES, max(0, size - PAGE_BYTES)),
-                )
         sync_folder(self.path)
         self._at("closed")
 

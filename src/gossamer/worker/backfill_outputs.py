@@ -73,6 +73,23 @@ class OutputBackfill:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         return {path: fills for path, fills in found.items() if fills is not None}
 
+    async def open_kinds(self, files: Sequence[FileOutput]) -> None:
+        """Opens the files of the kinds of the kept rows, in outputs that have no open file. The kinds of such
+        an output are not declared, and no earlier run wrote to it."""
+        (end,) = await self._frontier.lengths([TARGET])
+        end = end or (await self._frontier.filling()).get(PASS)  # a pass forgets the lengths
+        new = [output for output in files if not output.sinks()]
+        if self._kept is None or not end or not new:
+            return
+        rows: dict[tuple[str, object], Row] = {}
+        groups = self._kept.read(0, end)
+        while (group := await self._through(next, groups, None)) is not None:
+            for row in group[0]:
+                site = row.data.get("_site") if isinstance(row.data, dict) else None
+                rows.setdefault((row.kind, site), row)
+        for output in new:
+            output.route([*rows.values()])
+
     async def forget_deleted(self, fills: Mapping[str, bool]) -> None:
         """Makes an output whose file was deleted a new output, so that the kept rows are written again. Does
         nothing if the crawl did not keep all of its rows."""
