@@ -23,7 +23,7 @@ def test_a_folder_of_tests_is_a_package_or_a_module() -> None:
     folders = {
         path.rpartition("/")[0].removeprefix("tests/")
         for path in kept_files()
-        if re.match(r"tests/.+/", path)
+        if re.match(r"tests/.+/.+\.py$", path)
     }
     code = ROOT / "src" / "gossamer"
     strange = {
