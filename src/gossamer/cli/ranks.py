@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet, read_settings
+from gossamer.cli.options import Argument, IfOlder, Json, Option, Quiet, read_settings
 from gossamer.cli.record_output import RankKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
@@ -299,6 +299,7 @@ def run(
     ladder: Ladder = None,
     proxies: Proxies = None,
     setting: Setting = None,
+    if_older: IfOlder = None,
     output: RecordOutputs = None,
     what: RankKinds = None,
     as_json: Json = False,
@@ -308,6 +309,7 @@ def run(
 
     To continue a run that was stopped or killed, repeat the same command: it pays for no page twice. A failed
     check records no position. Exit code 9 if every check failed, or if the account has no credits left."""
+    from gossamer.cli.prices import seconds
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
@@ -328,6 +330,7 @@ def run(
         own=own,
         archive=archive,
         failed=failed,
+        if_older=seconds("--if-older", if_older),
         keep_days=float(keep),
         layout=layout,
         crawl=crawl,
@@ -404,6 +407,7 @@ def print_summary(done: RankRunSummary) -> None:
         (done.failed, "failed"),
         (done.no_results, "without results"),
         (done.skipped, "skipped"),
+        (done.recent, "checked within --if-older"),
     ):
         if count:
             parts.append(f"{count:,} {what}")
