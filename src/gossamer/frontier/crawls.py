@@ -19,8 +19,8 @@ from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-QUEUES = ("q:", "t:", "w:", "h:", "r:", "u:", "a:", "k:", "e:")
-OTHER_QUEUES = ("o", "rf", "rt")
+BESIDE_QUEUES = ("o", "rf", "rt")
+HOSTS_PER_CALL = 500
 LEASES = ("l", "lp")
 
 
@@ -91,9 +91,23 @@ async def _empty(store: Store, crawl: str) -> None:
     puts the URL back into its queue, where a living worker may claim it again before the queue is removed, so
     both steps are repeated until no claim is left."""
     while True:
-        await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in OTHER_QUEUES)
+        await _drop_hosts(store, crawl)
+        await _remove(store, crawl, lambda name: name.startswith("a:") or name in BESIDE_QUEUES)
         if not await _give_back(store, crawl):
             return
+
+
+async def _drop_hosts(store: Store, crawl: str) -> None:
+    """Deletes the queues of all hosts of a crawl."""
+    prefix = f"{crawl}:h:"
+    async for page in store.scan(f"{{b:???}}{prefix}*", HOSTS_PER_CALL):
+        calls = [
+            (bucket, (crawl, *(host.removeprefix(prefix) for host in hosts)))
+            for bucket, hosts in keys.by_bucket(page).items()
+        ]
+        for reply in await store.run_all("drop_hosts", calls):
+            if isinstance(reply, Exception):
+                raise reply
 
 
 async def _give_back(store: Store, crawl: str) -> int:
