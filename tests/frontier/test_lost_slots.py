@@ -104,12 +104,15 @@ async def test_a_worker_that_still_claims_loses_no_slot(
 
 
 @pytest.mark.parametrize("level", [0, 7])
-async def test_urls_that_are_added_during_a_cancel_are_counted(bed: Beds, store: Store, level: int) -> None:
+@pytest.mark.parametrize("clear", [forget_crawl, drop_queue])
+async def test_urls_that_are_added_during_a_cancel_are_counted(
+    bed: Beds, store: Store, clear: Callable[[Store, str], Awaitable[Any]], level: int
+) -> None:
     b = bed("one", per_host=3, first_delay=0, delay=0)
     hosts = [f"https://h{n}.example" for n in range(50)]
     for turn in range(10):
         await b.add(*(f"{host}/{turn}-{n}" for host in hosts for n in range(3)))
-        drop = asyncio.create_task(drop_queue(store, "one"))
+        drop = asyncio.ensure_future(clear(store, "one"))
         number = 0
         while not drop.done():
             number += 1

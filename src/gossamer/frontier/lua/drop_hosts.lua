@@ -1,19 +1,19 @@
 -- Purpose: deletes the queues of hosts, for a crawl that is cancelled or removed.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, then hosts of the bucket.
--- Returns: the number of hosts.
+-- ARGV: crawl, then keys of hosts without the bucket tag and the crawl (`h:HOST`, `q:HOST:LEVEL`, `t:HOST` and
+--   others). A host may have several.
+-- Returns: the number of keys in ARGV.
 -- Promise: the lists of a host, their sizes and the host's place in the ready heaps are deleted together. A URL
 --   that a worker adds before or after is either deleted whole, or queued whole.
--- Cost: 5 us per host. The server frees the lists in the background.
+-- Cost: 5 us per key. The server frees the lists in the background.
 gather_places()
 for j = 2, #ARGV do
-  local host = ARGV[j]
-  local hk = C .. 'h:' .. host
-  local v = call('HMGET', hk, 'L', 'Y', 'y')
+  local host = string.match(ARGV[j], '^q:(.*):[^:]*$') or string.sub(ARGV[j], 3)
+  local v = call('HMGET', C .. 'h:' .. host, 'L', 'Y', 'y')
   for level in string.gmatch(v[1] or '', '[^,]+') do call('UNLINK', C .. 'q:' .. host .. ':' .. level) end
   remove_host(C, v[2] or string.gsub(v[3] or 'http', '%?$', ''), host)
-  for _, name in ipairs({'t:', 'w:', 'a:', 'k:', 'e:'}) do call('UNLINK', C .. name .. host) end
-  call('UNLINK', hk)
+  for _, name in ipairs({'h:', 't:', 'w:', 'a:', 'k:', 'e:'}) do call('UNLINK', C .. name .. host) end
+  call('UNLINK', C .. ARGV[j])
 end
 write_places()
 return #ARGV - 1
