@@ -23,6 +23,8 @@ OF_HOST = ("h:", "q:", "t:", "w:", "a:", "k:", "e:")
 """The beginnings of the keys that contain the queue of a host."""
 OF_QUEUES = ("o", "rf", "rt")
 LEASES = ("l", "lp")
+KEYS_PER_CALL = 250
+"""How many keys a scan looks at before they are deleted. Other commands wait for a script that deletes queues."""
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
@@ -117,7 +119,7 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
     """Deletes the queues of a crawl's hosts, and in batches the other keys for which the function `which` returns
     True. `which` receives each key without the crawl's prefix."""
     prefix = f"{crawl}:"
-    async for found in store.scan(f"{{b:???}}{prefix}*"):
+    async for found in store.scan(f"{{b:???}}{prefix}*", KEYS_PER_CALL):
         pipe, hosts = store.client.pipeline(transaction=False), list[tuple[int, list[str]]]()
         for bucket, names in keys.by_bucket(found).items():
             names = [name.removeprefix(prefix) for name in names]
