@@ -127,6 +127,8 @@ def test_pages_that_are_recent_are_not_fetched_again_and_still_count(folder: Pat
     assert (pages, len(asked)) == (PAGES, PAGES + 1)  # the last page links to a page that is not there
     again = counted()
     assert again[:3] == (pages, tea, {str(PAGES)})
+    assert "goes there" not in again[3]  # a run does not need the rows of earlier runs in its own file
+    assert "written there" not in again[3]
     assert f"{PAGES + 1} texts of run" in again[3]  # the texts of / and /0 are equal
 
     (log,) = folder.glob("keywords/.gossamer/*/known.jsonl")

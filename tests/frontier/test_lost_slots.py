@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -100,3 +101,28 @@ async def test_a_worker_that_still_claims_loses_no_slot(
     monkeypatch.setattr(crawls, "_give_back", then_claim)
     await clear(store, "one")
     assert await lost_slots.wrong_hosts(store, correct=False) == []
+
+
+@pytest.mark.parametrize("level", [0, 7])
+@pytest.mark.parametrize("clear", [forget_crawl, drop_queue])
+async def test_urls_that_are_added_during_a_cancel_are_counted(
+    bed: Beds, store: Store, clear: Callable[[Store, str], Awaitable[Any]], level: int
+) -> None:
+    b = bed("one", per_host=3, first_delay=0, delay=0)
+    hosts = [f"https://h{n}.example" for n in range(50)]
+    for turn in range(10):
+        await b.add(*(f"{host}/{turn}-{n}" for host in hosts for n in range(3)))
+        drop = asyncio.ensure_future(clear(store, "one"))
+        number = 0
+        while not drop.done():
+            number += 1
+            await b.add(f"{hosts[number % 50]}/late-{turn}-{number}", priority=level)
+        await drop
+        assert await lost_slots.wrong_hosts(store, correct=False) == []
+    await b.add(*(f"{host}/last" for host in hosts))
+    claimed: list[str] = []
+    while claims := await b.claim():
+        claimed += paths(claims)
+        for claim in claims:
+            await b.end(claim)
+    assert claimed.count("/last") == 50

@@ -40,6 +40,9 @@ class Job(msgspec.Struct, kw_only=True):
     fresh: bool = False
     refresh: bool = False
     """Whether to revisit known URLs and write only what changed."""
+    per_pass: bool = False
+    """Whether each output is meant for the rows of one pass only, such as a new file for each run. No message
+    then says that earlier rows are not in it."""
     known: str | None = None
     """The folder for the records of known pages, if it is not the crawl's own folder. In a fleet, all workers
     must have access to the folder."""

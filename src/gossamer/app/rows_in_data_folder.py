@@ -12,6 +12,7 @@ from pathlib import Path
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Setup
 from gossamer.app.preflight import output_values
+from gossamer.app.producer_runner import say_nothing
 from gossamer.app.wiring import CrawlWorker
 from gossamer.config.redaction import mask
 from gossamer.errors import GossamerError
@@ -58,6 +59,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
     that lack rows."""
     folder = Path(setup.job.settings.data) / setup.crawl
     values = [value for value in output_values(setup.job) if value != "-"]
+    if setup.job.per_pass:
+        warn = say_nothing
     if not {*values} - {*record.outputs} and not any(map(_is_deleted, values)):
         if line := lacking_message(folder, values):
             warn(line)

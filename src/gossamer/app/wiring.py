@@ -618,14 +618,15 @@ class CrawlWorker:
 
 async def _report_unfilled(setup: Setup, store: Store, filler: OutputBackfill, folder: Path) -> None:
     """Warns about outputs that were added after the first run and do not contain the earlier rows."""
-    found = filler.unfilled
+    found, lines = filler.unfilled, list[str]()
     if found and (setup.job.refresh or (await CrawlStatistics(store).summary(setup.crawl)).pages):
-        print(f"gossamer: {unfilled_message(setup.crawl, found, folder)}", file=sys.stderr)
+        lines.append(unfilled_message(setup.crawl, found, folder))
     else:  # the first run: no output lacks a row
         found = []
     note_lacking(folder, [*filler.changes, *found], filler.whole)
     values = [one.spec for one in setup.job.outputs if one.spec not in found]
-    if line := lacking_message(folder, values):
+    lines.append(lacking_message(folder, values))
+    for line in filter(None, () if setup.job.per_pass else lines):
         print(f"gossamer: {line}", file=sys.stderr)
 
 

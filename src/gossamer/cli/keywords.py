@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.options import Argument, IfOlder, Json, Option, Quiet
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,14 +108,6 @@ Store = Annotated[
 ]
 Setting = Annotated[
     list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting of a crawl.")
-]
-IfOlder = Annotated[
-    str | None,
-    Option(
-        "--if-older",
-        metavar="TIME",
-        help="Fetch no page again that a run of the same sources visited within this time: 24h. Its text is used again.",
-    ),
 ]
 Fresh = Annotated[bool, Option("--fresh", help="Start a new run, even if an earlier run was interrupted.")]
 Rejected = Annotated[

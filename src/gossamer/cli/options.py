@@ -137,6 +137,14 @@ StoreUrl = Annotated[
     str | None, Option("--store", metavar="URL", help="A shared store instead of the folder's.")
 ]
 Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
+IfOlder = Annotated[
+    str | None,
+    Option(
+        "--if-older",
+        metavar="TIME",
+        help="Visit nothing again whose last good visit is younger than this: 24h.",
+    ),
+]
 Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
 LogLevel = Annotated[
     str | None, Option("--log-level", metavar="LEVEL", help="debug, info (default), warning, error.")

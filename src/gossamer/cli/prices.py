@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Argument, Json, Option, Quiet
+from gossamer.cli.options import Argument, IfOlder, Json, Option, Quiet
 from gossamer.cli.record_output import PriceKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
@@ -248,6 +248,7 @@ def run(
     ladder: Ladder = None,
     proxies: Proxies = None,
     setting: Setting = None,
+    if_older: IfOlder = None,
     rejected: Rejected = None,
     output: RecordOutputs = None,
     what: PriceKinds = None,
@@ -282,6 +283,7 @@ def run(
         delay=delay or "2-8",
         within=window,
         spread=seconds("--spread", spread),
+        if_older=seconds("--if-older", if_older),
         crawl=crawl | {"progress": not quiet},
     )
     records = RecordsToSend(output, KINDS, what, sending_folder(history, "prices.db", "prices"))
@@ -370,6 +372,8 @@ def print_summary(done: PriceRunSummary) -> None:
     parts = [f"{done.checked:,} of {format_number(done.pages, 'page')} checked"]
     if done.unchanged:
         parts[0] += f" ({done.unchanged:,} unchanged on the server)"
+    if done.recent:
+        parts.append(f"{done.recent:,} checked within --if-older")
     if done.first_prices:
         parts.append(f"{format_number(done.first_prices, 'price')} recorded for the first time")
     parts.append(format_number(done.changes, "change"))

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet, read_settings
+from gossamer.cli.options import Argument, IfOlder, Json, Option, Quiet, read_settings
+from gossamer.cli.prices import seconds
+from gossamer.cli.printing import hush_remarks
 from gossamer.cli.record_output import RankKinds, RecordOutputs, RecordsToSend, objects_of, sending_folder
 from gossamer.errors import UsageError
 
@@ -299,6 +301,7 @@ def run(
     ladder: Ladder = None,
     proxies: Proxies = None,
     setting: Setting = None,
+    if_older: IfOlder = None,
     output: RecordOutputs = None,
     what: RankKinds = None,
     as_json: Json = False,
@@ -308,10 +311,8 @@ def run(
 
     To continue a run that was stopped or killed, repeat the same command: it pays for no page twice. A failed
     check records no position. Exit code 9 if every check failed, or if the account has no credits left."""
-    from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.redaction import register_in
-    from gossamer.uses.ranks.records import KINDS
     from gossamer.uses.ranks.run import RankRunOptions
 
     hush_remarks(quiet)
@@ -328,13 +329,21 @@ def run(
         own=own,
         archive=archive,
         failed=failed,
+        if_older=seconds("--if-older", if_older),
         keep_days=float(keep),
         layout=layout,
         crawl=crawl,
     )
-    records = RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"))
+    records = records_to_send(output, what, history)
     end_of_checks(partial(check_source_options, crawl, own, archive))
     return run_and_print(found.keywords, options, records, as_json)
+
+
+def records_to_send(output: list[str] | None, what: list[str] | None, history: str | None) -> RecordsToSend:
+    """Returns the outputs of a run, and the kinds of records for them."""
+    from gossamer.uses.ranks.records import KINDS
+
+    return RecordsToSend(output, KINDS, what, sending_folder(history, HISTORY, "ranks"))
 
 
 def check_source_options(crawl: dict[str, Any], own: bool, archive: str | None) -> None:
@@ -404,6 +413,7 @@ def print_summary(done: RankRunSummary) -> None:
         (done.failed, "failed"),
         (done.no_results, "without results"),
         (done.skipped, "skipped"),
+        (done.recent, "checked within --if-older"),
     ):
         if count:
             parts.append(f"{count:,} {what}")

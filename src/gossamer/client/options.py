@@ -75,6 +75,9 @@ class CrawlOptions(PageOptions, total=False):
     fresh: bool
     resume: bool
     refresh: bool
+    per_pass: bool
+    """Whether each output is meant for the rows of one pass only (`refresh`, `if_older`), such as a new file for
+    each run. No message then says that earlier rows are not in it."""
     known: Path
     text: bool
     links: bool
@@ -149,7 +152,7 @@ class CrawlOptions(PageOptions, total=False):
 
 OUTSIDE_JOB = ("progress", "output")
 """Options that the caller handles, because they are not part of a job."""
-_SAME = ("name", "fresh", "refresh", "text", "links", "sitemaps")
+_SAME = ("name", "fresh", "refresh", "per_pass", "text", "links", "sitemaps")
 _PATHS = ("pages", "attempts", "graph", "known", "archive")
 _EARLIER = {"headers": "header", "args": "argument", "gates": "fail_on"}
 _LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_port", "browser", "broker")

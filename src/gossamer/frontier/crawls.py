@@ -19,9 +19,12 @@ from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-QUEUES = ("q:", "t:", "w:", "h:", "r:", "u:", "a:", "k:", "e:")
-OTHER_QUEUES = ("o", "rf", "rt")
+OF_HOST = ("h:", "q:", "t:", "w:", "a:", "k:", "e:")
+"""The beginnings of the keys that contain the queue of a host."""
+OF_QUEUES = ("o", "rf", "rt")
 LEASES = ("l", "lp")
+KEYS_PER_CALL = 250
+"""How many keys a scan looks at before they are deleted. Other commands wait for a script that deletes queues."""
 
 
 async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
@@ -30,7 +33,8 @@ async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> No
     if cold is not None:
         await cold.drop()
     await _empty(store, crawl)
-    await _remove(store, crawl, lambda name: name not in LEASES)
+    # the ready heaps `r:HEAP` end with their last host
+    await _remove(store, crawl, lambda name: name not in LEASES and not name.startswith("r:"))
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.srem(f"{keys.tag(bucket)}c", crawl)
@@ -91,7 +95,7 @@ async def _empty(store: Store, crawl: str) -> None:
     puts the URL back into its queue, where a living worker may claim it again before the queue is removed, so
     both steps are repeated until no claim is left."""
     while True:
-        await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in OTHER_QUEUES)
+        await _remove(store, crawl, lambda name: name in OF_QUEUES)
         if not await _give_back(store, crawl):
             return
 
@@ -112,13 +116,21 @@ async def _give_back(store: Store, crawl: str) -> int:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Deletes a crawl's keys in batches, but only the keys for which the function `which` returns True.
-    `which` receives each key without the crawl's prefix."""
-    async for found in store.scan(f"{{b:???}}{crawl}:*"):
-        pipe = store.client.pipeline(transaction=False)
-        for key in found:
-            if which(key.decode().split("}", 1)[1].removeprefix(f"{crawl}:")):
-                pipe.unlink(key)
+    """Deletes the queues of a crawl's hosts, and in batches the other keys for which the function `which` returns
+    True. `which` receives each key without the crawl's prefix."""
+    prefix = f"{crawl}:"
+    async for found in store.scan(f"{{b:???}}{prefix}*", KEYS_PER_CALL):
+        pipe, hosts = store.client.pipeline(transaction=False), list[tuple[int, list[str]]]()
+        for bucket, names in keys.by_bucket(found).items():
+            names = [name.removeprefix(prefix) for name in names]
+            if own := [name for name in names if name.startswith(OF_HOST)]:
+                hosts.append((bucket, [crawl, *own]))
+            for name in names:
+                if not name.startswith(OF_HOST) and which(name):
+                    pipe.unlink(f"{keys.tag(bucket)}{prefix}{name}")
+        for reply in await store.run_all("drop_hosts", hosts):
+            if isinstance(reply, Exception):
+                raise reply
         await store.guard(pipe.execute())
         await asyncio.sleep(0)
 

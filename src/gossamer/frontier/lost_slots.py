@@ -44,11 +44,10 @@ async def wrong_hosts(store: Store, *, correct: bool) -> list[WrongHost]:
     """Returns the hosts whose slots, leases and queues do not agree, and corrects them if `correct` is true."""
     found = []
     async for page in store.scan("{b:???}h:*", HOSTS_PER_CALL):
-        hosts: dict[int, list[str]] = {}
-        for key in page:
-            tag, _, rest = key.decode().partition("}")
-            hosts.setdefault(int(tag[3:], 16), []).append(rest.removeprefix("h:"))
-        calls = [(bucket, ("", int(correct), *some)) for bucket, some in hosts.items()]
+        calls = [
+            (bucket, ("", int(correct), *(host.removeprefix("h:") for host in hosts)))
+            for bucket, hosts in keys.by_bucket(page).items()
+        ]
         for reply in await store.run_all("correct_slots", calls):
             if isinstance(reply, Exception):
                 raise reply

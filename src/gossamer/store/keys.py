@@ -45,7 +45,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:N}@totals` | hash | the totals of all crawls, which never decrease: the counts of settled visits, and the counts whose names contain `|` (`worker.visit_totals`) | settle add requeue_expired | forever |
 | `{b:N}@opened` | list | the openings of hosts' circuit breakers that are not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`. MS: the time in ms until which the breaker is open. REASON is empty unless the crawler has given up the host | settle claim free_slots store_robots | an hour |
 | `{b:N}w` | string | always empty. A replica that has received this key has also received all earlier writes | client | 1 s |
-| `{b:N}h:HOST` | hash | the state of a host. Requests: `i`: number in flight; `m`: the maximum in flight that an operator set; `M`: the maximum in flight if no operator set one; `k`: number of claims modulo 8; `n`: ms of the next start. Delays in ms: `d`: the learned delay; `D`: the delay that an operator set; `F`: the delay that applies after the operator's delay is removed; `cd`: the Crawl-delay. `c`: the learned pace. `p`: ms until which an operator paused the host. `z`: 1 if the next claim takes several URLs at once, because many of them may need no request (`claim.lua`). `b`: the circuit breaker and the share of failures (`breaker.lua`), stored only for a host with failures. robots.txt: `rb`: the token of the open claim that fetches robots.txt; `w`: ms until which the host is closed because robots.txt could not be read. Each scheme X (h or s) has three more fields: `vX`: the version of robots.txt; `eX`: ms of its expiry; `aX`: the number of attempts to fetch it | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim, or ten years if an operator has set `D` or `m` |
+| `{b:N}h:HOST` | hash | the state of a host. Requests: `i`: number in flight; `m`: the maximum in flight that an operator set; `M`: the maximum in flight if no operator set one; `k`: number of claims modulo 16; `n`: ms of the next start. Delays in ms: `d`: the learned delay; `D`: the delay that an operator set; `F`: the delay that applies after the operator's delay is removed; `cd`: the Crawl-delay. `c`: the learned pace. `p`: ms until which an operator paused the host. `z`: 1 if the next claim takes several URLs at once, because many of them may need no request (`claim.lua`). `b`: the circuit breaker and the share of failures (`breaker.lua`), stored only for a host with failures. robots.txt: `rb`: the token of the open claim that fetches robots.txt; `w`: ms until which the host is closed because robots.txt could not be read. Each scheme X (h or s) has three more fields: `vX`: the version of robots.txt; `eX`: ms of its expiry; `aX`: the number of attempts to fetch it | claim settle store_robots host_control requeue_expired free_slots | 48 h after the last claim, or ten years if an operator has set `D` or `m` |
 | `{b:N}@rung:HOST` | string | the record of which rungs can fetch the host's pages (JSON, `politeness.ladder`) | learned_rung | 30 days after the last change |
 | `{b:N}o:S:HOST` | string | the robots.txt of an origin (S is h or s), trimmed and compressed | store_robots | 48 h |
 | `{b:N}CRAWL:r:HEAP` | zset | a ready heap: host -> ms before which no request to the host may start. The name of a heap is `LANE` or `LANE@REGION`. If the hosts wait for workers that have certain site files, the name contains the sites of these files (`LANE+SITE+SITE`). The name contains `LANE!` if the heap contains hard hosts | all verbs | while hosts wait |
@@ -109,6 +109,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gossamer.model.lazy_pattern import lazy_pattern
@@ -122,6 +123,15 @@ MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
 ALERTS, MUTES, SWEPT = "{b:000}@alerts", "{b:000}@mutes", "{b:000}@swept"
+
+
+def by_bucket(found: Iterable[bytes]) -> dict[int, list[str]]:
+    """Groups keys of the frontier by their bucket, without their tags."""
+    groups: dict[int, list[str]] = {}
+    for key in found:
+        bucket, _, rest = key.decode().partition("}")
+        groups.setdefault(int(bucket[3:], 16), []).append(rest)
+    return groups
 
 
 def record(crawl: str) -> str:

@@ -82,6 +82,32 @@ def test_second_run_finds_each_change_once_and_asks_on_condition(tmp_path: Path)
         assert changes(run(tmp_path)) == []
 
 
+def test_pages_that_were_visited_within_the_time_are_not_visited_again(tmp_path: Path) -> None:
+    shops = [make_shop(number, 5) for number in range(3)]
+    with serving(shops):
+        write_list(str(tmp_path / "t.csv"), shops)
+        shops[2].products["/p/2"].is_gone = True
+        age = ("--if-older", "24h")
+        first = run(tmp_path, *age)
+        assert (first["pages"], first["checked"], first["recent"]) == (15, 15, 0)
+        old, cheaper = shops[0].products["/p/1"], shops[1].products["/p/3"]
+        for product in (old, cheaper):
+            product.price -= Decimal("1.50")
+        with sqlite3.connect(tmp_path / "prices.db") as base:
+            base.execute(
+                "UPDATE price_offers SET last_checked = last_checked - 90000 WHERE target = ?", [old.sku]
+            )
+        second = run(tmp_path, *age)
+        assert (second["checked"], second["recent"]) == (2, 13)  # the old one and the one that failed
+        assert [one[:2] for one in changes(second)] == [("price", old.sku)]
+        (tmp_path / "t.csv").write_text(f"{(tmp_path / 't.csv').read_text()}{shops[1].url}/p/4,another\n")
+        third = run(tmp_path, "--if-older", "24h", "--partly")
+        assert (third["checked"], third["recent"]) == (2, 13)  # the new target and the one that failed
+        fourth = run(tmp_path)
+        assert (fourth["checked"], fourth["recent"]) == (15, 0)
+        assert [one[:2] for one in changes(fourth)] == [("price", cheaper.sku)]
+
+
 def test_page_that_is_gone_and_shop_in_maintenance(tmp_path: Path) -> None:
     shops = [make_shop(number, 10) for number in range(3)]
     with serving(shops):

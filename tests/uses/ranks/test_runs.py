@@ -96,6 +96,42 @@ def test_a_key_is_shown_nowhere(tmp_path: Path, name: str) -> None:
     assert [str(file) for file in files if KEY.encode() in file.read_bytes()] == []
 
 
+def test_searches_that_were_checked_within_the_time_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "k.csv").write_text(LIST)
+    age = ("--first", "30", "--if-older", "24h")
+    with serving(SearchProvider("serper")) as provider:
+        first = run(tmp_path, provider, *age)
+        assert (first["done"], first["recent"]) == (4, 0)
+        provider.calls.clear()
+        second = run(tmp_path, provider, *age)
+        assert (second["state"], second["recent"], second["searches"], second["changes"]) == (
+            "finished",
+            4,
+            0,
+            [],
+        )
+        assert (provider.calls, _rows(tmp_path, "rank_checks")) == ([], 4)
+        with sqlite3.connect(tmp_path / "ranks.db") as base:
+            base.execute(
+                "UPDATE rank_checks SET time = time - 90000 WHERE search = (SELECT id FROM rank_searches "
+                "WHERE keyword = 'espresso machine')"
+            )
+            base.execute(
+                "UPDATE rank_checks SET state = 'failed' WHERE search = (SELECT id FROM rank_searches "
+                "WHERE keyword = 'nobody ranks')"
+            )
+        (tmp_path / "k.csv").write_text(
+            f"{LIST}a new one,site-5.example,,us,en,\ntea + milk 100%,other.example,,us,en,\n"
+        )
+        third = run(tmp_path, provider, *age)
+        asked = {keyword for keyword, _ in provider.calls}
+        assert asked == {"espresso machine", "nobody ranks", "a new one", "tea + milk 100%"}
+        assert (third["recent"], third["searches"], third["done"]) == (1, 4, 4)
+        provider.calls.clear()
+        deeper = run(tmp_path, provider, "--first", "40", "--if-older", "24h")
+        assert (deeper["recent"], deeper["searches"]) == (0, 5)
+
+
 def test_a_budget_is_never_passed_also_across_restarts(tmp_path: Path) -> None:
     lines = "".join(f"keyword {n},site-99.example\n" for n in range(12))
     (tmp_path / "k.csv").write_text(f"keyword,domain\n{lines}")

@@ -250,7 +250,7 @@ def _crawl(
         "guard": "off",
     }
     if options.if_older is not None:
-        given["if_older"] = options.if_older
+        given |= {"if_older": options.if_older, "per_pass": True}
     try:
         run.crawled = gossamer.run(SITE, *urls, output=str(texts), **{**given, **options.crawl}).state
     except GossamerError:

@@ -50,6 +50,9 @@ class RunOptions(msgspec.Struct, kw_only=True):
     come first in the next run."""
     spread: float | None = None
     """The time in seconds over which the visits are spread evenly."""
+    if_older: float | None = None
+    """If not None, the run does not visit a page whose last visit was good and is not older than this number of
+    seconds."""
     crawl: dict[str, Any] = {}
     """Additional arguments of `gossamer.run`, such as `data`, `store` and `proxies`."""
 
@@ -65,6 +68,8 @@ class PriceRunSummary(msgspec.Struct, kw_only=True):
     checked: int
     """Number of pages that the run visited. For a resumed run, the number of visited pages includes the pages
     that the run visited before the interruption."""
+    recent: int
+    """Number of pages that the run did not visit because of `if_older`."""
     unchanged: int
     """Number of visited pages that the server reported as unchanged."""
     first_prices: int
@@ -137,6 +142,8 @@ class PriceRun:
         self.history, self.memory = history, PageMemory(history.database)
         self.listed: WatchedPages = watched_pages(targets, selectors.version)
         self.started = history.run_started()
+        self.recent = 0
+        """Number of pages that are not visited because of `if_older`."""
         self._selectors, self._options, self._tell = selectors, options, tell
         self._outputs = sink_urls(options.history, list_version(targets), selectors.version)
         self._name = f"{CRAWL}-{hashlib.blake2b(options.history.encode(), digest_size=3).hexdigest()}"
@@ -153,6 +160,10 @@ class PriceRun:
         if len(left) < len(pages):
             done = len(pages) - len(left)
             self._tell(f"run {number} continues: {done:,} of {len(pages):,} pages are checked")
+        if self._options.if_older is not None:
+            wanted, recent = len(left), self._good_since(self.started - self._options.if_older)
+            left = [url for url in left if url not in recent]
+            self.recent = wanted - len(left)
         if not left:
             return "finished"
         left.sort(key=lambda url: known[url].checked if url in known else 0.0)
@@ -165,6 +176,17 @@ class PriceRun:
         if state == "finished":
             self._note_unvisited(left, self.started)
         return state
+
+    def _good_since(self, since: float) -> set[str]:
+        """Returns the pages whose last visit is not older than `since`, was good for all targets of the page, and
+        left no value to confirm."""
+        rows = self.history.query(
+            "SELECT target FROM price_offers WHERE target NOT IN (SELECT target FROM price_failing) "
+            "GROUP BY target HAVING max(last_checked) >= ? AND count(held) = 0",
+            [since],
+        )
+        good = {target for (target,) in rows}
+        return {url for url, found in self.listed.targets.items() if all(one.key in good for one in found)}
 
     def confirm(self, state: str) -> str:
         """Visits the pages with held values again, until the held values are confirmed or rejected. If such a
@@ -275,6 +297,7 @@ def _summary(
         targets=sum(map(len, pages.values())),
         pages=len(pages),
         checked=len(checked),
+        recent=work.recent,
         unchanged=sum(visits[url].full_read < started for url in checked),
         first_prices=sum(one.kind == "first" for one in events),
         changes=sum(one.kind != "first" for one in events),

@@ -203,6 +203,19 @@ class RankHistory:
             ]
         return requests
 
+    def checked_since(self, since: float, depth: Depth) -> set[str]:
+        """Returns the searches whose last check is not older than `since`, was at least as deep as `depth`, and
+        found out the positions of all domains of the user."""
+        rows = self.database.rows(
+            "SELECT c.search FROM rank_checks c WHERE c.time >= ? AND c.depth >= ? AND (c.state = 'no-results' OR "
+            "c.state = 'done' AND NOT EXISTS (SELECT 1 FROM rank_domains o WHERE o.search = c.search AND o.own = 1 "
+            "AND o.listed = 1 AND NOT EXISTS (SELECT 1 FROM rank_positions p WHERE p.search = o.search AND "
+            "p.domain = o.domain AND p.run = c.run))) AND c.run = (SELECT max(d.run) FROM rank_checks d WHERE "
+            "d.search = c.search)",
+            [since, min(depth.results, depth.pages * PAGE_RESULTS)],
+        )
+        return {search for (search,) in rows}
+
     def last_pages(self) -> dict[str, int]:
         """Maps each search id to the number of the result page on which the last check found the user's
         domain. If the user has several domains in a search, the best position counts. A search is left out if

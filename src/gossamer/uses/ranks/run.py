@@ -39,6 +39,9 @@ class RankRunOptions(msgspec.Struct, kw_only=True):
     """The path of a WARC file, or of a folder with WARC files, from which the run reads result pages."""
     failed: bool = False
     """Whether to check only the searches whose last check failed or was skipped."""
+    if_older: float | None = None
+    """If not None, the run leaves out searches whose last check was good, as deep as this run, and is not older
+    than this number of seconds."""
     keep_days: float = KEEP_DAYS
     layout: str | None = None
     """The path of a file with rules for parsing result pages. The rules in the file replace the rules in the
@@ -62,6 +65,8 @@ class RankRunSummary(msgspec.Struct, kw_only=True):
     failed: int
     no_results: int
     skipped: int
+    recent: int
+    """Number of searches that the run left out because of `if_older`."""
     pages: int
     credits: int
     paid_empty: int
@@ -93,7 +98,10 @@ def run(
         history.list_keywords(keywords)
         layout = load(options.layout) if options.layout else default()
         correct_history(history, layout, tell)
-        number = _begin(history, options, searches, tell)
+        number, recent = _begin(history, options, depth, searches, tell)
+        if not number:
+            on_events([])
+            return _summary(history, number, [], began, "finished", recent)
         rank_crawl = RankCrawl(
             history.searches(),
             history,
@@ -109,7 +117,7 @@ def run(
         on_events(events)
         reasons = {why for search, why in skipped.items() if search not in refused}
         state = "no-credit" if NO_CREDIT in reasons else "limited" if reasons else "finished"
-        return _summary(history, number, events, began, state)
+        return _summary(history, number, events, began, state, recent)
 
 
 def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str], None]) -> None:
@@ -127,9 +135,15 @@ def correct_history(history: RankHistory, layout: PageRules, tell: Callable[[str
 
 
 def _begin(
-    history: RankHistory, options: RankRunOptions, searches: Mapping[str, Search], tell: Callable[[str], None]
-) -> int:
-    """Begins a run, or continues an open run that is not older than `MAX_RESUME_S`."""
+    history: RankHistory,
+    options: RankRunOptions,
+    depth: Depth,
+    searches: Mapping[str, Search],
+    tell: Callable[[str], None],
+) -> tuple[int, int]:
+    """Begins a run, or continues an open run that is not older than `MAX_RESUME_S`. Returns the number of the run,
+    and how many searches are left out because of `if_older`. If these are all searches, no run begins, and the
+    number is 0."""
     number, started, is_open = history.run()
     if is_open and history.clock() - started > MAX_RESUME_S:
         history.end_run(options.depth)
@@ -137,7 +151,7 @@ def _begin(
     if is_open:
         ((fetched,),) = history.query("SELECT count(*) FROM rank_pages WHERE run = ?", [number])
         tell(f"run {number} continues: {fetched:,} pages are fetched, and are not fetched again")
-        return history.begin_run(resume=True)
+        return history.begin_run(resume=True), 0
     chosen: list[str] = []
     if options.failed:
         rows = history.query(
@@ -147,7 +161,13 @@ def _begin(
         chosen = [name for (name,) in rows if name in searches]
         if not chosen:
             raise UsageError("--failed: no last check of these keywords failed")
-    return history.begin_run(searches=chosen)
+    if options.if_older is None:
+        return history.begin_run(searches=chosen), 0
+    recent = history.checked_since(history.clock() - options.if_older, depth) & searches.keys()
+    if recent:
+        tell(f"{len(recent):,} searches are left out: their last check is younger than --if-older")
+    left = [name for name in chosen or searches if name not in recent]
+    return (history.begin_run(searches=left) if left else 0), len(recent)
 
 
 def _rounds(
@@ -213,6 +233,7 @@ def _summary(
     events: Sequence[RankEvent],
     began: float,
     state: str,
+    recent: int,
 ) -> RankRunSummary:
     states = dict(
         history.query("SELECT state, count(*) FROM rank_checks WHERE run = ? GROUP BY state", [number])
@@ -236,6 +257,7 @@ def _summary(
         failed=states.get("failed", 0),
         no_results=states.get("no-results", 0),
         skipped=states.get("skipped", 0),
+        recent=recent,
         pages=found,
         credits=int(paid or 0),
         paid_empty=int(empty or 0),
