@@ -460,6 +460,10 @@ class Shop:
         """Whether a link to another page stands before an element, in a container without the product's heading."""
         return self._structure.follows_link(self._chain(element))
 
+    def card_link(self, element: Element) -> str:
+        """Returns the href of the product that the card around an element presents, or ''."""
+        return self._structure.link_of(element)
+
     def _chain(self, element: Element) -> list[Element]:
         """Returns an element and its ancestors up to the first one that contains the product's heading."""
         found = [element]

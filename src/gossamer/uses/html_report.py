@@ -69,8 +69,9 @@ main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts
 @page{{margin:14mm}}body{{background:#fff;font-size:10pt}}main{{max-width:none;padding:0}}
 *{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 h1{{font-size:18pt}}h2{{font-size:13pt}}h2,h3,summary{{break-after:avoid}}tr,.chart,.facts div{{break-inside:avoid}}
-th,td{{padding:3px 6px;font-size:8.5pt}}th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
+th,td{{padding:3px 6px;font-size:8.5pt}}td:first-child{{min-width:7.5em}}td .small{{font-size:7.5pt}}th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
 details.box::details-content{{content-visibility:visible;display:block;height:auto}}a{{color:inherit}}iframe{{height:400px}}
+.charts .chart{{width:calc(50% - 5px)!important;padding:8px 10px 4px}}.chart .note{{margin-bottom:6px}}
 }}
 """
 """The style of all reports. A report has no style of its own."""
@@ -118,13 +119,15 @@ def section(
 
 
 def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]], *, stacked: bool = False) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: the column headings, as for `section`. `stacked`:
-    whether a narrow screen shows the cells of a row below one another instead."""
+    """Returns a table that scrolls if it is too wide. A column without any text is left out. `heads`: the column headings, as
+    for `section`. `stacked`: whether a narrow screen shows the cells of a row below one another instead."""
+    cells = [[*row] for row in rows]
+    shown = [place for place in range(len(heads)) if not cells or any(row[place][1] for row in cells)]
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
-        for name in heads
+        for name in (heads[place] for place in shown)
     )
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(_cell(row[place]) for place in shown)}</tr>" for row in cells)
     kind = "wide stack" if stacked else "wide"
     top = f"<thead><tr>{names}</tr></thead>" if any(heads) else ""
     return f'<div class="{kind}"><table>{top}<tbody>{body}</tbody></table></div>'

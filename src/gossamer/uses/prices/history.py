@@ -216,8 +216,12 @@ class History:
     ) -> list[Event]:
         health, events = shop.health, []
         verdict = shop_health.judge(health)
-        if health.known < shop_health.MIN_PAGES:
-            verdict = shop_health.ShopVerdict(shop.state)
+        if (
+            verdict.state == "ok"
+            and health.known < shop_health.MIN_PAGES
+            and health.known < self._pages(shop.shop)
+        ):
+            verdict = shop_health.ShopVerdict(shop.state)  # too few pages to say that the shop is back
         if verdict.state != shop.state:
             now = self._clock()
             events.append(
@@ -250,6 +254,11 @@ class History:
         shop_health.end(health, verdict)
         write_shops(self.database, [shop])
         return events
+
+    def _pages(self, shop: str) -> int:
+        """Returns the number of listed pages of a shop."""
+        query = "SELECT count(DISTINCT url) FROM price_targets WHERE listed = 1 AND shop = ?"
+        return int(self.database.rows(query, [shop])[0][0])
 
     def accept(self, shop: str) -> int:
         """Turns all held values of a shop into known values without events, for example after a redesign.

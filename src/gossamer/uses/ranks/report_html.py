@@ -90,7 +90,9 @@ def _keywords(report: RankReport) -> str:
     rows = []
     ordered = sorted(report.standings, key=lambda one: (one.position is None, one.position or 0, one.keyword))
     for one in ordered[:MAX_KEYWORDS]:
-        state = "" if one.state in ("done", "") else f"{one.state}: {one.error}"
+        state = (
+            "" if one.state in ("done", "") else f"{one.state}: {one.error.removeprefix(f'{one.state}: ')}"
+        )
         rows.append(
             [
                 *_standing_row(one)[:5],
