@@ -70,7 +70,7 @@ _WIDTHLESS: Final = re.compile(f"[{WIDTHLESS}]")
 _UNUSUAL: Final = re.compile(f"[{WIDTHLESS}{_FORMS}]")
 _BEYOND = re.compile(
     rf"[{WIDTHLESS}\u00b2\u00b3\u00b9\u00bc-\u00be\u02b9\u02bb-\u02bd\u0300-\u036f\u0483-\u0489\u0558\u058b\u058c\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff"
-    "\u203f\u2040\u2054\u2070-\u209f\u20d0-\u20ff\u2150-\u215f\u2189\u2460-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U0001f130-\U0001f189\U00020000-\U0003ffff]"
+    "\u203f\u2040\u2054\u2070-\u209f\u20d0-\u20ff\u2150-\u215f\u2189\u2460-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U0001f100-\U0001f189\U00020000-\U0003ffff]"
 )
 """Matches marks, characters that are replaced or removed, characters that only `re` or only `regex` takes for letters (raised
 digits, fractions, letters in circles, ties), and the letters of all scripts except Latin, Greek, Cyrillic and Armenian. In a text without such
