@@ -73,8 +73,8 @@ _BEYOND = re.compile(
     "\u203f\u2040\u2054\u2070-\u209f\u20d0-\u20ff\u2150-\u215f\u2189\u2460-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U0001f100-\U0001f189\U00020000-\U0003ffff]"
 )
 """Matches marks, characters that are replaced or removed, characters that only `re` or only `regex` takes for letters (raised
-digits, fractions, letters in circles, ties), and the letters of all scripts except Latin, Greek, Cyrillic and Armenian. In a text without such
-characters, `_LATIN` finds the same words as the slower patterns."""
+digits, fractions, letters in circles, ties), and the letters of all scripts except Latin, Greek, Cyrillic and Armenian.
+In a text without such characters, `_LATIN` finds the same words as the slower patterns."""
 MAX_CACHED_WORDS: Final = 200_000
 _LONG_CHARS: Final = 100_000
 """The number of characters above which a text counts as long. In the token list of a long text, equal words
