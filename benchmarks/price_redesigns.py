@@ -102,6 +102,13 @@ def visited(
     return observations_of(see_page(page, target.url, NoSelectors(), confirming=again), [target])  # type: ignore[arg-type]
 
 
+def change(one: Product, shop: Shop, chance: random.Random) -> None:
+    """Gives a product another price."""
+    unit = Decimal(1 if shop.currency == "JPY" else "0.01")
+    price = one.price * Decimal(chance.choice(("0.8", "0.95", "1.1")))
+    one.price, one.was = max(Decimal("0.99"), price.quantize(unit)), None
+
+
 def simulate(days: int, seed: int) -> tuple[int, ...]:
     """Returns the numbers of wrong recorded prices, false events, true changes at untouched shops, those that were
     found within a day, events about redesigned shops, prices of the shop with cards that are right at the end, and its
@@ -124,15 +131,9 @@ def simulate(days: int, seed: int) -> tuple[int, ...]:
         for day in range(days):
             now[0] = (day + 1) * DAY_S
             for url, (number, shop, one, _) in pages.items():
-                is_new = number == LISTED and day == kinds[LISTED][0]
-                if is_new or (day and chance.random() < CHANGED_SHARE):
-                    one.price = max(
-                        Decimal("0.99"),
-                        (one.price * Decimal(chance.choice(("0.8", "0.95", "1.1")))).quantize(
-                            Decimal(1 if shop.currency == "JPY" else "0.01")
-                        ),
-                    )
-                    one.was = None
+                share = 1.0 if (number, day) == (LISTED, kinds[LISTED][0]) else CHANGED_SHARE
+                if day and chance.random() < share:
+                    change(one, shop, chance)
                     if one.price not in had[url] and number not in kinds:
                         changes.add((url, day))
                     had[url].add(one.price)
@@ -163,11 +164,8 @@ def simulate(days: int, seed: int) -> tuple[int, ...]:
                 for offer in history.offers()
                 if not offer.variant
             )
-        right = sum(
-            offer.price == pages[offer.target][2].price
-            for offer in history.offers(shop=f"shop{LISTED}")
-            if not offer.variant
-        )
+        last = [one for one in history.offers(shop=f"shop{LISTED}") if not one.variant]
+        right = sum(offer.price == pages[offer.target][2].price for offer in last)
     return wrong, false, len(changes), len(changes & found), told, right, PRODUCTS[LISTED]
 
 

@@ -99,7 +99,7 @@ class ProductCards:
         """Returns the href of the product that the card around an element presents, or ''. The nearest element around it
         that has links to products must link to a single one."""
         for node in (element, *itertools.islice(element.ancestors, MAX_CARD_DEPTH)):
-            if node in self._above:
+            if not isinstance(node, Element) or node in self._above:
                 break
             links = [node] if node.tag == "a" else node.select("a[href]")[:MAX_LINKS]
             found = {

@@ -155,19 +155,6 @@ class ProductPage:
         return next(told, "") or ("embedded" if best.amount in self._sources.tracked.amounts else "")
 
     @once
-    def listed(self) -> dict[str, ListedPrice]:
-        """The prices that cards of the page state for other products, by the absolute URL of the product. A product with
-        several prices is left out."""
-        found: dict[str, ListedPrice | None] = {}
-        for element in self._sources.shown.own.others:
-            link = self.page.base.resolve(self._sources.shop.card_link(element)[:MAX_HREF_CHARS] or "#")
-            read = price(element_text(element, struck=False), None)
-            if link and read and read.amount and link.partition("#")[0] != self.page.url.partition("#")[0]:
-                one = ListedPrice(read.amount, read.iso)
-                found[link] = one if found.get(link, one) == one else None
-        return {link: one for link, one in found.items() if one is not None}
-
-    @once
     def list_price(self) -> Decimal | None:
         """The former or recommended price. This price is taken from an offer. If no offer contains such a
         price, a struck-through price on the page is used. The struck-through price must be higher than the
@@ -253,3 +240,17 @@ def _why_missing(
     if availability is None and sources.shown.own.is_listing:
         return PriceDecision(None, LISTED, page_kind.LISTING)
     return PriceDecision(None, NO_PRICE, page_kind.NO_PRICE)
+
+
+def listed_prices(product: ProductPage) -> dict[str, ListedPrice]:
+    """Returns the prices that cards of a page state for other products, by the absolute URL of the product. A product with
+    several prices is left out."""
+    page, shop = product.page, product._sources.shop
+    found: dict[str, ListedPrice | None] = {}
+    for element in product._sources.shown.own.others:
+        link = page.base.resolve(shop.structure.link_of(element)[:MAX_HREF_CHARS] or "#")
+        read = price(element_text(element, struck=False), None)
+        if link and read and read.amount and link.partition("#")[0] != page.url.partition("#")[0]:
+            one = ListedPrice(read.amount, read.iso)
+            found[link] = one if found.get(link, one) == one else None
+    return {link: one for link, one in found.items() if one is not None}

@@ -219,7 +219,7 @@ class History:
         if (
             verdict.state == "ok"
             and health.known < shop_health.MIN_PAGES
-            and health.known < self._pages(shop.shop)
+            and health.known < _listed_pages(self.database, shop.shop)
         ):
             verdict = shop_health.ShopVerdict(shop.state)  # too few pages to say that the shop is back
         if verdict.state != shop.state:
@@ -254,11 +254,6 @@ class History:
         shop_health.end(health, verdict)
         write_shops(self.database, [shop])
         return events
-
-    def _pages(self, shop: str) -> int:
-        """Returns the number of listed pages of a shop."""
-        query = "SELECT count(DISTINCT url) FROM price_targets WHERE listed = 1 AND shop = ?"
-        return int(self.database.rows(query, [shop])[0][0])
 
     def accept(self, shop: str) -> int:
         """Turns all held values of a shop into known values without events, for example after a redesign.
@@ -336,6 +331,12 @@ class History:
 
 
 _EVENT = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
+
+
+def _listed_pages(database: Database, shop: str) -> int:
+    """Returns the number of listed pages of a shop."""
+    query = "SELECT count(DISTINCT url) FROM price_targets WHERE listed = 1 AND shop = ?"
+    return int(database.rows(query, [shop])[0][0])
 
 
 def _json(value: Any) -> str:

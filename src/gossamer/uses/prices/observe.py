@@ -25,6 +25,7 @@ from gossamer.parsing.products import (
     amount_of,
     availability_of,
     iso_of,
+    listed_prices,
     page_kind,
 )
 from gossamer.uses.prices.model import ListedOffer, Observation, OfferState, PriceTarget
@@ -139,7 +140,7 @@ def _notice(product: ProductPage) -> tuple[OfferState, str] | None:
 
 def _listed(product: ProductPage) -> tuple[ListedOffer, ...]:
     """Returns the prices of other products, which may support a price on the page of such a product."""
-    found = list(product.listed.items())[:MAX_LISTED]
+    found = list(listed_prices(product).items())[:MAX_LISTED]
     return tuple(ListedOffer(url, one.amount, one.currency) for url, one in found)
 
 
