@@ -5,8 +5,10 @@
 The shops have the markup of eight shop systems (`tests/support/web_shops.py`), with prices that change each day.
 Five of the shops are redesigned on different days. From then on their pages show the prices of other products, in
 cards of many forms, and their own price only in a custom element, or they are answered by a category page, a notice
-or a home page. The pages are read and recorded as by `gossamer prices run`. A recorded price is wrong if the product
-never had it.
+or a home page. Two further shops, with one and two products, are redesigned so that another product's price stands in
+place of their own. One shop changes all prices and the place of its prices on one day, and states them in cards of its
+other pages, too. The pages are read and recorded as by `gossamer prices run`. A recorded price is wrong if the product never had
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,12 @@ from gossamer.uses.prices.observe import observations_of, see_page
 from support.web_shops import Product, Shop, make_shop, money, page_of
 
 DAY_S = 86_400.0
-SHOPS, PRODUCTS = 10, 20
+PRODUCTS = (*[20] * 10, 1, 2, 1, 2, 20)
+"""The number of products of each shop. The first five, two of the small shops and the last one are redesigned."""
+REDESIGNED = (0, 1, 2, 3, 4, 10, 11)
+LISTED = 14
+FOREIGN, MOVED = 5, 6
+"""Redesigns: another product's price in place of the own one, and the own price at another place."""
 CHANGED_SHARE = 0.03
 
 
@@ -41,7 +48,10 @@ class NoSelectors:
 
 
 def cards(shop: Shop, but: Product, form: int) -> str:
-    others = [one for one in shop.products.values() if one is not but][:4]
+    """Returns the cards of the four products after a product."""
+    every = [*shop.products.values()]
+    at = every.index(but) + 1
+    others = [one for one in (*every[at:], *every[:at]) if one is not but][:4]
     forms = (
         '<div class="rel"><a href="/p/{n}">{name}</a> <span class="price">{price}</span></div>',
         '<li class="product"><a href="/p/{n}"><img src="/{n}.jpg"><h3>{name}</h3><b class="price-now">{price}</b></a></li>',
@@ -58,6 +68,11 @@ def redesigned(shop: Shop, one: Product, kind: int) -> str:
     """Returns a page of a shop after its redesign."""
     name = html.escape(one.name)
     more = cards(shop, one, kind)
+    if kind in (FOREIGN, MOVED):
+        price = one.price if kind == MOVED else Decimal(7 * int(one.price) + 13)
+        box = f"<div><b class=cost>{money(price, shop.currency)}</b><button>Add to cart</button></div>"
+        more = cards(shop, one, 0) if kind == MOVED else ""
+        return f"<title>{name}</title><h1>{name}</h1>{box}<section><h2>Related products</h2>{more}</section>"
     if kind == 0:
         box = f"<x-buybox item={one.number}></x-buybox><p>Ab 50 € frei Haus</p>"
         return f"<title>{name}</title><h1>{name}</h1>{box}<section>{more}</section>"
@@ -87,12 +102,22 @@ def visited(
     return observations_of(see_page(page, target.url, NoSelectors(), confirming=again), [target])  # type: ignore[arg-type]
 
 
-def simulate(days: int, seed: int) -> tuple[int, int, int, int, int]:
+def change(one: Product, shop: Shop, chance: random.Random) -> None:
+    """Gives a product another price."""
+    unit = Decimal(1 if shop.currency == "JPY" else "0.01")
+    price = one.price * Decimal(chance.choice(("0.8", "0.95", "1.1")))
+    one.price, one.was = max(Decimal("0.99"), price.quantize(unit)), None
+
+
+def simulate(days: int, seed: int) -> tuple[int, ...]:
     """Returns the numbers of wrong recorded prices, false events, true changes at untouched shops, those that were
-    found within a day, and events about redesigned shops."""
+    found within a day, events about redesigned shops, prices of the shop with cards that are right at the end, and its
+    products."""
     chance = random.Random(seed)
-    shops = [make_shop(number, PRODUCTS) for number in range(SHOPS)]
-    kinds = {number: (chance.randint(days // 3, 2 * days // 3), number) for number in range(5)}
+    shops = [make_shop(number, products) for number, products in enumerate(PRODUCTS)]
+    kinds = {
+        number: (chance.randint(days // 3, 2 * days // 3), min(number, FOREIGN)) for number in REDESIGNED
+    } | {LISTED: (days // 2, MOVED)}
     pages: dict[str, tuple[int, Shop, Product, PriceTarget]] = {}
     for number, shop in enumerate(shops):
         for path, one in shop.products.items():
@@ -106,15 +131,10 @@ def simulate(days: int, seed: int) -> tuple[int, int, int, int, int]:
         for day in range(days):
             now[0] = (day + 1) * DAY_S
             for url, (number, shop, one, _) in pages.items():
-                if day and chance.random() < CHANGED_SHARE:
-                    one.price = max(
-                        Decimal("0.99"),
-                        (one.price * Decimal(chance.choice(("0.8", "0.95", "1.1")))).quantize(
-                            Decimal(1 if shop.currency == "JPY" else "0.01")
-                        ),
-                    )
-                    one.was = None
-                    if one.price not in had[url] and number > 4:
+                share = 1.0 if (number, day) == (LISTED, kinds[LISTED][0]) else CHANGED_SHARE
+                if day and chance.random() < share:
+                    change(one, shop, chance)
+                    if one.price not in had[url] and number not in kinds:
                         changes.add((url, day))
                     had[url].add(one.price)
             history.begin_run()
@@ -144,7 +164,9 @@ def simulate(days: int, seed: int) -> tuple[int, int, int, int, int]:
                 for offer in history.offers()
                 if not offer.variant
             )
-    return wrong, false, len(changes), len(changes & found), told
+        last = [one for one in history.offers(shop=f"shop{LISTED}") if not one.variant]
+        right = sum(offer.price == pages[offer.target][2].price for offer in last)
+    return wrong, false, len(changes), len(changes & found), told, right, PRODUCTS[LISTED]
 
 
 def main() -> None:
@@ -153,10 +175,11 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     given = asked.parse_args()
     start = time.process_time()
-    wrong, false, changes, found, told = simulate(given.days, given.seed)
+    wrong, false, changes, found, told, right, listed = simulate(given.days, given.seed)
     print(
         f"{wrong} wrong prices recorded, {false} false changes, {found} of {changes} changes at untouched shops found on "
-        f"their day, {told} events of redesigned shops, {time.process_time() - start:.0f} s of CPU"
+        f"their day, {told} events of redesigned shops, {right} of {listed} prices of the shop with cards right at the "
+        f"end, {time.process_time() - start:.0f} s of CPU"
     )
     sys.exit(1 if wrong or false else 0)
 

@@ -146,3 +146,23 @@ def test_the_type_of_a_page(value: str | None, body: bytes, kind: str) -> None:
 def test_any_header_and_bytes_have_a_type(value: str, body: bytes) -> None:
     assert "/" in page_type(value, body)
     assert isinstance(charset(value), str)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "kind"),
+    [
+        ([], b"hello", "text/plain"),
+        ([], b"a fragment with <b>", "text/plain"),
+        ([], b"<!-- c --><p>", "text/html"),
+        ([], b"<?xml?><rss>", "text/xml"),
+        ([], b"GIF89a", "image/gif"),
+        ([("x-content-type-options", "nosniff")], b"<!doctype html><p>", "text/plain"),
+        ([("x-content-type-options", "NoSniff"), ("content-type", "*/*")], b"<p>", "text/plain"),
+        ([("x-content-type-options", "nosniff"), ("content-type", "text/html")], b"a", "text/html"),
+    ],
+)
+def test_a_response_without_a_type_is_read_as_in_browsers(
+    headers: list[tuple[str, str]], body: bytes, kind: str
+) -> None:
+    page = Page("http://a.example/", 200, headers, body, 0.0, 0.0, 0)
+    assert page_type(page.read_as, body) == kind

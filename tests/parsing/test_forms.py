@@ -140,5 +140,19 @@ def test_a_form_among_the_rows_of_a_table_has_what_comes_behind_it(selector: str
 
 def test_the_encoding_of_a_form_is_told_and_used() -> None:
     body = "<meta charset=sjis><form action=/go><input type=hidden name=_CHARSET_><input name=q value=①>"
-    sent = PageView(Page("https://shop.example/", 200, [], body.encode("cp932"), 0.0, 0.0, 0)).form().fill()
+    sent = (
+        PageView(
+            Page(
+                "https://shop.example/",
+                200,
+                [("content-type", "text/html")],
+                body.encode("cp932"),
+                0.0,
+                0.0,
+                0,
+            )
+        )
+        .form()
+        .fill()
+    )
     assert sent.url == "https://shop.example/go?_CHARSET_=Shift_JIS&q=%87%40"

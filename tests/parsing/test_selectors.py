@@ -166,7 +166,10 @@ def test_texts_of_nested_elements_come_once_and_in_the_pages_order(query: str, w
 )
 def test_each_node_of_joined_selectors_comes_once_as_in_parsel(query: str) -> None:
     html = "<ul><li class=a>one <b>x</b> tail</li><li class=b>two</li></ul><p class=b>three</p><a href=/1 id=q>l</a>"
-    view = PageView(Page("http://a.example/", 200, [], html.encode(), fetched_at=0.0, elapsed=0.0, wire=0))
+    headers = [("content-type", "text/html")]
+    view = PageView(
+        Page("http://a.example/", 200, headers, html.encode(), fetched_at=0.0, elapsed=0.0, wire=0)
+    )
     assert view.css(query).getall() == parsel.Selector(html).css(query).getall()
 
 

@@ -6,7 +6,7 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gossamer.parsing import words as subject
@@ -76,7 +76,11 @@ def test_spans_are_those_of_the_tokens(text: str) -> None:
     assert [fold(text[start:end]) for start, end in spans(text)] == [fold(one) for one in tokens(text)]
 
 
-@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²½ﬁC+#_Ωж")))
+@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²½ⅣⒸ‿\x1cﬁC+#_Ωж")))
+@example("²'C")
+@example("ⒸC#")
+@example("‿C#")
+@example("\x1c'b")
 def test_both_patterns_split_alike(text: str) -> None:
     """A character of another script at the end of a text does not change how the rest is split."""
     text = unicodedata.normalize("NFC", text)

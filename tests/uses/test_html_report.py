@@ -39,6 +39,16 @@ def test_a_stacked_table_shows_its_cells_below_one_another_on_a_phone() -> None:
     assert "<thead>" not in table(("",), [[("u", "x")]])
 
 
+def test_a_column_without_text_is_left_out() -> None:
+    shown = table(("page", "variant", "price:n"), [[("", "a"), ("", ""), ("n", "1")]])
+    assert re.findall(r"<t[hd]\b[^>]*>([^<]*)", shown) == ["page", "price", "a", "1"]
+    assert "variant" in table(("page", "variant"), [])
+
+
+def test_charts_are_printed_in_two_columns() -> None:
+    assert ".charts .chart{width:calc(50%" in STYLE.partition("@media print")[2]
+
+
 def test_a_line_of_one_day_shows_its_point() -> None:
     assert _polyline("3.0,4.0", "red") == '<circle cx="3.0" cy="4.0" r="3" fill="red"/>'
     assert _polyline("3.0,4.0 5.0,6.0", "red").startswith("<polyline")

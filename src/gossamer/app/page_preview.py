@@ -145,10 +145,10 @@ def preview(
     """Returns the preview of a fetched page. `rules`: the robots.txt of the page's origin, or None if
     robots.txt is ignored. The page function runs once, and its printed output is discarded."""
     found = PagePreview(empty_without_scripts=needs_rendering(page.status, page.headers, page.body, page.url))
-    if is_html(page.content_type, page.body) and cost_of(page.body).is_costly:
+    if is_html(page.read_as, page.body) and cost_of(page.body).is_costly:
         found.too_costly = True
         return found
-    document = html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"))
+    document = html.parse(page.body, page.read_as, page.url, page.header("x-robots-tag"))
     site = match(sites, page.url)
     raw = find_hrefs(document)
     document.base.routes, _ = RouteFollower(job.settings.fragments).choose(

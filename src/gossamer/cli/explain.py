@@ -376,7 +376,7 @@ class Explainer:
         got = trial.page
         if "nofollow" in directives(*(value for name, value in got.headers if name == "x-robots-tag")):
             return [GateVerdict("link", "nofollow", f"X-Robots-Tag of {got.url} has nofollow")]
-        for link in links(got.body, got.url, got.content_type):
+        for link in links(got.body, got.url, got.read_as):
             if link.url.startswith("http") and canonical(link.url) == key:
                 rule = ("has nofollow" if link.nofollow else link.kind) + f" on {got.url}"
                 return [GateVerdict("link", "nofollow" if link.nofollow else "pass", rule)]

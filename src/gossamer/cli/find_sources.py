@@ -128,7 +128,7 @@ def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage |
     page = opened.page(Request(url), kept) if kept is not None else None
     if not isinstance(page, StoredPage):
         return None
-    return of_page(url, fetched, page.body, page.content_type)
+    return of_page(url, fetched, page.body, page.read_as)
 
 
 @contextlib.contextmanager

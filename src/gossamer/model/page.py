@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gossamer.model.content_type import PLAIN, UNKNOWN, essence
+
 REDIRECTS = (301, 302, 303, 307, 308)
 """Status codes of redirects."""
 Headers = list[tuple[str, str]]
@@ -141,6 +143,15 @@ class Page(msgspec.Struct):
         commas (`model.content_type`)."""
         found = [value for name, value in self.headers if name == "content-type"]
         return found[0] if len(found) == 1 else ", ".join(found) or None
+
+    @property
+    def read_as(self) -> str:
+        """The Content-Type by which the page is read: the header, or '' if the bytes decide. A page that names no type
+        and forbids to detect one (`nosniff`) is a text, as in browsers."""
+        said = self.content_type
+        if essence(said) in UNKNOWN and (self.header("x-content-type-options") or "").lower() == "nosniff":
+            return PLAIN
+        return said or ""
 
 
 class Response(msgspec.Struct, frozen=True):

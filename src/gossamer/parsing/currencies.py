@@ -94,9 +94,11 @@ def endings(text: str, iso: str | None) -> tuple[str, str, int] | None:
     return found[1], iso or usual, scale
 
 
-def is_subunit(form: str) -> bool:
-    """Whether a written form is a word for hundredths, such as `p` and `ct`, which also means other things."""
-    return form.strip(".").isalpha() and _endings().known.get(form, ((), "", 0))[2] > 0
+def is_subunit(form: str, iso: str | None) -> bool:
+    """Whether a written form is a word for hundredths of a currency, such as `p` and `ct`, which also means other
+    things. `Rp` is such a word in CHF, and the rupiah in IDR."""
+    codes, _, scale = _endings().known.get(form, ((), "", 0))
+    return scale > 0 and iso in codes and form.strip(".").isalpha()
 
 
 @lru_cache(maxsize=1)

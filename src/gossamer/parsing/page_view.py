@@ -92,7 +92,7 @@ class PageView:
             page = self.page
             with limited_memory(page.body) if may_explode(page.body) else nullcontext():
                 robots, refresh = page.header("x-robots-tag"), page.header("refresh")
-                self._document = parse(page.body, page.content_type, page.url, robots, refresh_header=refresh)
+                self._document = parse(page.body, page.read_as, page.url, robots, refresh_header=refresh)
         return self._document
 
     @property
@@ -127,7 +127,7 @@ class PageView:
         if self._text is None and pdf.is_pdf(self.page.body):
             self._text = pdf.text(self.page.body) if self.page.text is None else self.page.text
         if self._text is None:
-            self._text = decode(self.page.body, self.page.content_type)
+            self._text = decode(self.page.body, self.page.read_as)
         return self._text
 
     @property
@@ -209,7 +209,7 @@ class PageView:
         """The page's article as Markdown, with its heading and absolute links."""
         from gossamer.parsing.text import markdown
 
-        return markdown(self.page.body, self.page.url, self.page.content_type)
+        return markdown(self.page.body, self.page.url, self.page.read_as)
 
     @property
     def depth(self) -> int:
@@ -297,7 +297,7 @@ class PageView:
         from gossamer.parsing import forms
 
         make = partial(_sent, self)
-        return forms.find_form(self.document, self.page.body, self.page.content_type, selector, make)
+        return forms.find_form(self.document, self.page.body, self.page.read_as, selector, make)
 
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any

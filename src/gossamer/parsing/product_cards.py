@@ -39,6 +39,8 @@ _FILES: Final = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|pdf|mp4)$", re.IGN
 _NO_PAGES: Final = ("#", "?", "javascript:", "mailto:", "tel:")
 _HEADINGS: Final = frozenset(("h2", "h3", "h4", "h5", "h6"))
 MAX_CHAIN: Final = 4
+MAX_CARD_DEPTH: Final = 8
+"""Maximum number of elements between a price and the link of its card."""
 _NUMBER: Final = re.compile(r"\d+")
 _DIGIT: Final = re.compile(r"\d")
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
@@ -92,6 +94,20 @@ class ProductCards:
             if not isinstance(node.parent, Element) or node.parent not in self._above
             for one in _before(node)
         )
+
+    def link_of(self, element: Element) -> str:
+        """Returns the href of the product that the card around an element presents, or ''. The nearest element around it
+        that has links to products must link to a single one."""
+        for node in (element, *itertools.islice(element.ancestors, MAX_CARD_DEPTH)):
+            if not isinstance(node, Element) or node in self._above:
+                break
+            links = [node] if node.tag == "a" else node.select("a[href]")[:MAX_LINKS]
+            found = {
+                attribute_of(one, "href").partition("#")[0] for one in links if self._leads_to_product(one)
+            }
+            if found:
+                return found.pop() if len(found) == 1 else ""
+        return ""
 
     def leads_away(self, href: str) -> bool:
         """Whether a link leads to another page."""

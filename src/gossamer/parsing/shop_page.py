@@ -358,7 +358,7 @@ class Shop:
         mark a section about other products."""
         self._cards: dict[Element, bool] = {}
         """Maps an element to True if the element presents another product, otherwise to False."""
-        self._structure = ProductCards(page.url, self.above, self.heading.text[:300] if self.heading else "")
+        self.structure = ProductCards(page.url, self.above, self.heading.text[:300] if self.heading else "")
         self._hidden = HiddenElements(page.tree)
         self._heads: dict[Element, bool] = {}
         self._near = frozenset(
@@ -440,7 +440,7 @@ class Shop:
         page."""
         if (found := self._cards.get(element)) is None:
             found = self.heading is not None and any(
-                self._structure.leads_away(attribute_of(link, "href"))
+                self.structure.leads_away(attribute_of(link, "href"))
                 for link in element.select("a[href]")[:MAX_CARD_LINKS]
                 if (isinstance(link.parent, Element) and link.parent.tag in _CARD_HEADINGS)
                 or link.select("h2, h3, h4")
@@ -454,11 +454,11 @@ class Shop:
 
     def in_card(self, element: Element) -> bool:
         """Whether an element stands in a card of another product, or below a heading for other products."""
-        return self._structure.holds(self._chain(element)) or self.below_more(element)
+        return self.structure.holds(self._chain(element)) or self.below_more(element)
 
     def follows_link(self, element: Element) -> bool:
         """Whether a link to another page stands before an element, in a container without the product's heading."""
-        return self._structure.follows_link(self._chain(element))
+        return self.structure.follows_link(self._chain(element))
 
     def _chain(self, element: Element) -> list[Element]:
         """Returns an element and its ancestors up to the first one that contains the product's heading."""

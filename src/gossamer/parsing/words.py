@@ -62,19 +62,19 @@ _SUFFIX: Final = r"(?:\+\+(?![^\W\d]|\+)|(?<=\b[A-Za-z])#(?!\w))?"
 _LATIN = re.compile(rf"[^\W_]+(?:{_INSIDE}[^\W_]+)*{_SUFFIX}|{PARAGRAPH}|[^\w\s{_SILENT}]")
 _LETTER: Final = r"\p{L}\p{N}\p{M}"
 _SPACED: Final = rf"(?:(?![{_SIGNS}{_KATAKANA}])[{_LETTER}])+"
-_OTHERS: Final = rf"{PARAGRAPH}|{_SPACED}(?:{_INSIDE}{_SPACED})*{_SUFFIX}|[^{_LETTER}_\s{_SILENT}]"
+_OTHERS: Final = rf"{PARAGRAPH}|{_SPACED}(?:{_INSIDE}{_SPACED})*{_SUFFIX}|[^{_LETTER}_\s\x1c-\x1f{_SILENT}]"
 _CHARACTERS = regex.compile(rf"[{_SIGNS}]\p{{M}}*|[{_KATAKANA}\u3099\u309a]+|{_OTHERS}")
 _RUNS = regex.compile(rf"[{_SIGNS}{_KATAKANA}][{_SIGNS}{_KATAKANA}\p{{M}}]*|{_OTHERS}")
 _SIGN = regex.compile(f"[{_SIGNS}{_KATAKANA}]")
 _WIDTHLESS: Final = re.compile(f"[{WIDTHLESS}]")
 _UNUSUAL: Final = re.compile(f"[{WIDTHLESS}{_FORMS}]")
 _BEYOND = re.compile(
-    rf"[{WIDTHLESS}\u00b2\u00b3\u00b9\u00bc-\u00be\u02b9\u02bb-\u02bd\u0300-\u036f\u0483-\u0489\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff"
-    "\u2070-\u2089\u20d0-\u20ff\u2150-\u215f\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U00020000-\U0003ffff]"
+    rf"[{WIDTHLESS}\u00b2\u00b3\u00b9\u00bc-\u00be\u02b9\u02bb-\u02bd\u0300-\u036f\u0483-\u0489\u0558\u058b\u058c\u0590-\u1cff\u1ab0-\u1aff\u1dc0-\u1dff"
+    "\u203f\u2040\u2054\u2070-\u209f\u20d0-\u20ff\u2150-\u215f\u2189\u2460-\u24ff\u2776-\u2793\u2c00-\u2dff\u2e80-\uffff\U00010000-\U0001efff\U0001f100-\U0001f189\U00020000-\U0003ffff]"
 )
-"""Matches marks, characters that are replaced or removed, numbers that only `re` takes for letters (raised digits,
-fractions), and the letters of all scripts except Latin, Greek, Cyrillic and Armenian. In a text without such
-characters, `_LATIN` finds the same words as the slower patterns."""
+"""Matches marks, characters that are replaced or removed, characters that only `re` or only `regex` takes for letters (raised
+digits, fractions, letters in circles, ties), and the letters of all scripts except Latin, Greek, Cyrillic and Armenian.
+In a text without such characters, `_LATIN` finds the same words as the slower patterns."""
 MAX_CACHED_WORDS: Final = 200_000
 _LONG_CHARS: Final = 100_000
 """The number of characters above which a text counts as long. In the token list of a long text, equal words

@@ -50,13 +50,14 @@ td.d{{white-space:nowrap}}.b{{display:inline-block;max-width:100%}}td.u{{min-wid
 .notice{{background:var(--notice);color:var(--notice-text)}}.info{{background:var(--info);color:var(--info-text)}}
 details.box{{background:var(--box);border:1px solid var(--line);border-radius:8px;margin:0 0 8px}}
 .box>summary{{padding:9px 14px}}.box>summary b{{margin:0 6px}}.box>div{{padding:0 14px 14px}}summary{{cursor:pointer}}
-.key{{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 10px}}.key:first-child{{margin-left:0}}
+.key{{display:inline-block;margin-right:10px}}.key i{{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:4px}}
 .bar{{display:inline-block;height:9px;background:var(--c0);border-radius:2px}}
 .charts{{display:flex;flex-wrap:wrap;gap:10px}}
 .chart{{background:var(--box);border:1px solid var(--line);border-radius:8px;padding:12px 14px 8px;max-width:100%}}
 .chart svg{{display:block;max-width:100%;height:auto;overflow:visible}}
 .beside{{display:flex;gap:12px;align-items:stretch;flex-wrap:wrap}}.beside>div{{flex:1 1 440px;min-width:0}}
 iframe{{width:100%;height:760px;border:1px solid var(--line);background:#fff}}
+@media (min-width:900px){{.charts .chart{{max-width:calc(50% - 5px)}}}}
 @media (max-width:640px){{
 main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts div{{padding:8px 12px}}.facts dd{{font-size:19px}}
 .wide:not(.stack) :is(td,th):first-child{{position:sticky;left:0;z-index:1;min-width:7.5em;max-width:44vw;overflow-wrap:break-word}}
@@ -69,8 +70,11 @@ main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts
 @page{{margin:14mm}}body{{background:#fff;font-size:10pt}}main{{max-width:none;padding:0}}
 *{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 h1{{font-size:18pt}}h2{{font-size:13pt}}h2,h3,summary{{break-after:avoid}}tr,.chart,.facts div{{break-inside:avoid}}
-th,td{{padding:3px 6px;font-size:8.5pt}}th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
+th,td{{padding:3px 6px;font-size:8.5pt}}td:first-child{{min-width:7.5em}}td .small{{font-size:7.5pt}}
+th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
 details.box::details-content{{content-visibility:visible;display:block;height:auto}}a{{color:inherit}}iframe{{height:400px}}
+.charts .chart{{width:calc(50% - 5px)!important;padding:8px 10px 4px}}.chart .note{{margin-bottom:6px}}
+.charts .large svg{{font-size:19px}}
 }}
 """
 """The style of all reports. A report has no style of its own."""
@@ -118,13 +122,15 @@ def section(
 
 
 def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]], *, stacked: bool = False) -> str:
-    """Returns a table that scrolls if it is too wide. `heads`: the column headings, as for `section`. `stacked`:
-    whether a narrow screen shows the cells of a row below one another instead."""
+    """Returns a table that scrolls if it is too wide. A column without any text is left out. `heads`: the column headings, as
+    for `section`. `stacked`: whether a narrow screen shows the cells of a row below one another instead."""
+    cells = [[*row] for row in rows]
+    shown = [place for place in range(len(heads)) if not cells or any(row[place][1] for row in cells)]
     names = "".join(
         f'<th scope="col"{" class=n" if name.endswith(":n") else ""}>{escape(name.removesuffix(":n"))}</th>'
-        for name in heads
+        for name in (heads[place] for place in shown)
     )
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(_cell(row[place]) for place in shown)}</tr>" for row in cells)
     kind = "wide stack" if stacked else "wide"
     top = f"<thead><tr>{names}</tr></thead>" if any(heads) else ""
     return f'<div class="{kind}"><table>{top}<tbody>{body}</tbody></table></div>'
@@ -157,6 +163,11 @@ def chart(title: str, note: str, drawn: str, width: int) -> str:
     """Returns the box of a chart. `width`: the width of the drawing in pixels."""
     kind = "chart large" if width > _LARGE_PX else "chart"
     return f'<div class="{kind}" style="width:{width + 30}px"><h3>{title}</h3><p class="note">{note}</p>{drawn}</div>'
+
+
+def legend_entry(color: str, name: str) -> str:
+    """Returns an entry of a chart's legend, which stays on one line. `color`: the value of a CSS colour. `name`: a text."""
+    return f'<span class="key"><i style="background:{color}"></i>{escape(name)}</span>'
 
 
 def svg(label: str, width: int, height: int, drawn: str, font_size: int = 12) -> str:

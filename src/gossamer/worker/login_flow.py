@@ -124,7 +124,7 @@ def _target(page: Page, parse: Parse) -> str | None:
 
 
 def _is_html(page: Page) -> bool:
-    return page_type(page.content_type, page.body) in (HTML, XHTML)
+    return page_type(page.read_as, page.body) in (HTML, XHTML)
 
 
 def _shown(signs: tuple[Sign, ...]) -> str:

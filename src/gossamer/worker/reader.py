@@ -199,7 +199,7 @@ class Reader:
         if self._costs[0] is not page:
             cost = (
                 cost_of(page.body)
-                if is_html(page.content_type, page.body)
+                if is_html(page.read_as, page.body)
                 else Cost(len(page.body) > MAX_BYTES and self.functions)
             )
             self._costs = page, cost
@@ -212,7 +212,7 @@ class Reader:
             return known[1]
         roots = self._costs[1].roots if self._costs[0] is page else None
         robots, refresh = page.header("x-robots-tag"), page.header("refresh")
-        document = html.parse(page.body, page.content_type, page.url, robots, roots, refresh)
+        document = html.parse(page.body, page.read_as, page.url, robots, roots, refresh)
         if keep:
             if len(self._parsed) >= MAX_PARSED:
                 del self._parsed[next(iter(self._parsed))]
@@ -683,7 +683,7 @@ def _too_deep(claim: Claim, page: Page) -> bool:
         return False
     from gossamer.parsing.nesting import is_deep
 
-    return is_deep(page.body, page.content_type)
+    return is_deep(page.body, page.read_as)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:

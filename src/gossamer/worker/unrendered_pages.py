@@ -35,7 +35,7 @@ class UnrenderedPages:
             from gossamer.parsing.rendering_need import RenderingNeed  # imports the parser
 
             self._need = RenderingNeed()
-        return self._need.judge(claim.host, document, page.body, page.content_type)
+        return self._need.judge(claim.host, document, page.body, page.read_as)
 
     def count(
         self, read: ReadResult, claim: Claim, page: Page, document: Document, routes: list[str]
@@ -77,5 +77,5 @@ def may_be_empty(claim: Claim, page: Page) -> bool:
         200 <= page.status < 300
         and page.rung not in RENDERS
         and not (claim.request.use or "").startswith("@")
-        and essence(page.content_type) in _HTML_TYPES
+        and essence(page.read_as) in _HTML_TYPES
     )

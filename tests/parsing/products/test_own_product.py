@@ -65,6 +65,20 @@ def test_the_price_of_a_card_is_never_the_price_of_the_page(name: str) -> None:
     assert amount(f"<div>{HEAD}{plain}{cards}</div>") == "40.00"
 
 
+@pytest.mark.parametrize("name", CARDS)
+def test_a_product_that_is_sold_out_keeps_its_price(name: str) -> None:
+    """The availability is a sign of the page's own product, if no button buys it and its heading stands apart."""
+    own = "<form><div><p class=price>40,00 €</p></div><div class=stock-state>Sold out</div></form>"
+    assert amount(f"<section>{HEAD}</section>{own}{CARDS[name]}") == "40.00"
+    assert (
+        amount(f"<section>{HEAD}</section><x-buy></x-buy>{own.replace('40,00 €', '')}{CARDS[name]}") is None
+    )
+
+
+def test_rupiah_are_no_hundredths_of_a_franc() -> None:
+    assert amount(f"{HEAD}<div><span>Rp 120.500</span><button>Beli sekarang</button></div>") == "120500"
+
+
 UNLINKED = {
     "names": "<div class=item><div class=item-name>{}</div><span class=price>{}</span></div>",
     "headings": "<div class=tile><h3>{}</h3><b>{}</b></div>",

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.parsing.products import product_page
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import EventKind, Observation, OfferState, PriceTarget
+from gossamer.uses.prices.model import EventKind, ListedOffer, Observation, OfferState, PriceTarget
 from gossamer.uses.prices.observe import observations_of, see_page
 from uses.prices.visits import run, seen, target
 
@@ -90,6 +90,69 @@ def test_the_same_prices_at_another_place_are_no_redesign(history: History, cloc
     begin(history, clock)
     assert a_run(history, clock, **NEW) == []
     assert {offer.place for offer in history.offers()} == {".card-price"}
+
+
+@pytest.mark.parametrize("pages", [1, 2])
+def test_a_shop_with_few_pages_is_checked_too(history: History, clock: Clock, pages: int) -> None:
+    keys = KEYS[:pages]
+    history.list_targets([target(key) for key in keys])
+
+    def day(price: str = "99.90", **values: Any) -> list[EventKind]:
+        events = run(
+            history, clock, keys, lambda key, at, again: [seen(key, at, price, confirming=again, **values)]
+        )
+        return [event.kind for event in events]
+
+    day(**OLD)
+    assert day("70.19", **NEW) == [EventKind.SHOP_REDESIGNED]
+    assert day("70.19", **NEW) == []
+    assert prices(history) == {Decimal("99.90")}
+    assert day(**OLD) == [EventKind.SHOP_BACK]
+    day("89.90", **OLD)
+    day("89.90", **OLD)
+    assert prices(history) == {Decimal("89.90")}
+
+
+@pytest.mark.parametrize(("listed", "recorded"), [("70.19", "70.19"), ("12.00", "99.90")])
+def test_a_listing_of_the_shop_is_a_second_opinion(
+    history: History, clock: Clock, listed: str, recorded: str
+) -> None:
+    """The pages of the shop show the prices of one another in cards."""
+    begin(history, clock)
+
+    def visit(key: str, time: float, confirming: bool) -> list[Observation]:
+        cards = tuple(ListedOffer(target(one).url, Decimal(listed), "EUR") for one in KEYS)
+        return [seen(key, time, "70.19", confirming=confirming, listed=cards, **NEW)]
+
+    for _ in range(4):
+        run(history, clock, KEYS, visit)
+    assert prices(history) == {Decimal(recorded)}
+
+
+def test_the_card_of_a_page_on_itself_is_no_second_opinion(history: History, clock: Clock) -> None:
+    begin(history, clock)
+
+    def visit(key: str, time: float, confirming: bool) -> list[Observation]:
+        card = ListedOffer(target(key).url, Decimal("70.19"), "EUR")
+        return [seen(key, time, "70.19", confirming=confirming, listed=(card,), **NEW)]
+
+    for _ in range(4):
+        run(history, clock, KEYS, visit)
+    assert prices(history) == {Decimal("99.90")}
+
+
+def test_a_page_states_the_prices_of_its_cards(history: History, clock: Clock) -> None:
+    """A category page that answers for a product, and the related products of a product page."""
+    listing: Any = _Page(f"<title>Mugs</title><h1>Mugs</h1>{CARDS}")
+    own = "<h1>Pot</h1><div><span class=price>4,00 €</span><button>Add to cart</button></div>"
+    product: Any = _Page(f"<title>Pot</title>{own}<h2>Related products</h2>{CARDS}")
+    for page in (listing, product):
+        (found,) = observations_of(
+            see_page(page, page.url, _NoSelectors()), [PriceTarget(key="a", url=page.url)]
+        )
+        assert {(one.url, one.price, one.currency) for one in found.listed} == {
+            (f"https://shop.example/p/{n}", Decimal(n), "EUR") for n in (7, 8, 9)
+        }
 
 
 def test_nearly_all_prices_at_once_are_doubted(history: History, clock: Clock) -> None:

@@ -147,7 +147,7 @@ def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
     much memory, the page's error is `too-complex`. If a page needs too much CPU time, this process is
     killed."""
     claim = Claim(0, 0, "", request)
-    if not (is_html(page.content_type, page.body) and is_costly(page.body)):
+    if not (is_html(page.read_as, page.body) and is_costly(page.body)):
         return reader.again(claim, page)
     limits = Limits()
     limits.begin(page.body, virtual_size())
@@ -185,7 +185,7 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
         return f"it killed {deaths} processes that read it"
     return (
         f"it killed a process, and its elements are nested more than {MAX_DEPTH} deep"
-        if is_deep(page.body, page.content_type)
+        if is_deep(page.body, page.read_as)
         else ""
     )
 

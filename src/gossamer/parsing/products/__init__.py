@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.model.media_types import Body
     from gossamer.parsing.html import Document
     from gossamer.parsing.products.offers import PageOffer, amount_of, availability_of, iso_of
-    from gossamer.parsing.products.pages import ProductPage
+    from gossamer.parsing.products.pages import ProductPage, listed_prices
     from gossamer.parsing.products.structured_product import FIELDS
     from gossamer.parsing.products.unit_prices import Pack, UnitPrice
 
@@ -39,6 +39,7 @@ __all__ = [
     "amount_of",
     "availability_of",
     "iso_of",
+    "listed_prices",
     "of",
     "product",
     "product_page",
@@ -50,6 +51,7 @@ _MODULES = {
     "Pack": "unit_prices",
     "PageOffer": "offers",
     "ProductPage": "pages",
+    "listed_prices": "pages",
     "UnitPrice": "unit_prices",
     "amount_of": "offers",
     "availability_of": "offers",

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import once
 from gossamer.parsing.prices import price
-from gossamer.parsing.shop_page import Element, Shop
+from gossamer.parsing.shop_page import Element, Shop, shown_availability
 
 MAX_BARE_PRICE_CHARS: Final = 40
 """Maximum length of a text that is only a price."""
@@ -89,6 +89,7 @@ class OwnProduct:
         return (
             self._is_sold
             or len(self.others) < 2
+            or shown_availability(self._shop) is not None
             or next(self._shop.labelled_values("sku", own=True), None) is not None
         )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gossamer.parsing.html import Document, once
+from gossamer.parsing.prices import price
 from gossamer.parsing.products import page_kind
 from gossamer.parsing.products.candidates import (
     CONFIDENCE,
@@ -24,9 +25,18 @@ from gossamer.parsing.products.record import ProductRecord, read_record
 from gossamer.parsing.products.shown_prices import unit_price_beside
 from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.unit_prices import Pack, UnitPrice, computed, pack_of
+from gossamer.parsing.shop_page import element_text
 
+MAX_HREF_CHARS: Final = 2000
 LISTED: Final = "the page shows prices of several products, and none of its own"
 _UNSOLD: Final = ("OutOfStock", "SoldOut", "Discontinued")
+
+
+class ListedPrice(NamedTuple):
+    """The price of another product. `currency`: an ISO 4217 code, or None if the card names no currency."""
+
+    amount: Decimal
+    currency: str | None
 
 
 class ProductPage:
@@ -230,3 +240,17 @@ def _why_missing(
     if availability is None and sources.shown.own.is_listing:
         return PriceDecision(None, LISTED, page_kind.LISTING)
     return PriceDecision(None, NO_PRICE, page_kind.NO_PRICE)
+
+
+def listed_prices(product: ProductPage) -> dict[str, ListedPrice]:
+    """Returns the prices that cards of a page state for other products, by the absolute URL of the product. A product with
+    several prices is left out."""
+    page, shop = product.page, product._sources.shop
+    found: dict[str, ListedPrice | None] = {}
+    for element in product._sources.shown.own.others:
+        link = page.base.resolve(shop.structure.link_of(element)[:MAX_HREF_CHARS] or "#")
+        read = price(element_text(element, struck=False), None)
+        if link and read and read.amount and link.partition("#")[0] != page.url.partition("#")[0]:
+            one = ListedPrice(read.amount, read.iso)
+            found[link] = one if found.get(link, one) == one else None
+    return {link: one for link, one in found.items() if one is not None}

@@ -305,7 +305,7 @@ class ShownPrices:
                     found is None
                     or not found.amount
                     or not found.currency
-                    or is_subunit(found.currency)
+                    or is_subunit(found.currency, found.iso)
                     or not (behind or shop.near(element))
                 ):
                     continue

@@ -97,7 +97,7 @@ def read_page(
     too few words. `need`: compares the page with earlier pages of the same host to decide whether the page
     needs JavaScript. `alias`: the other host whose URLs count as URLs of the audited site."""
     page = view.page
-    kind = page_type(page.content_type, page.body)
+    kind = page_type(page.read_as, page.body)
     facts = PageFacts(url=view.url, status=view.status, content_type=kind, size=len(page.body))
     resolve = _resolver(view, alias)
     _read_headers(facts, page.headers, resolve)
@@ -112,10 +112,10 @@ def read_page(
     _read_headings(facts, tree)
     _read_images(facts, tree, inert)
     if is_sent:
-        facts.charset_faults = list(charset_faults(tree, page.body, page.content_type or ""))
+        facts.charset_faults = list(charset_faults(tree, page.body, page.read_as))
     facts.script_redirect = _script_redirect(tree, resolve, inert, facts.url)
     if need is not None and view.status == 200 and is_sent:
-        facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.content_type)
+        facts.unrendered = need.judge(host_of(view.url), view.document, page.body, page.read_as)
     facts.ids, facts.duplicate_ids = _ids(tree, inert)
     found = check_structured(tree)
     facts.structured_errors, facts.structured_gaps, facts.structured_bad = found[:3]

@@ -216,8 +216,12 @@ class History:
     ) -> list[Event]:
         health, events = shop.health, []
         verdict = shop_health.judge(health)
-        if health.known < shop_health.MIN_PAGES:
-            verdict = shop_health.ShopVerdict(shop.state)
+        if (
+            verdict.state == "ok"
+            and health.known < shop_health.MIN_PAGES
+            and health.known < _listed_pages(self.database, shop.shop)
+        ):
+            verdict = shop_health.ShopVerdict(shop.state)  # too few pages to say that the shop is back
         if verdict.state != shop.state:
             now = self._clock()
             events.append(
@@ -327,6 +331,12 @@ class History:
 
 
 _EVENT = ("kind", "time", "target", "variant", "shop", "before", "after", "currency", "detail")
+
+
+def _listed_pages(database: Database, shop: str) -> int:
+    """Returns the number of listed pages of a shop."""
+    query = "SELECT count(DISTINCT url) FROM price_targets WHERE listed = 1 AND shop = ?"
+    return int(database.rows(query, [shop])[0][0])
 
 
 def _json(value: Any) -> str:

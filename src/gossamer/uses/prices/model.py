@@ -54,6 +54,14 @@ class OfferState(StrEnum):
     FAILED = "failed"
 
 
+class ListedOffer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The price of a product in a card on another page of its shop. `url`: the URL of the product."""
+
+    url: str
+    price: Decimal
+    currency: str | None = None
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The data that one visit found for one target, or for one variant of its page."""
 
@@ -99,6 +107,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     404`."""
     confirming: bool = False
     """Whether the visit is a second visit, which confirms or rejects held values."""
+    listed: tuple[ListedOffer, ...] = ()
+    """The prices that the page states for other products of the shop."""
 
 
 class EventKind(StrEnum):

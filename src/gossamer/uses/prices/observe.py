@@ -25,14 +25,16 @@ from gossamer.parsing.products import (
     amount_of,
     availability_of,
     iso_of,
+    listed_prices,
     page_kind,
 )
-from gossamer.uses.prices.model import Observation, OfferState, PriceTarget
+from gossamer.uses.prices.model import ListedOffer, Observation, OfferState, PriceTarget
 
 if TYPE_CHECKING:
     from gossamer import PageView
 
 MAX_CANDIDATES = 20
+MAX_LISTED = 100
 _PAID = (PriceRole.PRICE, PriceRole.RANGE_END)
 _LOCALE = re.compile(r"^/[a-z]{2}(?:[-_][a-z]{2})?(?=/)")
 _MAIN_FIELDS = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
@@ -96,6 +98,7 @@ class SeenPage(msgspec.Struct, omit_defaults=True):
     `reading`."""
     detail: str = ""
     reading: PageReading | None = None
+    listed: tuple[ListedOffer, ...] = ()
 
 
 def read_page(page: PageView, selectors: Selectors) -> PageReading:
@@ -135,6 +138,12 @@ def _notice(product: ProductPage) -> tuple[OfferState, str] | None:
     return None
 
 
+def _listed(product: ProductPage) -> tuple[ListedOffer, ...]:
+    """Returns the prices of other products, which may support a price on the page of such a product."""
+    found = list(listed_prices(product).items())[:MAX_LISTED]
+    return tuple(ListedOffer(url, one.amount, one.currency) for url, one in found)
+
+
 def _chosen_price(chosen: dict[str, tuple[str, str]], currency: str | None) -> PriceCandidate | None:
     """Returns the price that the table of selectors finds, or None."""
     text, selector = chosen.get("price", ("", ""))
@@ -156,6 +165,8 @@ def see_page(page: PageView, requested: str, selectors: Selectors, *, confirming
     body = hashlib.blake2b(page.body, digest_size=8).hexdigest()
     seen = SeenPage(page.page.fetched_at, page.url, confirming, body)
     reading = read_page(page, selectors)
+    if not reading.second_source:
+        seen.listed = _listed(page.product_page)
     has_product = reading.notice is None and (
         reading.main["price"] is not None
         or bool(reading.name or reading.offers or reading.variants or reading.chosen)
@@ -195,10 +206,11 @@ def observations_of(seen: SeenPage, targets: Sequence[PriceTarget]) -> list[Obse
     }
     if seen.reading is None:
         state = seen.state or OfferState.FAILED
-        return [Observation(target=one.key, state=state, detail=seen.detail, **shared) for one in targets]
-    found: list[Observation] = []
-    for target in targets:
-        found += _observations(target, seen.reading, shared)
+        found = [Observation(target=one.key, state=state, detail=seen.detail, **shared) for one in targets]
+    else:
+        found = [one for target in targets for one in _observations(target, seen.reading, shared)]
+    if seen.listed and found:
+        found[0] = msgspec.structs.replace(found[0], listed=seen.listed)
     return found
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.uses.prices import changes, failing, offer_rows, shop_health
+from gossamer.uses.prices import changes, failing, listed_prices, offer_rows, shop_health
 from gossamer.uses.prices.changes import Offer
 from gossamer.uses.prices.database import Database, amount
 from gossamer.uses.prices.failing import Failing
@@ -94,6 +94,7 @@ class Batch:
         self._failed: dict[str, Failing] = {}
         self._mended: set[str] = set()
         self._shops: dict[str, ShopState] = {}
+        self._listed: dict[str, listed_prices.Listed] = {}
         self._points: list[list[object]] = []
         self._events: list[Event] = []
         self._touched: dict[int, Offer] = {}
@@ -103,7 +104,9 @@ class Batch:
         self._read()
         for (time, target), visit in self._visits.items():
             if time > self._last_time(target):
-                self._visit(target, visit)
+                self._visit(
+                    target, [listed_prices.supported(seen, self._listed.get(target)) for seen in visit]
+                )
         self._release()
         self._write()
         return self._events
@@ -121,6 +124,8 @@ class Batch:
         for offer in offer_rows.read_offers_of(database, self._targets):
             self._offers[offer.target][offer.variant] = offer
             self._stored[offer.id] = offer_rows.row_of(offer)
+        listed_prices.write_listed(database, (seen for visit in self._visits.values() for seen in visit))
+        self._listed = listed_prices.read_listed(database, self._targets)
         self._failing = failing.read_failing(database, self._targets)
         shops = {self._watched[target].shop for target in self._targets}
         known = read_shops(database, shops)

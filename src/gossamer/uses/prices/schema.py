@@ -7,6 +7,7 @@
 | `price_points` | (`offer`, `time`) | the confirmed changes of offers; rows are only appended |
 | `price_events` | `id` | the events |
 | `price_failing` | `target` | the targets that fail run after run |
+| `price_listed` | `target` | the prices of targets in cards on other pages of their shops |
 | `price_shops` | `shop` | the health and the state of each shop |
 | `price_alerts` | (`rule`, `target`, `variant`) | the rules that have fired |
 | `price_deliveries` | (`alert`, `receiver`) | the alerts of each receiver (the outbox) |
@@ -73,6 +74,9 @@ TABLES = (
     target TEXT PRIMARY KEY, shop TEXT NOT NULL, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
     last DOUBLE PRECISION NOT NULL, runs INTEGER NOT NULL, checks INTEGER NOT NULL, run INTEGER NOT NULL,
     run_checks INTEGER NOT NULL, address TEXT NOT NULL, tried TEXT NOT NULL)""",
+    # The last price that a card on another page of the shop stated for the product of a target.
+    """CREATE TABLE IF NOT EXISTS price_listed (
+    target TEXT PRIMARY KEY, price NUMERIC NOT NULL, currency TEXT, time DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS price_shops (
     shop TEXT PRIMARY KEY, state TEXT NOT NULL, since DOUBLE PRECISION NOT NULL, health TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS price_alerts (
@@ -101,6 +105,7 @@ existing rows, or ''."""
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",
+    "CREATE INDEX IF NOT EXISTS price_targets_url ON price_targets (url)",
     "CREATE INDEX IF NOT EXISTS price_targets_product ON price_targets (product)",
     "CREATE INDEX IF NOT EXISTS price_targets_shop ON price_targets (shop)",
     "CREATE INDEX IF NOT EXISTS price_offers_shop ON price_offers (shop)",

@@ -20,8 +20,9 @@ KEPT_SHARE = 0.6
 """A shop counts as broken if the share of intact pages is below KEPT_SHARE times the usual share of the shop.
 A page is intact if it has not lost its values (`is_lost`)."""
 MIN_PAGES = 3
-"""The minimum number of known pages of a shop that a run must visit before the run judges whether the shop is
-broken."""
+"""The minimum number of known pages of a shop that a run must visit before lost values mean that the shop is broken. A
+page that alone loses its values says nothing about its shop. A price from another place of the page is doubted in any
+shop."""
 EARLY_PAGES = 20
 EARLY_SHARE = 0.3
 """Before the end of a run, the changes of a shop are reported only if the run has visited at least
@@ -230,10 +231,7 @@ def may_release(health: ShopHealth, pages: int) -> bool:
 
 def judge(health: ShopHealth) -> ShopVerdict:
     """Decides from the visits of the run so far whether a shop is healthy, and returns the verdict."""
-    if health.known < MIN_PAGES:
-        return ShopVerdict("ok")
-    kept = 1 - health.lost / health.known
-    if kept < KEPT_SHARE * health.usual:
+    if health.known >= MIN_PAGES and 1 - health.lost / health.known < KEPT_SHARE * health.usual:
         return _broken(health)
     priced = health.known - health.lost
     if 2 * health.new_source > priced and health.new_source_agrees < AGREEING_SHARE * health.new_source:

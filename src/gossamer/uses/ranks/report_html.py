@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 
-from gossamer.uses.html_report import END, date, facts, head, link, section, svg, table
+from gossamer.uses.html_report import END, date, facts, head, legend_entry, link, section, svg, table
 from gossamer.uses.html_report import chart as chart_box
 from gossamer.uses.numbers import percent
 from gossamer.uses.ranks.domains import shown_domain
@@ -90,7 +90,9 @@ def _keywords(report: RankReport) -> str:
     rows = []
     ordered = sorted(report.standings, key=lambda one: (one.position is None, one.position or 0, one.keyword))
     for one in ordered[:MAX_KEYWORDS]:
-        state = "" if one.state in ("done", "") else f"{one.state}: {one.error}"
+        state = (
+            "" if one.state in ("done", "") else f"{one.state}: {one.error.removeprefix(f'{one.state}: ')}"
+        )
         rows.append(
             [
                 *_standing_row(one)[:5],
@@ -219,10 +221,7 @@ def _distribution(report: RankReport) -> str:
         return ""
     names = list(dict.fromkeys(name for day in report.days for name in day.bands))
     names.sort(key=lambda name: (name == BELOW, len(name), name))
-    key = "".join(
-        f'<span class="key" style="background:{BAND_COLORS[n % 7]}"></span>{escape(name)}'
-        for n, name in enumerate(names)
-    )
+    key = "".join(legend_entry(BAND_COLORS[n % 7], name) for n, name in enumerate(names))
     width = (WIDTH - LEFT - RIGHT) / len(report.days)
     top, floor = 8.0, float(HEIGHT - BOTTOM)
     most = max(day.known for day in report.days)
@@ -267,9 +266,8 @@ def _volatility(report: RankReport) -> str:
         )
         lines += _polyline(points, color)
     axis = _axis(found[0].time, found[-1].time, ((f"{high:.2f}", top + 4), ("0", floor)))
-    key = (
-        f'<span class="key" style="background:{COLORS[0]}"></span>1 - Jaccard of the first ten'
-        f'<span class="key" style="background:{COLORS[1]}"></span>1 - rank-biased overlap (p = .9)'
+    key = legend_entry(COLORS[0], "1 - Jaccard of the first ten") + legend_entry(
+        COLORS[1], "1 - rank-biased overlap (p = .9)"
     )
     return "<h2>Volatility</h2>" + chart_box(
         "How much the first ten results moved",
@@ -293,10 +291,7 @@ def _charts(report: RankReport) -> str:
 def _chart(chart: RankChart, after: float, now: float) -> str:
     one = chart.standing
     names = [(one.domain, chart.points), *chart.rivals.items()]
-    key = "".join(
-        f'<span class="key" style="background:{COLORS[n % 5]}"></span>{escape(shown_domain(name))}'
-        for n, (name, _) in enumerate(names)
-    )
+    key = "".join(legend_entry(COLORS[n % 5], shown_domain(name)) for n, (name, _) in enumerate(names))
     title = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
     return chart_box(title, key, draw_chart(chart, after, now), WIDTH)
 
