@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Iterator
@@ -61,6 +62,18 @@ async def test_all_rows_of_a_list_are_in_the_record(
     assert one.rows is not None
     assert rows_of(got, one) == list(range(one.rows))
     assert (got.console, got.late) == ((), "")
+
+
+async def test_several_pages_are_scrolled_at_the_same_time(
+    shared: Shared, lists: ListServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tabs that are in the background draw their lists too."""
+    monkeypatch.setattr(shared.collector, "_total", 90.0)
+    found = await asyncio.gather(*(scrolled(shared, lists, one) for one in QUICK[:3]))
+    assert [got.console for got in found] == [(), (), ()]
+    assert [rows_of(got, one) for got, one in zip(found, QUICK, strict=False)] == [
+        list(range(one.rows or 0)) for one in QUICK[:3]
+    ]
 
 
 @pytest.mark.parametrize("one", ENDLESS, ids=lambda one: one.name)

@@ -84,7 +84,8 @@ class Scroller:
         self._requests, self._most, self._received = requests, most, received
         self._patience = Patience()
         self._ends = self._since = 0.0
-        self._before: Set[Any] = frozenset()
+        self._ignored: Set[Any] = frozenset(requests)
+        """Requests that do not bring rows: those from before the scrolling, and those that were waited for in vain."""
         self._steps = 0
         self._weight = 0
 
@@ -109,9 +110,9 @@ class Scroller:
         waited = pressed = False  # whether ends in view were waited for, whether a button owes rows
         vain = 0  # waits for a box in vain; each of them halves the wait for the next box
         while not (limit := self._limit()):
-            began, before = time.monotonic(), frozenset(self._requests)
+            began = time.monotonic()
             if self._scroll.press and not pressed and await self._press():
-                self._since, self._before = began, before
+                self._since = began
                 self._steps += 1
                 pressed, waited = True, False
                 continue
@@ -120,7 +121,7 @@ class Scroller:
                 self._steps += 1
                 waited = False
                 if not pressed:
-                    self._since, self._before = began, before
+                    self._since = began
                 if grown and not blank:
                     self._patience.learn(time.monotonic() - self._since)
                     pressed = False
@@ -139,6 +140,7 @@ class Scroller:
         """Waits for rows. Returns whether rows came. If none came, the page does not wait for them again."""
         came = await self._rows(blank, share)
         if not came:
+            self._ignored = frozenset(self._requests)
             await self._call("tire")
         return came
 
@@ -149,7 +151,7 @@ class Scroller:
         came = False
         while (now := time.monotonic()) < self._ends:
             patience = self._patience.seconds * share
-            if self._requests - self._before and now < self._since + max(REQUEST_WAIT_S, 2 * patience):
+            if self._requests - self._ignored and now < self._since + max(REQUEST_WAIT_S, 2 * patience):
                 heard = now
             if (left := max(last + patience, heard + DRAWING_S) - now) <= 0:
                 return came
@@ -159,7 +161,7 @@ class Scroller:
                 last = time.monotonic()
             if came and not still:
                 self._patience.learn(time.monotonic() - self._since)
-                self._since, self._before = time.monotonic(), frozenset(self._requests)
+                self._since = time.monotonic()
                 return True
             blank = still
         return came
