@@ -1,10 +1,10 @@
 """Checks that a crawl loses nothing if its browser is killed at random moments.
 
-    python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--seed 1]
+    python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--gap 4] [--seed 1]
 
-The crawl uses only the rung `browser`. A script fills each page. The benchmark kills the browser with `kill
--9`. The benchmark prints how many pages are missing, stored twice, without the script's content, or failed.
-The exit code is 1 if any such page exists.
+The crawl uses only the rung `browser`. A script fills each page. The benchmark kills the browser with `kill -9`,
+with at most `--gap` seconds between two kills. It prints how many pages are missing, stored twice, without the
+script's content, or failed. The exit code is 1 if any such page exists.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def site(pages: int) -> type[http.server.BaseHTTPRequestHandler]:
     return Answers
 
 
-def strike(kills: int, rng: random.Random, over: threading.Event, done: list[int]) -> None:
-    """Kills the browser `kills` times, after a random delay each time."""
-    while len(done) < kills and not over.wait(rng.uniform(0.5, 4.0)):
+def strike(kills: int, gap: float, rng: random.Random, over: threading.Event, done: list[int]) -> None:
+    """Kills the browser `kills` times, after a random delay of at most `gap` seconds each time."""
+    while len(done) < kills and not over.wait(rng.uniform(0.5, gap)):
         for _, folder in family():
             try:
                 words = (folder / "cmdline").read_bytes()
@@ -74,12 +74,15 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--kills", type=int, default=10)
     words.add_argument("--pages", type=int, default=150)
+    words.add_argument("--gap", type=float, default=4.0)
     words.add_argument("--seed", type=int, default=1)
     given = words.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), site(given.pages))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     over, done = threading.Event(), list[int]()
-    killer = threading.Thread(target=strike, args=(given.kills, random.Random(given.seed), over, done))
+    killer = threading.Thread(
+        target=strike, args=(given.kills, given.gap, random.Random(given.seed), over, done)
+    )
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         out = Path(name, "out.jsonl")
         one = job(
