@@ -14,7 +14,6 @@ import pytest
 from cli.command_line import gossamer
 from cli.conftest import room, web  # noqa: F401 - fixtures
 from support.answers import answering
-from support.processes import free_port
 
 SITE = """
 from gossamer import Item, Site
@@ -146,10 +145,3 @@ def test_a_sitemap_that_cannot_be_read_is_an_error(
     assert summary["found"] == lost == (code != 0)
     if detail is not None:
         assert detail in gossamer(room, "dead", "list", "c", "--json")[1]
-
-
-def test_a_dead_host_is_told_in_one_line(room: Path) -> None:
-    code, _, err = gossamer(room, "crawl", f"http://127.0.0.1:{free_port()}/", "--retries", "none")
-    assert code == 9, err
-    assert "robots-unreachable" in err.splitlines()[-1]
-    assert "dead requeue" not in err

@@ -109,10 +109,13 @@ def test_keys_decide_undo_and_quit(folder: Path) -> None:
     leader, follower = pty.openpty()
     with subprocess.Popen([*WORDS, "review"], cwd=folder, stdin=follower, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        while b" of 2" not in process.stdout.readline():  # after this line of output, the command reads keys
-            pass
-        os.write(leader, b"xyuns")
-        told = process.stdout.read().decode()
+        try:
+            while b" of 2" not in process.stdout.readline():  # after this line, the command reads keys
+                pass
+            os.write(leader, b"xyuns")
+            told = process.stdout.read().decode()
+        finally:
+            process.kill()
     os.close(leader)
     os.close(follower)
     assert "2 decided, 0 left" in told

@@ -37,7 +37,7 @@ def p(page):
         except BaseException:
             what = ""
     if what == "nearly":
-        end = time.thread_time() + random.uniform(0.01, 0.05)
+        end = time.thread_time() + random.uniform(0.01, 0.09)
         while time.thread_time() < end:
             pass
     yield {"what": what}

@@ -601,7 +601,7 @@ async def end(setup: Setup, store: Store, outcome: str, warn: Callable[[str], No
     logs.log_event("crawl_state", crawl=setup.crawl, state=state, text=summary.reason, pages=summary.pages)
     await store_site_results(setup, store, summary)
     await bound_kept(setup, store)
-    if summary.succeeded and summary.dead and (await crawls.need(setup.crawl)).finishing:
+    if summary.dead and (await crawls.need(setup.crawl)).finishing:
         warn(ended_waits_message(setup.crawl, summary.dead))
     if state == "finished":
         known = read_crawl_file(Path(setup.job.settings.data) / setup.crawl)

@@ -216,7 +216,7 @@ def _keys() -> Iterator[Callable[[], str]]:
 
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
-    tty.setcbreak(fd)
+    tty.setcbreak(fd, termios.TCSADRAIN)  # keys that are already pressed count
     try:
         yield lambda: os.read(fd, 1).decode(errors="replace")
     finally:

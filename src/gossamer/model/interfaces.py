@@ -203,6 +203,9 @@ class FileOutput(Protocol):
     def sinks(self) -> Sequence[FileSink]:
         """Returns the open files of the output."""
 
+    is_split: bool
+    """Whether each kind of rows has a file of its own."""
+
     def reopen(self, paths: Iterable[str]) -> None:
         """Opens those of the files `paths` that belong to the output. An earlier process of the crawl wrote
         them, and this process does not know their kinds."""

@@ -178,7 +178,7 @@ class FilteredFiles:
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:
         self._output, self._wanted, self.fills = output, wanted, fills
-        self.reopen = output.reopen
+        self.reopen, self.is_split = output.reopen, output.is_split
 
     def sinks(self) -> Sequence[FileSink]:
         """See `interfaces.FileOutput`."""

@@ -213,7 +213,7 @@ class OpenedOutput:
         """If `path` is a symbolic link to the file of a kind, this attribute is the kind, otherwise ''.
         `_linked` is None until the first rows are written."""
         self._told_foreign = False
-        self._split = kinds is not None
+        self.is_split = kinds is not None
         self._sinks: dict[str, FileSink] = {}
         self._reopened: dict[str, FileSink] = {}
         """The files that earlier processes wrote, by their paths, until rows of their kinds arrive."""
@@ -222,7 +222,7 @@ class OpenedOutput:
 
     def sink(self, kind: str) -> FileSink:
         """Returns the file for rows of this kind."""
-        name = kind if self._split else ""
+        name = kind if self.is_split else ""
         if name not in self._sinks:
             path = kind_path(self.path, name)
             open_before = self._reopened.pop(os.path.abspath(path), None)
@@ -232,7 +232,7 @@ class OpenedOutput:
     def reopen(self, paths: Iterable[str]) -> None:
         """See `interfaces.FileOutput`. Kinds that are not declared are found by the names of their files."""
         there = {sink.target() for sink in self.sinks()}
-        for path in paths if self._split else ():
+        for path in paths:
             if path not in there and (kind := kind_in_path(self.path, path)):
                 self._reopened[path] = self._make(path, kind)
 
@@ -245,7 +245,7 @@ class OpenedOutput:
         """Groups the rows by file. The rows of a file keep their order."""
         if self._choice is not None:
             rows = self._choice.project(rows)
-        if not self._split:
+        if not self.is_split:
             return [(self.sink(""), rows)] if rows else []
         kinds: dict[str, list[Row]] = {}
         for row in rows:

@@ -76,10 +76,12 @@ class OutputBackfill:
     async def open_kinds(self, files: Sequence[FileOutput]) -> None:
         """Opens the files of the kinds of the kept rows, in outputs that have no open file. The kinds of such
         an output are not declared, and no earlier run wrote to it."""
+        new = [output for output in files if not output.sinks()]
+        if self._kept is None or not new:
+            return
         (end,) = await self._frontier.lengths([TARGET])
         end = end or (await self._frontier.filling()).get(PASS)  # a pass forgets the lengths
-        new = [output for output in files if not output.sinks()]
-        if self._kept is None or not end or not new:
+        if not end:
             return
         rows: dict[tuple[str, object], Row] = {}
         groups = self._kept.read(0, end)

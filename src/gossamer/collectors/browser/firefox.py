@@ -501,6 +501,8 @@ class GeckoWatch(Watch):
         asked = {name.lower() for name in self._headers}
         # Firefox asks by itself whether a document in its cache is still right, and then shows that document
         kept = int(said["status"]) == 304 and asked.isdisjoint(("if-none-match", "if-modified-since"))
+        if kept and not any(name == "content-type" for name, _ in headers):
+            headers.append(("content-type", "text/html"))
         self.main = 200 if kept else int(said["status"]), headers
         found = dict(reversed(headers))
         kind = essence(found.get("content-type"))
