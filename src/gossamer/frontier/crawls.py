@@ -299,10 +299,11 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """Returns the record of a crawl. Raises UsageError if the crawl does not exist. The error's message
-        lists the existing crawls."""
+        """Returns the record of a crawl. Raises UsageError if the crawl does not exist, and StoreChanged if the
+        store was emptied while it was in use. The message of UsageError lists the existing crawls."""
         record = await self.get(name)
         if record is None:
+            await self.store.check_same()
             known = ", ".join(await self.names()) or "none yet"
             raise UsageError(f"no crawl is named {name!r}; there are: {known}")
         return record
