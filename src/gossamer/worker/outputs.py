@@ -209,7 +209,7 @@ class Outputs:
         """Prepares all outputs, and truncates the files to their committed lengths, because a killed run may
         have left further bytes."""
         async with self._held():
-            await self._reopen()
+            await _reopen(self._files, self._frontier)
             await self.filler.open_kinds(self._files)
             fills = self.filler.may_fill(self._files, self._tables)
             await self.filler.forget_deleted(fills)
@@ -330,7 +330,7 @@ class Outputs:
         """
         away: SinkAway | None = None
         async with self._held():
-            await self._reopen()
+            await _reopen(self._files, self._frontier)
             await self.read_lengths()
             for sink in self._all():
                 try:
@@ -440,16 +440,17 @@ class Outputs:
             for path, sink in sinks.items()
         ]
 
-    async def _reopen(self) -> None:
-        """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be
-        cut, filled or closed although this process writes no row of its kind."""
-        if split := [output for output in self._files if output.is_split]:
-            paths = [*await self._frontier.all_lengths(), *await self._frontier.filling()]
-            for output in split:
-                output.reopen(paths)
-
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+async def _reopen(files: Sequence[FileOutput], frontier: FrontierVerbs) -> None:
+    """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be cut,
+    filled or closed although this process writes no row of its kind."""
+    if split := [output for output in files if output.is_split]:
+        paths = [*await frontier.all_lengths(), *await frontier.filling()]
+        for output in split:
+            output.reopen(paths)
 
 
 def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:
