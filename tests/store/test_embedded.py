@@ -25,7 +25,7 @@ import pytest
 import redis
 
 from gossamer.config.data_files import make_folder, make_private, open_file
-from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError
+from gossamer.errors import ConfigError, DiskFull, InUse, StoreDamaged, StoreError
 from gossamer.store import embedded
 from gossamer.store.blocking_call import call_socket
 from gossamer.store.embedded import MAX_RESTARTS, Embedded, server_binary
@@ -165,6 +165,20 @@ def test_files_that_are_broken_are_named_in_plain_words(data: Path) -> None:
     with pytest.raises(StoreError, match=r"did not start: Bad file format .*incr\.aof.*valkey\.log"):
         Embedded(data).start()
     assert servers(data) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root mounts a small disk")
+def test_a_full_disk_at_the_start_is_no_damage(data: Path) -> None:
+    data.mkdir(exist_ok=True)
+    words = ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(data)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        (data / "much").write_bytes(bytes(80 << 10))
+        with pytest.raises(DiskFull, match="free some space, then run the same command again"):
+            Embedded(data).start()
+    finally:
+        subprocess.run(["umount", "-l", str(data)], check=True)
 
 
 def test_one_that_dies_again_and_again_is_given_up(data: Path) -> None:

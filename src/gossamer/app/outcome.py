@@ -78,7 +78,7 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     if not summary.succeeded and worth:
         most = max(worth, key=worth.__getitem__)
         return CrawlFailed(
-            f"no page was received ({_counts(worth)}): {RETRYABLE[most]}, then run it again with --fresh (fresh=True)"
+            f"no page was received ({_counts(worth)}): {RETRYABLE[most]}, then run it again with --fresh (in Python: fresh=True)"
         )
     why = came_to_nothing(summary) if summary.state == "finished" else ""
     if why:

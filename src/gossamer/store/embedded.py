@@ -40,7 +40,16 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from gossamer.config.data_files import make_private, open_file, refuse_links_in
-from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
+from gossamer.errors import (
+    OWN_LIMITS,
+    ConfigError,
+    DiskFull,
+    InUse,
+    StoreDamaged,
+    StoreError,
+    of_data,
+    short_of,
+)
 from gossamer.store.append_only import check_files, mend_tail, set_aside
 from gossamer.store.blocking_call import call_socket
 from gossamer.store.server_errors import BusyLoadingError, Lost, LostInTime, RedisError, ResponseError
@@ -384,7 +393,7 @@ class Embedded:
 
     def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
         """Waits until a new server answers. `before` is the length of the log before the server was started.
-        Raises StoreError."""
+        Raises StoreError, and DiskFull if the server has no space for its files."""
         deadline = time.monotonic() + LOADING_S
         while _ping(socket, 5.0) != "yes":
             if process.poll() is None and time.monotonic() < deadline:
@@ -400,6 +409,11 @@ class Embedded:
                 why, damaged = _why(log, before)
             if "ulimit -n" in why:
                 raise short_of(OWN_LIMITS[errno.EMFILE])
+            if "No space left" in why:
+                raise DiskFull(
+                    f"the embedded store cannot write to {self.folder}, because the disk is full: free some space, "
+                    "then run the same command again"
+                )
             if damaged:
                 raise StoreDamaged(
                     f"the embedded store did not start: {why} (see {log}): keep a copy of {self.data}, "
