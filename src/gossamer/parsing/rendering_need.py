@@ -129,10 +129,11 @@ class Frame(NamedTuple):
 
 class MainPart:
     """Measures the main part of a page. `frame`: the texts and headings that other pages of the host also
-    show."""
+    show. `enough`: the number of the page's own characters that make the main part complete."""
 
-    def __init__(self, frame: Frame = Frame()) -> None:  # noqa: B008 - it cannot be changed
+    def __init__(self, frame: Frame = Frame(), enough: int = ENOUGH_CHARS) -> None:  # noqa: B008 - it cannot be changed
         self._shared, self._headings, self._left = frame.texts, frame.headings, MAX_NODES
+        self._enough = enough
         self.own = 0
         """Number of characters in the texts of the main part that other pages of the host do not show."""
         self.text = 0
@@ -148,7 +149,7 @@ class MainPart:
     @property
     def complete(self) -> bool:
         """Whether the main part has enough text of its own, or has too many nodes to be empty."""
-        return self.own >= ENOUGH_CHARS or self._left <= 0
+        return self.own >= self._enough or self._left <= 0
 
     def measure(self, element: Element, main: bool = False, depth: int = 0) -> int:
         """Adds the contents of an element to the measurements, until the main part is complete. `main`:
@@ -159,7 +160,7 @@ class MainPart:
         held = 0
         for child in element.children:
             self._left -= 1
-            if self.complete:
+            if self.own >= self._enough or self._left <= 0:
                 return held + 1
             if isinstance(child, Element):
                 held += self._element(child, main, depth)
@@ -327,8 +328,8 @@ def looks_empty(document: Document) -> str:
     return "" if long_text(document) else why_empty(document, _part(document))
 
 
-def _part(document: Document, frame: Frame = Frame()) -> MainPart:  # noqa: B008 - it cannot be changed
-    part = MainPart(frame)
+def _part(document: Document, frame: Frame = Frame(), enough: int = ENOUGH_CHARS) -> MainPart:  # noqa: B008
+    part = MainPart(frame, enough)
     body = document.tree.select_one("body")
     if body is not None:
         part.measure(body)
@@ -410,7 +411,7 @@ class RenderingNeed:
             return why
         if part.media or not document.tree.select("script") or (frame := sisters.frame()) is None:
             return ""
-        part = _part(document, frame)
+        part = _part(document, frame, enough=1)
         blank = may_need_scripts(document, part) and part.vacant and not part.own
         return "it has no text but what other pages of its host show" if blank else ""
 
