@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import itertools
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -126,28 +127,14 @@ def test_viewers_share_one_read_of_the_store(folder: Path, web: str) -> None:
 
 def commands_while_watched(folder: Path, server: Serving, viewers: int) -> int:
     """Returns the number of commands that the store runs in some seconds of events."""
-    stop = threading.Event()
-    watching = [threading.Thread(target=watch, args=(server, stop)) for _ in range(viewers)]
     store = Embedded(folder / ".gossamer")
-    with redis.Redis.from_url(store.start()) as client:
-        for one in watching:
-            one.start()
-        time.sleep(1)
+    with contextlib.ExitStack() as stack, redis.Redis.from_url(store.start()) as client:
+        for _ in range(viewers):
+            wire = stack.enter_context(socket.create_connection((server.host, server.port)))
+            wire.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert wire.recv(1000).startswith(b"HTTP/1.1 200")
         before = client.info("stats")["total_commands_processed"]
         time.sleep(3)
         after = client.info("stats")["total_commands_processed"]
     store.leave()
-    stop.set()
-    for one in watching:
-        one.join()
     return int(after - before)
-
-
-def watch(server: Serving, stop: threading.Event) -> None:
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=1)
-    connection.request("GET", "/v1/events")
-    with connection.getresponse() as response:
-        while not stop.is_set():
-            with contextlib.suppress(TimeoutError):
-                response.read1(1000)
-    connection.close()

@@ -43,6 +43,8 @@ def serve(
 ) -> int:
     """Serve the API for programs at http://127.0.0.1:8321, until stopped. Crawls that it starts are processes of
     their own and continue when it ends. Several may serve one store."""
+    from gossamer.cli.printing import remark
+
     settings = read_settings(data, store, setting)
     folder = None if sites is None else Path(sites).absolute()
     if folder is not None and not folder.is_dir():
@@ -62,6 +64,8 @@ def serve(
             f"--host {host}: other machines reach this address: make a token with gossamer tokens add, and give "
             "--token-file FILE"
         )
+    if settings.allow_private:
+        remark(f"private addresses may be visited: {', '.join(settings.allow_private)}")
     words = [word for pair in setting or () for word in ("-s", pair)]
     return asyncio.run(_serve(settings, host, port, folder, tokens, words, crawls))
 

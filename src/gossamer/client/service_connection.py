@@ -22,6 +22,8 @@ from gossamer.operations.table import BY_NAME, Operation
 Kind = TypeVar("Kind")
 READ_BYTES = 1 << 16
 FIRST_WAIT_S, MAX_WAIT_S = 0.2, 10.0
+_PASSING = (408, 429, 503)
+"""Statuses of problems that pass without an action."""
 _TROUBLE = (OSError, http.client.HTTPException)
 
 
@@ -69,17 +71,17 @@ class ServiceConnection:
                     return response.headers.get("ETag", ""), response.read()
                 finally:
                     response.close()
-            except ServiceAway as error:
-                again = error.problem.get("retry_after") if error.problem is not None else None
-                pause = max(float(again or 0), wait * random.uniform(0.5, 1.0))
-                if time.monotonic() + pause > deadline:
+            except GossamerError as error:
+                problem = error.problem or {}
+                passes = problem.get("status") in _PASSING or isinstance(error, ServiceAway)
+                pause = max(float(problem.get("retry_after", 0)), wait * random.uniform(0.5, 1.0))
+                if not passes or time.monotonic() + pause > deadline:
                     raise
-                last: GossamerError = error
             except _TROUBLE as error:
-                last = ServiceAway(f"{self.url} does not answer: {str(error) or type(error).__name__}")
                 pause = wait * random.uniform(0.5, 1.0)
                 if time.monotonic() + pause > deadline:
-                    raise last from error
+                    why = str(error) or type(error).__name__
+                    raise ServiceAway(f"{self.url} does not answer: {why}") from error
             time.sleep(pause)
             wait = min(2 * wait, MAX_WAIT_S)
 
@@ -160,6 +162,7 @@ def _error_of(response: http.client.HTTPResponse) -> GossamerError:
     if (again := response.headers.get("Retry-After", "")).isdecimal():
         found["retry_after"] = int(again)
     kind = BY_SLUG[slug].error if slug in BY_SLUG else ServiceAway if response.status >= 502 else UsageError
+    found.setdefault("status", response.status)
     line = str(found.get("detail") or f"status {response.status}")
     error = kind(line)
     if isinstance(error, InvalidField) and found.get("errors"):
