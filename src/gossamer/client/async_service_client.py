@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gossamer.client.service_client import Client
 
 if TYPE_CHECKING:
-    from gossamer.app.url_adding import Added
     from gossamer.client.service_client import Row
     from gossamer.frontier.stats import Letter
     from gossamer.model.summary import Summary
@@ -129,7 +128,7 @@ class AsyncClient:
         again: bool = False,
         if_older: float | None = None,
         as_seeds: bool = False,
-    ) -> Added:
+    ) -> results.AddedUrls:
         """Adds URLs to a crawl that is running, paused or ended."""
         return await asyncio.to_thread(
             self._client.add,

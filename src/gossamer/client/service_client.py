@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gossamer.app.url_adding import Added
 from gossamer.client.service_connection import ServiceConnection
 from gossamer.errors import ServiceAway
 from gossamer.frontier.crawls import ENDED
@@ -136,10 +135,10 @@ class Client:
         again: bool = False,
         if_older: float | None = None,
         as_seeds: bool = False,
-    ) -> Added:
+    ) -> results.AddedUrls:
         """Adds URLs to a crawl that is running, paused or ended. The options are those of `gossamer.add`."""
         given = {name: value for name, value in locals().items() if name not in ("self", "urls")}
-        return self._do(Added, "crawl_add", **given, urls=list(urls))
+        return self._do(results.AddedUrls, "crawl_add", **given, urls=list(urls))
 
     def priority(
         self, crawl: str, n: int, *, host: str | None = None, match: str | None = None, dry_run: bool = False

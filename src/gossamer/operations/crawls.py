@@ -12,7 +12,7 @@ from gossamer.app import accept as accepting
 from gossamer.app.crawl_status import crawl_line, crawl_state
 from gossamer.app.steering import change_priority, steer
 from gossamer.app.targets import target_kind
-from gossamer.app.url_adding import Added, AddOptions, add_urls, check_options
+from gossamer.app.url_adding import AddOptions, add_urls, check_options
 from gossamer.errors import CrawlEnded, InUse, InvalidField
 from gossamer.frontier.crawls import ENDED
 from gossamer.model.summary import Summary
@@ -102,7 +102,7 @@ async def crawl_accept(context: OperationContext, given: inputs.OneCrawl) -> Sum
     return await accepting.accept(context.settings, given.crawl)
 
 
-async def crawl_add(context: OperationContext, given: inputs.AddUrls) -> Added:
+async def crawl_add(context: OperationContext, given: inputs.AddUrls) -> results.AddedUrls:
     """Adds URLs to a crawl that is running, paused or ended."""
     await context.need(given.crawl)
     for number, text in enumerate(given.urls):
@@ -124,7 +124,7 @@ async def crawl_add(context: OperationContext, given: inputs.AddUrls) -> Added:
     except CrawlEnded as error:
         raise InUse(str(error)) from error
     result.state = result.state or (await context.crawls.state(given.crawl))[0]
-    return result
+    return msgspec.convert(msgspec.to_builtins(result), results.AddedUrls)
 
 
 async def crawl_priority(context: OperationContext, given: inputs.ChangePriority) -> results.Reprioritized:

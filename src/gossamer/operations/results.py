@@ -52,6 +52,22 @@ class CrawlHandle(Struct, kw_only=True):
     said: str
 
 
+class AddedUrls(Struct, kw_only=True):
+    """The result of adding URLs. The fields are those of `gossamer.Added`."""
+
+    crawl: str
+    state: str
+    running: bool
+    continued: bool
+    added: int
+    duplicates: int
+    recent: int
+    refused: dict[str, int]
+    refused_urls: list[tuple[str, str]]
+    rejected: int
+    rejected_lines: list[dict[str, Any]]
+
+
 class Reprioritized(Struct, kw_only=True):
     """The number of URLs whose priority changed."""
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from gossamer.app.url_adding import Added
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
 
@@ -158,7 +157,7 @@ OPERATIONS = (
         path="/v1/crawls/{crawl}/urls",
         code="crawls:crawl_add",
         input=inputs.AddUrls,
-        result=Added,
+        result=results.AddedUrls,
         scope="run",
         command="add",
         method_of_client="add",

@@ -1,0 +1,42 @@
+"""Schemathesis sends thousands of requests that the OpenAPI document permits or forbids. No answer may contradict the
+document, and no request may meet a bug."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from cli.command_line import gossamer
+from operations.service_process import served_folder
+from support.repetitions import repetitions
+
+PROGRAM = "import sys; from schemathesis.cli import schemathesis; schemathesis()"
+NOT_CALLED = ("crawl_start", "scrape", "events")
+"""The first two would send requests to made-up hosts, and the third never ends."""
+
+
+def test_no_answer_contradicts_the_document(tmp_path: Path, web: str) -> None:
+    code, token, err = gossamer(tmp_path, "tokens", "add", "--scope", "admin")
+    assert code == 0, err
+    head = f"Bearer {token.strip()}"
+    with served_folder(tmp_path, "--token-file", "tokens.jsonl") as server:
+        given = {"targets": [f"{web}/"], "name": "books", "wait": 60}
+        assert server.ask("POST", "/v1/crawls", given, Authorization=head).status == 202
+        words = ["run", f"{server.url}/openapi.json", "-H", f"Authorization: {head}", "--checks", "all"]
+        words += [
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--max-examples",
+            str(repetitions(50)),
+            "--mode",
+            "all",
+        ]
+        words += ["--seed", "1", "--no-color"]
+        for name in NOT_CALLED:
+            words += ["--exclude-operation-id", name]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words], cwd=tmp_path, capture_output=True, text=True, timeout=280
+        )
+        assert done.returncode == 0, done.stdout[-60000:] + done.stderr[-2000:]
+        assert "a bug" not in server.said
