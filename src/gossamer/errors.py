@@ -36,7 +36,11 @@ class UnknownOption(UsageError, TypeError):
     """A function of the Python API has no option of this name."""
 
 
-class UnknownCrawl(UsageError):
+class UnknownName(UsageError):
+    """No crawl, host or worker has this name."""
+
+
+class UnknownCrawl(UnknownName):
     """No crawl has this name."""
 
 
@@ -46,6 +50,10 @@ class InvalidField(UsageError):
     def __init__(self, line: str, pointer: str = "") -> None:
         super().__init__(line)
         self.pointer = pointer
+
+
+class PrivateAddress(InvalidField):
+    """A caller of `gossamer serve` named an address that is not public."""
 
 
 class RequestConflict(UsageError):

@@ -10,7 +10,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.query.attempts_tail import last_blocks
 from gossamer.config.settings import Settings
-from gossamer.errors import UsageError
+from gossamer.errors import UnknownName
 from gossamer.frontier.stats import CrawlStatistics, HostView
 from gossamer.model.site import Site
 from gossamer.politeness.breaker import Breaker
@@ -48,12 +48,12 @@ class HostState(NamedTuple):
 
 
 async def host_state(store: Store, settings: Settings, host: str) -> HostState:
-    """Returns the state of a host. Raises UsageError if no crawl knows the host."""
+    """Returns the state of a host. Raises UnknownName, a UsageError, if no crawl knows the host."""
     view, rungs = await CrawlStatistics(store).host(host), await rungs_of_host(store, host)
     cooling, blocked = await count_cooling_proxies(store, host)
     sessions = await session_values(store, host)
     if not view.known:
-        raise UsageError(f"no crawl knows the host {host}")
+        raise UnknownName(f"no crawl knows the host {host}")
     return HostState(view, rungs, blocks(settings, view), cooling, blocked, sessions)
 
 

@@ -81,14 +81,14 @@ async def _serve(
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark
-    from gossamer.web.access import Access
+    from gossamer.web.access import CallerCheck
     from gossamer.web.server import bind, run
     from gossamer.web.service import Service
 
     listening = bind(host, port)
     store, embedded = await open_store(settings)
     try:
-        access = Access(tokens, [host])
+        access = CallerCheck(tokens, [host])
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

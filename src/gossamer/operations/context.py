@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
-from gossamer.errors import InvalidField, UnknownCrawl, UsageError
+from gossamer.errors import InvalidField, UnknownCrawl, UnknownName
 from gossamer.frontier.crawls import Crawls, Record
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.request import split
@@ -90,8 +90,8 @@ def authority(text: str) -> str:
 
 
 async def need_host(context: OperationContext, text: str) -> str:
-    """Returns a host that a crawl knows, in the form that the frontier uses. Raises UsageError."""
+    """Returns a host that a crawl knows, in the form that the frontier uses. Raises UnknownName."""
     host = authority(text)
     if not (await context.census.host(host)).known:
-        raise UsageError(f"no crawl knows the host {host}")
+        raise UnknownName(f"no crawl knows the host {host}")
     return host

@@ -6,11 +6,11 @@ from __future__ import annotations
 from gossamer import url as urls
 from gossamer.config.settings import Settings
 from gossamer.egress.addresses import is_address, networks, why_forbidden
-from gossamer.errors import InvalidField
+from gossamer.errors import InvalidField, PrivateAddress
 
 
 def check_target(text: str, settings: Settings, pointer: str) -> None:
-    """Raises InvalidField if a target is not an http(s) URL, or if its host is a private address that the setting
+    """Raises InvalidField if a target is not an http(s) URL, and PrivateAddress if its host is a private address that the setting
     `allow_private` does not name. A host name is checked by the egress guard when it is resolved."""
     for kind in ("sitemap:", "feed:"):
         text = text.removeprefix(kind)
@@ -22,6 +22,6 @@ def check_target(text: str, settings: Settings, pointer: str) -> None:
     if name.rstrip(".") == "localhost" or name.rstrip(".").endswith(".localhost"):
         name = "127.0.0.1"
     if is_address(name) and (why := why_forbidden(name, networks(settings.allow_private))):
-        raise InvalidField(
+        raise PrivateAddress(
             f"{text[:200]!r}: {why}: start serve with -s allow_private=CIDR to permit it", pointer
         )

@@ -48,8 +48,8 @@ Since = (
 Comparison = Annotated[
     str,
     Meta(
-        min_length=2,
         max_length=500,
+        pattern=r"^[A-Za-z0-9_.-]+(!=|<=|>=|=|<|>|~)[^=!<>~]",
         description="FIELD=VALUE; the operators are = != < <= > >= and ~ (contains, ignoring case).",
     ),
 ]
@@ -200,7 +200,13 @@ class ChangePriority(Input):
     crawl: CrawlName
     priority: Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
     host: HostName | None = None
-    match: Annotated[str, Meta(max_length=1000, description="A regular expression.")] | None = None
+    match: (
+        Annotated[
+            str,
+            Meta(max_length=1000, description="A regular expression.", extra_json_schema={"format": "regex"}),
+        ]
+        | None
+    ) = None
     dry_run: bool = False
 
 

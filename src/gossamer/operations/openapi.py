@@ -144,7 +144,11 @@ _KEY = {
     "pattern": "^[!-~]{1,200}$",
     "description": "The same request with the same key runs once in 24 hours.",
 }
-_TAG = {"type": "string", "description": "The entity tag of the object, or `*`."}
+_TAG = {
+    "type": "string",
+    "description": "The entity tag of the object, or `*`.",
+    "pattern": '^(\\*|"[0-9a-f.]{25}")$',
+}
 
 
 def _parameter(name: str, schema: dict[str, Any], place: str, is_needed: bool) -> dict[str, Any]:

@@ -24,8 +24,9 @@ PROBLEMS = (
     ProblemKind("wrong-host", 400, "The Host header names another server", errors.AccessRefused),
     ProblemKind("unauthorized", 401, "A valid token is needed", errors.AccessRefused),
     ProblemKind("forbidden", 403, "The token does not permit this operation", errors.AccessRefused),
+    ProblemKind("private-address", 403, "The address is not public", errors.PrivateAddress),
     ProblemKind("unknown-crawl", 404, "No crawl has this name", errors.UnknownCrawl),
-    ProblemKind("not-found", 404, "There is nothing at this address", errors.UsageError),
+    ProblemKind("not-found", 404, "There is nothing of this name", errors.UnknownName),
     ProblemKind("method-not-allowed", 405, "The address has no such method", errors.UsageError),
     ProblemKind("slow-request", 408, "The request did not arrive in time", errors.ServiceAway),
     ProblemKind("in-use", 409, "Another process works on it", errors.InUse),
@@ -65,9 +66,12 @@ def problem_of(error: errors.GossamerError) -> RequestProblem:
     """Returns the problem that reports an error of an operation."""
     line = str(error)
     if isinstance(error, errors.InvalidField):
-        return RequestProblem("invalid-request", line, ((error.pointer, line),) if error.pointer else ())
+        slug = "private-address" if isinstance(error, errors.PrivateAddress) else "invalid-request"
+        return RequestProblem(slug, line, ((error.pointer, line),) if error.pointer else ())
     if isinstance(error, errors.UnknownCrawl):
         return RequestProblem("unknown-crawl", line)
+    if isinstance(error, errors.UnknownName):
+        return RequestProblem("not-found", line)
     if isinstance(error, errors.InUse):
         return RequestProblem("in-use", line)
     if isinstance(error, errors.AccessRefused):

@@ -119,7 +119,7 @@ def _words(given: inputs.StartCrawl, name: str, targets: list[str]) -> list[str]
 
 
 def _log_of(context: OperationContext, name: str) -> Path:
-    return Path(context.settings.data).absolute() / "serve" / f"{name}.log"
+    return Path(context.settings.data).absolute() / ".serve" / f"{name}.log"
 
 
 def _start(context: OperationContext, name: str, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""Decides who calls: every request passes `Access.caller` before anything else is read of it."""
+"""Decides who calls: every request passes `CallerCheck.caller` before anything else is read of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILURES_WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000
 
 
-class Access:
+class CallerCheck:
     """The check of requests. Without tokens, only programs of this machine may call."""
 
     def __init__(self, tokens: TokenFile | None, names: Iterable[str] = ()) -> None:

@@ -25,7 +25,7 @@ HEARTBEAT_S = 15.0
 MAX_RECENT = 1000
 
 
-class Reported(msgspec.Struct, frozen=True, array_like=True):
+class ReportedCrawl(msgspec.Struct, frozen=True, array_like=True):
     """What was last reported about a crawl."""
 
     state: str
@@ -128,7 +128,7 @@ class EventHub:
                 continue
             n = await crawl_counts(self._store, name)
             counts = (n["found"], n["pages"], n["items"], n["failed"], n["dead"], n["open"] - n["infra"])
-            now = Reported(state, reason, record.started_at, counts)
+            now = ReportedCrawl(state, reason, record.started_at, counts)
             if now != before:
                 event = msgspec.json.encode(_event(name, before, now)).decode()
                 reports.append(Report(name, text, msgspec.json.encode(now).decode(), event))
@@ -140,14 +140,14 @@ class EventHub:
         return "stopped", "its process died; the same command continues it"
 
 
-def _decoded(text: str) -> Reported | None:
+def _decoded(text: str) -> ReportedCrawl | None:
     try:
-        return msgspec.json.decode(text, type=Reported) if text else None
+        return msgspec.json.decode(text, type=ReportedCrawl) if text else None
     except msgspec.MsgspecError:  # another version wrote it
         return None
 
 
-def _event(crawl: str, before: Reported | None, now: Reported) -> CrawlEvent:
+def _event(crawl: str, before: ReportedCrawl | None, now: ReportedCrawl) -> CrawlEvent:
     found, pages, items, failed, dead, pending = now.counts
     anew = before is None or before.began != now.began or (before.state in ENDED and now.state not in ENDED)
     if now.state in ENDED:

@@ -30,7 +30,7 @@ from gossamer.operations.table import BY_NAME, OPERATIONS, Operation
 from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
 from gossamer.web import answers
-from gossamer.web.access import Access
+from gossamer.web.access import CallerCheck
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import check_headers, digest, read_body, read_fields, read_input
 
@@ -55,7 +55,7 @@ class Service:
         self,
         store: Store,
         settings: Settings,
-        access: Access,
+        access: CallerCheck,
         *,
         sites: Path | None = None,
         words: Sequence[str] = (),
@@ -140,12 +140,13 @@ class Service:
             )
         body = await read_body(request)
         given = read_input(operation, request, body)
-        key = request.headers.get("idempotency-key", "").strip('"')
+        given_key = request.headers.get("idempotency-key")
+        if operation.changes and given_key is not None and not _KEY.fullmatch(given_key):
+            raise RequestProblem("invalid-request", "an idempotency key has 1 to 200 visible characters")
+        key = given_key or ""
         context = self._context(caller, key)
         if not operation.changes or not key:
             return await self._run(operation, request, context, given)
-        if not _KEY.fullmatch(key):
-            raise RequestProblem("invalid-request", "an idempotency key has 1 to 200 visible characters")
         return await self._once(
             f"{caller.token}\n{key}",
             digest(request, body),
