@@ -12,7 +12,7 @@ from gossamer.app import accept as accepting
 from gossamer.app.crawl_status import crawl_line, crawl_state
 from gossamer.app.steering import change_priority, steer
 from gossamer.app.targets import target_kind
-from gossamer.app.url_adding import AddOptions, add_urls, check_options
+from gossamer.app.url_adding import REFUSING, AddOptions, add_urls, check_options
 from gossamer.errors import CrawlEnded, InUse, InvalidField
 from gossamer.frontier.crawls import ENDED
 from gossamer.model.summary import Summary
@@ -104,7 +104,11 @@ async def crawl_accept(context: OperationContext, given: inputs.OneCrawl) -> Sum
 
 async def crawl_add(context: OperationContext, given: inputs.AddUrls) -> results.AddedUrls:
     """Adds URLs to a crawl that is running, paused or ended."""
-    await context.need(given.crawl)
+    record = await context.need(given.crawl)
+    if record.state in REFUSING:
+        raise InUse(
+            f"crawl {record.name} is {record.state}, so its queue is dropped: start it anew with fresh"
+        )
     for number, text in enumerate(given.urls):
         check_target(text, context.settings, f"/urls/{number}")
     targets = [target_kind(text) for text in given.urls]

@@ -63,7 +63,7 @@ class AddedUrls(Struct, kw_only=True):
     duplicates: int
     recent: int
     refused: dict[str, int]
-    refused_urls: list[tuple[str, str]]
+    refused_urls: list[list[str]]
     rejected: int
     rejected_lines: list[dict[str, Any]]
 

@@ -74,7 +74,14 @@ def read_fields(kind: type[Input], path: dict[str, Any], given: dict[str, Any], 
                 "invalid-request", f"{name} contains a control character", ((f"/{name}", value),)
             )
     try:
-        return msgspec.convert({**given, **path}, kind, strict=strict)
+        found = msgspec.convert({**given, **path}, kind, strict=strict)
+        if not strict:  # msgspec takes the text `null` for None
+            for name, value in given.items():
+                if isinstance(value, str) and value.lower() == "null" and getattr(found, name) is None:
+                    raise RequestProblem(
+                        "invalid-request", f"{name} is left out, not null", ((f"/{name}", value),)
+                    )
+        return found
     except msgspec.ValidationError as error:
         said = _PLACE.fullmatch(str(error))
         assert said is not None
@@ -156,5 +163,6 @@ def _whole_numbers(value: Any) -> Any:
 
 def digest(request: Request, body: bytes) -> str:
     """Returns a hash of the request, which tells requests with the same idempotency key apart."""
-    head = f"{request.method} {request.url.path}?{request.url.query}\n"
+    tag = request.headers.get("if-match")
+    head = f"{request.method} {request.url.path}?{request.url.query}\n{tag}\n"
     return hashlib.sha256(head.encode() + body).hexdigest()
