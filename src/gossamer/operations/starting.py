@@ -148,7 +148,8 @@ async def _begun(context: OperationContext, name: str, child: subprocess.Popen[b
     while time.monotonic() < deadline:
         code = child.poll()
         record = await context.crawls.get(name)
-        if record is not None and record.door.get("pid") == child.pid:
+        is_submitted = context.settings.store is None or (record is not None and record.fleet)
+        if record is not None and record.door.get("pid") == child.pid and is_submitted:
             return
         if code is not None:
             if code == 0 and record is not None:
