@@ -15,6 +15,8 @@
     site = gossamer.Site("books", seeds=["https://books.toscrape.com/"])    # then @site.page(...)
     frame = gossamer.crawl(site, limit=100).to_pandas()
 
+    client = gossamer.Client("http://127.0.0.1:8321")        # crawls of `gossamer serve`
+
 Exceptions are in `gossamer.errors`. The documentation of the Python API is docs/python.md. Each name is imported
 when it is first used.
 """
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     )
     from gossamer.app.url_adding import Added
     from gossamer.client.adding import AddUrlOptions
+    from gossamer.client.async_service_client import AsyncClient
     from gossamer.client.iteration import Crawl
     from gossamer.client.options import CrawlOptions, PageOptions
     from gossamer.client.records import CrawledPage as Page
     from gossamer.client.records import Found
+    from gossamer.client.service_client import Client
     from gossamer.client.tables import RunResult
     from gossamer.errors import GossamerError
     from gossamer.items.assets import File, Image, Ref
@@ -71,6 +75,8 @@ _HOMES = {
     "GossamerError": "gossamer.errors",
     "AddUrlOptions": "gossamer.client.adding",
     "Added": "gossamer.app.url_adding",
+    "AsyncClient": "gossamer.client.async_service_client",
+    "Client": "gossamer.client.service_client",
     "Crawl": "gossamer.client.iteration",
     "CrawlOptions": "gossamer.client.options",
     "Found": "gossamer.client.records",
@@ -94,6 +100,8 @@ _PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "po
 __all__ = [
     "AddUrlOptions",
     "Added",
+    "AsyncClient",
+    "Client",
     "Crawl",
     "CrawlOptions",
     "Digits",

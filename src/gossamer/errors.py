@@ -22,6 +22,8 @@ class GossamerError(Exception):
     exit_code = 1
     summary: Summary | None = None
     """The summary of the crawl at the time of the error, or None if no crawl had begun."""
+    problem: dict[str, Any] | None = None
+    """The problem details with which `gossamer serve` answered, or None if the error has another origin."""
 
 
 class UsageError(GossamerError):
@@ -32,6 +34,31 @@ class UsageError(GossamerError):
 
 class UnknownOption(UsageError, TypeError):
     """A function of the Python API has no option of this name."""
+
+
+class UnknownName(UsageError):
+    """No crawl, host or worker has this name."""
+
+
+class UnknownCrawl(UnknownName):
+    """No crawl has this name."""
+
+
+class InvalidField(UsageError):
+    """A field of a request is invalid. `pointer`: the JSON pointer of the field, for example `/limit`."""
+
+    def __init__(self, line: str, pointer: str = "") -> None:
+        super().__init__(line)
+        self.pointer = pointer
+
+
+class PrivateAddress(InvalidField):
+    """A caller of `gossamer serve` named an address that is not public."""
+
+
+class RequestConflict(UsageError):
+    """A request to `gossamer serve` does not fit the present state: another request changed the object, or the
+    same idempotency key was used for another request."""
 
 
 class ConfigError(GossamerError):
@@ -48,10 +75,18 @@ class InUse(ConfigError):
     """Another process already runs this crawl."""
 
 
+class AccessRefused(ConfigError):
+    """`gossamer serve` does not accept the token, or the token does not permit the operation."""
+
+
 class StoreError(GossamerError):
     """The store cannot be reached, or the connection to it was lost and not restored."""
 
     exit_code = 8
+
+
+class ServiceAway(StoreError):
+    """`gossamer serve` cannot be reached, or does not answer in time."""
 
 
 class StoreChanged(StoreError):

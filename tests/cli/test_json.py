@@ -16,7 +16,7 @@ from gossamer.cli.printing import put_json
 
 __all__ = ["desk"]
 
-BY_HAND = {"metrics", "shell", "worker"}
+BY_HAND = {"metrics", "serve", "shell", "worker"}
 """Commands that run until they are interrupted, and print no result at their end."""
 OF_JSON = {"config schema"}
 """Commands that always print JSON."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cli.test_control_commands import A, B, Desk, desk, fill, state
-from gossamer.cli import steering
+from gossamer.app import steering
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.frontier_client import Frontier, Policy
 from gossamer.model.visit import Settle

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gossamer.app.job import Job, JobOutput
+from gossamer.app.query.opened_crawl import stored_rows
 from gossamer.app.query.writing import infer_columns, write
 from gossamer.app.runner import ExtraReceivers, crawl
-from gossamer.cli.query import stored_rows
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
 

@@ -61,7 +61,9 @@ ASKED = {
     "pymongo": "from gossamer.sinks.mongodb import mongodb; mongodb(place('mongodb://h/d'), {}, None)",
     "pypdfium2": "from gossamer.parsing.pdf import text; text(b'%PDF-1.7')",
     "snowballstemmer": "from gossamer.uses.keywords.stemming import _stemmer; _stemmer('english')",
+    "starlette": "from gossamer.cli.serve import serve; serve()",
     "trafilatura": "from gossamer.parsing.text import main_text; main_text(b'<p>x</p>', quality='best')",
+    "uvicorn": "from gossamer.cli.serve import serve; serve()",
     "websockets": "from gossamer.collectors.browser.chromium import find_program; find_program('firefox')",
     "xlsxwriter": "from gossamer.sinks.excel import Excel; Excel('out.xlsx', {})",
 }

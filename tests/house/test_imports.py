@@ -34,7 +34,7 @@ LAYERS = {
         *("sinks", "sites", "collectors", "recrawl", "observability"),
     ],
     "worker": ["worker"],
-    "application": ["app"],
+    "application": ["app", "operations"],
     "public API": ["client", "api", "pipeline"],
     "uses": ["uses"],
     "entry points": ["fleet", "scheduler", "web", "airflow", "cli", "__main__"],
@@ -83,6 +83,8 @@ NETWORK_CALLS = {
 }
 # Files outside the two network packages that may import a network module, each with the reason.
 NETWORK_REASONS: dict[str, str] = {
+    "src/gossamer/client/service_connection.py": "it talks to the `serve` that the user names",
+    "src/gossamer/web/server.py": "it listens at an address that the user names",
     "src/gossamer/store/connection.py": "the store is at an address that the user names",
     "src/gossamer/store/blocking_call.py": "the embedded store's own Unix socket",
     "src/gossamer/store/blocking_client.py": "rows go to a Valkey server that the user names after -o",

@@ -22,6 +22,8 @@ KEPT = {
     "cli/examples.py::EXAMPLES": "examples of the commands",
     "cli/help.py::CRAWL_GROUPS": "the options of a command in groups",
     "cli/crawl.py::OWN": "options of the command",
+    "operations/table.py::NOT_OFFERED": "commands without an operation, each with the reason",
+    "operations/table.py::OPERATIONS": "the operations, each with its types and function",
     "config/settings.py::ABOUT": "the settings, each with its type and help",
     "observability/alert_rules.py::RULES": "the alert rules, each with the function that reads it",
     "observability/metrics.py::METRICS": "the metrics, each with its help and the function that reads it",

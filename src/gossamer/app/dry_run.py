@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,15 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Job, Setup
-from gossamer.app.page_preview import PagePreview, RobotsLine, RobotsRules, preview, shut_by
+from gossamer.app.page_preview import (
+    NOT_SELECTED,
+    NOT_YIELDED,
+    PagePreview,
+    RobotsLine,
+    RobotsRules,
+    preview,
+    shut_by,
+)
 from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
@@ -187,3 +197,38 @@ def _check_function(sites: list[LoadedSite], use: str | None) -> None:
     if use is not None and use not in names:
         known = f"the page functions are {', '.join(names)}" if names else "name a site file with --site FILE"
         raise UsageError(f"--use {use}: unknown page function; {known}")
+
+
+def trial_values(trial: Trial) -> dict[str, Any]:
+    """Converts a `Trial` to a dict of values that JSON supports."""
+    preview = trial.preview
+    rows = [
+        {"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows
+    ]
+    return {
+        "page": next((row for row in rows if row["kind"] == "page"), None),
+        "items": [row for row in rows if row["kind"] != "page"],
+        "headers": trial.page.headers if trial.page is not None else None,
+        "site": preview.site or None if preview else None,
+        "function": preview.function or None if preview else None,
+        "carry": trial.claim.request.carry if trial.claim else None,
+        "requests": msgspec.to_builtins(preview.requests) if preview else [],
+        "links": msgspec.to_builtins(preview.links) if preview else [],
+        "empty_without_scripts": preview.empty_without_scripts if preview else None,
+        "robots": msgspec.to_builtins(trial.disallowed),
+        "skipped": skipped(trial),
+        "errors": trial.summary.errors,
+        "unread": trial.unread,
+        "attempts": trial.attempts,
+        "pictures": trial.pictures,
+    }
+
+
+def skipped(trial: Trial) -> dict[str, int]:
+    """Returns the number of URLs that a crawl would skip, by reason. The URLs are the links and requests of
+    the page. If no page was received, the only URL is the requested URL."""
+    if trial.preview is None:
+        return trial.summary.skipped
+    urls = {one.url: one for one in [*trial.preview.requests, *trial.preview.links]}
+    reasons = Counter(one.reason for one in urls.values() if not one.followed)
+    return {word: n for word, n in reasons.items() if word not in (NOT_YIELDED, NOT_SELECTED, "parse")}

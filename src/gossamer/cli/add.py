@@ -159,7 +159,7 @@ def said(result: Added) -> str:
 def then(result: Added, record: Any) -> str:
     """Returns a message about what happens to the added URLs. If no process works on the crawl, the text
     contains the command that continues it."""
-    from gossamer.cli.steering import continue_command
+    from gossamer.app.steering import continue_command
 
     if result.state == "paused":
         return f"the crawl is paused: continue with gossamer resume {record.name}"

@@ -17,12 +17,13 @@ def stored_pages(settings: Settings, crawl: str | None, archive: str | None) -> 
     """Returns the path of the pages in the given archive, or of the pages that a crawl on this machine or on
     a fleet stored. Pages in an object store are downloaded. Raises UsageError if the crawl stored no whole
     pages."""
-    from gossamer.cli.query import opened_crawl
+    from gossamer.app.query.opened_crawl import opened_crawl
+    from gossamer.cli.printing import remark
     from gossamer.cli.reparse import crawl_folder, local_copy, stored_page_paths
 
     if archive is not None:
         return str(local_copy(archive, crawl_folder(Path(settings.data), None, archive)))
-    with opened_crawl(settings, crawl) as stored:
+    with opened_crawl(settings, crawl, remark) as stored:
         folder = Path(stored.folder)
         if not stored.archives:
             where = "-o raw/:warc, in a folder that all machines reach, or -o s3://BUCKET/PREFIX"

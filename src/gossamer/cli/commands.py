@@ -84,6 +84,11 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         {"list": "fleet:listed", "drain": "fleet:drain", "stop": "fleet:stop"},
     ),
     "metrics": "metrics:metrics",
+    "serve": "serve:serve",
+    "tokens": (
+        "Who may call `gossamer serve`: add, list, remove.",
+        {"add": "serve:add", "list": "serve:listed", "remove": "serve:remove"},
+    ),
     "alerts": (
         "What is wrong: list, test, mute, unmute, files for Prometheus.",
         {
@@ -189,6 +194,7 @@ GROUPS = {
     ),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "accept", "attempts", "export", "clean"),
+    "Programs": ("serve", "tokens"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
     "Uses": ("prices", "keywords", "find", "audit", "ranks"),

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Option, read_settings, refuse_masked, shown_command
+from gossamer.cli.options import Argument, Option, read_settings, refuse_masked
 from gossamer.config.redaction import mask, register, register_header, register_in, suggests_secret
+from gossamer.config.shown_command import shown_command
 from gossamer.errors import UsageError
 from gossamer.url.patterns import TIMEOUT_S, Searcher, compile_, timed
 

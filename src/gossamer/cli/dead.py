@@ -199,17 +199,12 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
 async def _act(
     verb: str, settings: Settings, crawl: str | None, wanted: dict[str, Any], dry_run: bool, as_json: bool
 ) -> int:
+    from gossamer.app.dead_letters import decide
     from gossamer.cli.printing import put_json
-    from gossamer.frontier.crawls import ENDED, Crawls
-    from gossamer.frontier.operator import OperatorCommands
 
     async with open_existing_store(settings) as store:
         name = await only_crawl(store, crawl)
-        done = await OperatorCommands(store).letters(name, verb, **wanted, dry_run=dry_run)
-        record = await Crawls(store).need(name)
-        ended = record.state in ENDED
-        if verb == "requeue" and done and not dry_run and record.state == "finished":
-            await Crawls(store).set(name, "stopped", f"{done} dead letters were requeued")
+        done, ended = await decide(store, name, verb, **wanted, dry_run=dry_run)
     if as_json:
         put_json({"crawl": name, "letters": done, "dry_run": dry_run})
         return 0

@@ -99,22 +99,6 @@ async def proxies(settings: Settings) -> list[Finding]:
     return out
 
 
-async def count_cooling_proxies(store: Store, host: str) -> tuple[int, int]:
-    """Returns how many proxies are cooling down now for the registered domain of a host, and how many were
-    blocked there recently."""
-    from gossamer import url as urls
-    from gossamer.proxies.proxy_health import ProxyHealth
-    from gossamer.state.proxy_stats import ProxyStatistics
-
-    now, kept = await ProxyStatistics(store, "").exchange({})
-    there = [
-        ProxyHealth.of(text)
-        for key, text in kept.items()
-        if key.endswith(f"\t{urls.registered_domain(host)}")
-    ]
-    return sum(one.until > now for one in there), len(there)
-
-
 def impersonated() -> Finding:
     """Checks whether the impersonated rung can be used."""
     from gossamer.identity.browsers import CURRENT

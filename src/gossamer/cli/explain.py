@@ -287,8 +287,8 @@ class Explainer:
 
         from gossamer import url as urls
         from gossamer.app.enqueuer import canonical_url_function as key_of
+        from gossamer.app.query.attempts_tail import last_attempts
         from gossamer.app.wiring import cold_settings as cold_of
-        from gossamer.cli.attempts_tail import last_attempts
         from gossamer.config.settings import Settings
 
         url = urls.split_credentials(typed)[0]
@@ -456,7 +456,8 @@ class Explainer:
 
     async def _session(self, url: str) -> list[GateVerdict]:
         """Returns the log-in state of the URL's site, if the site has a session."""
-        from gossamer.cli.sessions import session_line, session_values
+        from gossamer.app.host_state import session_values
+        from gossamer.cli.sessions import session_line
         from gossamer.model.request import split
         from gossamer.sites import host_rules
         from gossamer.url.patterns import found

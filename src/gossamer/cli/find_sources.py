@@ -15,7 +15,7 @@ import msgspec
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cli.query import LocalRows, SharedRows
+    from gossamer.app.query.opened_crawl import LocalRows, SharedRows
     from gossamer.collectors.archive.collector import ArchiveCollector
     from gossamer.config.settings import Settings
     from gossamer.uses.search.document import IndexedPage, PageSource
@@ -135,10 +135,11 @@ def _document(opened: ArchiveCollector, url: str, fetched: str) -> IndexedPage |
 def opened_source(found: FoundCrawl) -> Iterator[RecordSource | ArchiveSource]:
     """Opens the stored pages of a crawl. Whole pages are preferred, because they have headings and dates. If
     the crawl stored no whole pages, its page records are opened. Raises UsageError."""
-    from gossamer.cli.query import opened_crawl
+    from gossamer.app.query.opened_crawl import opened_crawl
+    from gossamer.cli.printing import remark
     from gossamer.cli.reparse import stored_page_paths
 
-    with opened_crawl(found.settings, found.name) as stored:
+    with opened_crawl(found.settings, found.name, remark) as stored:
         if archives := stored.archives:
             folder = Path(stored.folder)
             pages = ArchiveSource(stored.name, folder, stored_page_paths(archives, folder))

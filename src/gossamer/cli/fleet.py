@@ -94,33 +94,15 @@ def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = Fals
 
 
 async def _listed(settings: Settings, as_json: bool) -> int:
-    import msgspec
-
+    from gossamer.app.worker_list import worker_list
     from gossamer.cli.printing import format_bytes, put_json, put_table, remark
-    from gossamer.politeness.scores import merit, read
-    from gossamer.state.malformed_messages import MalformedMessages
     from gossamer.state.malformed_messages import malformed_text as of_malformed
-    from gossamer.state.scores import Scores
-    from gossamer.state.workers import Refusals, WorkerRecords
 
     async with open_existing_store(settings) as store:
-        crew = WorkerRecords(store)
-        found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
-        records = read(await Scores.of_all(store))
-        malformed = MalformedMessages(store)
-        count, newest = await malformed.count(), await malformed.newest(1)
-    merits = {one.name: merit(one.name, records, now) for one in found}
+        listed = await worker_list(store)
+    found, merits, now = listed.workers, listed.merits, listed.now
     if as_json:
-        plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]
-        for one in plain:
-            mine = {
-                (crawl, site): why for (worker, crawl, site), why in refused.items() if worker == one["name"]
-            }
-            one["refuses"] = {crawl: why for (crawl, site), why in mine.items() if not site}
-            one["lacks"] = [
-                {"crawl": crawl, "site": site, "why": why} for (crawl, site), why in mine.items() if site
-            ]
-        put_json(plain)
+        put_json(listed.plain())
     elif found:
         rows = [
             (
@@ -146,12 +128,12 @@ async def _listed(settings: Settings, as_json: bool) -> int:
         )
         for fault in filter(None, (w.clock_fault for w in found)):
             print(fault)
-        for (name, crawl, site), why in sorted(refused.items()):
+        for (name, crawl, site), why in sorted(listed.refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:
         remark("no worker is running: start one with gossamer worker")
-    if count:
-        remark(of_malformed(count, newest))
+    if listed.malformed:
+        remark(of_malformed(listed.malformed, listed.newest_malformed))
     return 0
 
 

@@ -39,9 +39,6 @@ AtOnce = Annotated[
     int | None, Option("--per-host", metavar="N", help="Concurrent requests; 0: the crawl's setting.")
 ]
 
-SHOWN_BLOCKS = 3
-"""Number of recent blocks to show per crawl."""
-
 
 def show(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
@@ -113,54 +110,29 @@ def rate(
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
-    from gossamer.cli.doctor import count_cooling_proxies
+    from gossamer.app.host_state import host_state
     from gossamer.cli.printing import put_json, put_table
-    from gossamer.cli.rungs import rung_row, rungs_of_host
+    from gossamer.cli.rungs import rung_row
     from gossamer.cli.sessions import session_line as session
-    from gossamer.cli.sessions import session_values
-    from gossamer.frontier.stats import CrawlStatistics
 
     async with open_existing_store(settings) as store:
-        view, rungs = await CrawlStatistics(store).host(host), await rungs_of_host(store, host)
-        cool, blocked = await count_cooling_proxies(store, host)
-        members = await session_values(store, host)
-    if not view.known:
-        raise UsageError(f"no crawl knows the host {host}")
-    met = blocks(settings, view)
+        state = await host_state(store, settings, host)
     if as_json:
-        put_json(
-            {
-                **to_plain_values(view),
-                "ladder": rungs,
-                "blocks": met,
-                "proxies": {"cooling": cool, "blocked": blocked},
-                "sessions": [one._asdict() for one in members],
-            }
-        )
-    else:
-        said = [("proxies", f"{cool} cool down here, {blocked} were blocked recently")] if blocked else []
-        put_table(
-            (),
-            [
-                *state_rows(view),
-                *rung_row(rungs),
-                *said,
-                *(("session", session(one)) for one in members),
-                *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met),
-            ],
-        )
+        put_json(state.plain())
+        return 0
+    cool, blocked = state.cooling, state.blocked
+    said = [("proxies", f"{cool} cool down here, {blocked} were blocked recently")] if blocked else []
+    put_table(
+        (),
+        [
+            *state_rows(state.view),
+            *rung_row(state.rungs),
+            *said,
+            *(("session", session(one)) for one in state.sessions),
+            *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in state.blocks),
+        ],
+    )
     return 0
-
-
-def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
-    """Returns the requests that the host blocked most recently, from the attempts logs in the data folder.
-    The requests of each crawl are sorted latest first."""
-    from gossamer.cli.attempts_tail import last_blocks
-
-    found = [
-        line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, SHOWN_BLOCKS)
-    ]
-    return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]
 
 
 def state_rows(view: HostView) -> list[tuple[str, str]]:
@@ -229,28 +201,6 @@ def format_breaker(view: HostView) -> str:
     }[state]
     share = f"{held.share / 10:.0f} % of its visits fail" + (", a hard host" if held.hard else "")
     return "; ".join(filter(None, (told, row, share if held.share else "")))
-
-
-def to_plain_values(view: HostView) -> dict[str, Any]:
-    """Converts a host's state to plain values for JSON. The state of the circuit breaker is decoded from its
-    stored form. Times are in seconds. `since` is the number of seconds since the first fault of the current
-    series, and `until` is the number of seconds until the circuit breaker becomes half-open."""
-    import msgspec
-
-    from gossamer.politeness.breaker import Breaker
-
-    out: dict[str, Any] = msgspec.to_builtins(view)
-    now, held = round(out.pop("now") * 1000), Breaker.of(out.pop("trouble"))
-    out["breaker"] = {
-        "state": held.state(now).replace(" ", "-"),
-        "faults": held.faults,
-        "openings": held.openings,
-        "since": (now - held.since) / 1000 if held.since else None,
-        "until": max(0, held.ends - now) / 1000 if held.ends else None,
-        "failing": held.share / 1000,
-        "hard": held.hard,
-    }
-    return out
 
 
 def format_robots(known: dict[str, float]) -> str:

@@ -13,7 +13,6 @@ import contextlib
 import inspect
 import os
 import re
-import shlex
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import UnionType
@@ -51,23 +50,7 @@ class Argument:
         self.metavar, self.help = metavar, help
 
 
-HIDDEN = " (replace *** with the secret, which is not shown)"
 _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
-
-
-def shown_command(verb: str, words: list[str]) -> str:
-    """Formats a command that the user may run again. Secrets become `***`, and a note on the same line
-    explains the stars."""
-    from gossamer.config.redaction import conceal, mask
-
-    parts, before = [], ""
-    for word in words:
-        shown = mask(word)
-        if before in ("-a", "--argument"):
-            shown = conceal(shown)
-        parts.append(shown)
-        before = word
-    return f"gossamer {verb} {shlex.join(parts)}" + (HIDDEN if parts != words else "")
 
 
 def refuse_masked(words: list[str]) -> None:

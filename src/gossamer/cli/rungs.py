@@ -21,7 +21,6 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.store.store import Store
 
 Rung = Annotated[
     str,
@@ -62,28 +61,6 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
         await LearnedRungs(store).learn(
             host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
         )
-
-
-async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
-    """Returns a dict with the keys `fixed`, `rung`, `paths` and `why`, which describes the rungs of a host.
-    `paths` maps the first folder of a path, such as `/shop/`, to the rung of the pages in this folder, if
-    this rung differs from the rung of the host. `why` describes the last block. Returns {} if no rungs are
-    known for the host."""
-    from gossamer.politeness.ladder import RUNGS, Ladder
-    from gossamer.state.learned_rungs import LearnedRungs
-
-    held = Ladder.of(await LearnedRungs(store).known(host))
-    if held == Ladder():
-        return {}
-    paths = {
-        f"/{name}/": RUNGS[known.rung] for name, known in held.classes.items() if known.rung != held.host.rung
-    }
-    return {
-        "fixed": held.fixed or None,
-        "rung": RUNGS[held.host.rung],
-        "paths": paths,
-        "why": held.why or None,
-    }
 
 
 def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:

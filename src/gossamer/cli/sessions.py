@@ -4,7 +4,7 @@ use functions of this module to format log-ins."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, open_existing_store, read_settings
 from gossamer.errors import GossamerError, UsageError
@@ -74,19 +74,6 @@ def forget(
     return 0
 
 
-async def session_values(store: Store, host: str | None = None) -> list[Session]:
-    """Returns the sessions of all accounts. If `host` is given, returns only the sessions at the sites to
-    which the host belongs."""
-    from gossamer.model.site import Site as Known
-    from gossamer.state.logins import Logins
-
-    logins, out = Logins(store), list[Any]()
-    for site, hosts in (await logins.sites()).items():
-        if host is None or Known("x", hosts=hosts).claims(host):
-            out += await logins.told(site)
-    return out
-
-
 def session_line(one: Session) -> str:
     """Formats a session as a short line of text."""
     from gossamer.cli.printing import format_duration
@@ -98,6 +85,7 @@ def session_line(one: Session) -> str:
 
 async def session_findings(settings: Settings, store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about the session key and about the accounts of all sites."""
+    from gossamer.app.host_state import session_values
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.doctor_findings import Finding
     from gossamer.state.logins import Logins
@@ -144,6 +132,8 @@ def _way(one: Session) -> str:
 
 
 async def _all(settings: Settings) -> list[Session]:
+    from gossamer.app.host_state import session_values
+
     async with open_existing_store(settings) as store:
         return await session_values(store)
 

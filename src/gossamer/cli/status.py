@@ -72,10 +72,10 @@ def status(
 
 
 async def _status(settings: Settings, name: str | None, as_json: bool, freshness: bool) -> int:
+    from gossamer.app.crawl_status import crawl_line, malformed_message
     from gossamer.cli.freshness import print_freshness
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
-    from gossamer.observability.crawl_activity import current_figures
 
     async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
@@ -83,67 +83,24 @@ async def _status(settings: Settings, name: str | None, as_json: bool, freshness
             return await print_freshness(store, name, as_json)
         if name is not None:
             return await _one(census, settings, name, as_json)
-        found = [await read_summary(census, settings, one) for one in await census.crawls.names()]
-        cut = [await broken_off(census, one.crawl) for one in found]
-        now = [await current_figures(census, one) for one in found]
+        found = [await crawl_line(census, settings, one) for one in await census.crawls.names()]
         odd = await malformed_message(store)
     if as_json:
-        put_json(
-            [
-                {**_plain(one), **more, "now": fast.plain()}
-                for one, more, fast in zip(found, cut, now, strict=True)
-            ]
-        )
+        put_json([one.plain() for one in found])
     elif found:
-        put_table(HEADS, [_row(*both) for both in zip(found, now, strict=True)], right=HEADS[2:], least=LEAST)
-        for one, fast in zip(found, now, strict=True):
-            if fast.idle is not None:
-                remark(f"{one.crawl}: {fast.idle.text}")
-        for one, more in zip(found, cut, strict=True):
-            if more["broken_off"]:
-                remark(f"{one.crawl}: {malformed_text(more)}")
+        rows = [_row(one.summary, one.now) for one in found]
+        put_table(HEADS, rows, right=HEADS[2:], least=LEAST)
+        for one in found:
+            if one.now.idle is not None:
+                remark(f"{one.summary.crawl}: {one.now.idle.text}")
+        for one in found:
+            if one.unfinished["broken_off"]:
+                remark(f"{one.summary.crawl}: {malformed_text(one.unfinished)}")
     else:
         remark("there is no crawl yet")
     if odd:
         remark(odd)
     return 0
-
-
-async def malformed_message(store: Store) -> str:
-    """Returns a message about the malformed messages that the fleet's workers rejected. Returns '' if no
-    message was rejected."""
-    from gossamer.state.malformed_messages import MalformedMessages, malformed_text
-
-    messages = MalformedMessages(store)
-    count = await messages.count()
-    return malformed_text(count, await messages.newest(1)) if count else ""
-
-
-async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
-    """Returns the summary of a crawl. If the store lists the crawl as running but the crawl's process has
-    died, the state in the summary is `stopped`."""
-    from gossamer.frontier.crawl_lock import is_running
-
-    summary = await census.summary(name)
-    record = await census.crawls.need(name)
-    if summary.state in ("running", "paused", "stopping", "cancelling") and not is_running(
-        record, settings.data
-    ):
-        summary.state, summary.reason = "stopped", "its process died; the same command continues it"
-    return summary
-
-
-async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
-    """Returns a dict with two keys. `broken_off`: the names of the unfinished producers, for example of long
-    seed lists. This list is empty while any producer is running, and after the crawl has ended for good.
-    `go_on`: the command that continues the unfinished producers, or None if there are none."""
-    from gossamer.cli.steering import continue_command
-    from gossamer.frontier import producer_positions
-
-    record = await census.crawls.need(name)
-    over = record.state in ("finished", "limited", "cancelled")
-    left = [] if over else await producer_positions.unfinished_producers(census.store, name)
-    return {"broken_off": left, "go_on": continue_command(record) if left else None}
 
 
 def malformed_text(cut: dict[str, Any]) -> str:
@@ -176,38 +133,15 @@ def _row(s: Summary, now: Current) -> tuple[object, ...]:
 
 
 async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
+    from gossamer.app.crawl_status import crawl_state, malformed_message
     from gossamer.cli.printing import format_duration, put_json, put_table
     from gossamer.cli.summaries import advice, summary_rows
-    from gossamer.frontier.summary import expected_lost
-    from gossamer.observability.crawl_activity import current_figures
-    from gossamer.observability.process_levels import process_levels
-    from gossamer.state.lane_backlog import heaps_of_crawl
-    from gossamer.state.workers import Refusals
 
-    summary = await read_summary(census, settings, name)
-    hosts = await census.hosts(name, 10, "failing")
-    levels = await process_levels(census.store, [name], await census.now())
-    lost = round(await expected_lost(census.store, name), 3)
-    lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
-    refused, now = await Refusals(census.store).of(name), await current_figures(census, summary)
-    record = await census.crawls.need(name)
+    state = await crawl_state(census, settings, name)
+    summary, record, cut, now, hosts, levels, refused, lost, lanes = state
     odd = await malformed_message(census.store) if record.fleet else ""
     if as_json:
-        slowest = [host._asdict() for host in hosts]
-        put_json(
-            {
-                **_plain(summary),
-                **cut,
-                "now": now.plain(),
-                "slowest_hosts": slowest,
-                "workers": {one.process: one.plain() for one in levels},
-                "refusals": refused,
-                "expected_lost": lost,
-                "weight": record.weight,
-                "precedence": record.precedence,
-                "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes],
-            }
-        )
+        put_json(state.plain())
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact avoids this"
     more = [*current_rows(summary, now), *([("seen-set", doubt)] if lost >= 0.01 else [])]
@@ -324,13 +258,6 @@ def format_served(line: HeapLine) -> str:
         )
     with_files = f" that has {files}: see gossamer workers list" if line.sites else ""
     return f"none: start one with gossamer worker --lane {lane}{region}{with_files}"
-
-
-def _plain(summary: Summary) -> dict[str, Any]:
-    import msgspec
-
-    plain: dict[str, Any] = msgspec.to_builtins(summary)
-    return plain
 
 
 async def stranded_findings(store: Store) -> list[Finding]:

@@ -13,7 +13,8 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawling
-from gossamer.cli.options import Option, shown_command
+from gossamer.cli.options import Option
+from gossamer.config.shown_command import shown_command
 from gossamer.errors import CrawlEnded, GossamerError
 
 if TYPE_CHECKING:

@@ -202,7 +202,7 @@ class TopSnapshots:
     async def toggle_pause(self, settings: Settings) -> str:
         """Pauses a running crawl, or continues a paused crawl. Returns a message that describes the
         change."""
-        from gossamer.cli.steering import toggle_pause
+        from gossamer.app.steering import toggle_pause
         from gossamer.frontier.crawls import UNDER_WAY, Crawls
 
         crawls = Crawls(self._store)

@@ -60,6 +60,7 @@ def try_(
     """Fetch and read one page, and store nothing. Print the page, its items, the requests of the page
     function, and the links that a crawl would follow. The robots.txt of the host is also fetched and
     respected."""
+    from gossamer.app.dry_run import trial_values
     from gossamer.cli.printing import put_json
 
     trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry), show)
@@ -150,51 +151,11 @@ def print_pictures(trial: Trial) -> None:
         remark("no pictures: the page was not loaded by a browser, or the render= of its site has no steps")
 
 
-def trial_values(trial: Trial) -> dict[str, Any]:
-    """Converts a `Trial` to a dict of values that JSON supports."""
-    import msgspec
-
-    preview = trial.preview
-    rows = [
-        {"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows
-    ]
-    return {
-        "page": next((row for row in rows if row["kind"] == "page"), None),
-        "items": [row for row in rows if row["kind"] != "page"],
-        "headers": trial.page.headers if trial.page is not None else None,
-        "site": preview.site or None if preview else None,
-        "function": preview.function or None if preview else None,
-        "carry": trial.claim.request.carry if trial.claim else None,
-        "requests": msgspec.to_builtins(preview.requests) if preview else [],
-        "links": msgspec.to_builtins(preview.links) if preview else [],
-        "empty_without_scripts": preview.empty_without_scripts if preview else None,
-        "robots": msgspec.to_builtins(trial.disallowed),
-        "skipped": skipped(trial),
-        "errors": trial.summary.errors,
-        "unread": trial.unread,
-        "attempts": trial.attempts,
-        "pictures": trial.pictures,
-    }
-
-
-def skipped(trial: Trial) -> dict[str, int]:
-    """Returns the number of URLs that a crawl would skip, by reason. The URLs are the links and requests of
-    the page. If no page was received, the only URL is the requested URL."""
-    from collections import Counter
-
-    from gossamer.app.page_preview import NOT_SELECTED, NOT_YIELDED
-
-    if trial.preview is None:
-        return trial.summary.skipped
-    urls = {one.url: one for one in [*trial.preview.requests, *trial.preview.links]}
-    reasons = Counter(one.reason for one in urls.values() if not one.followed)
-    return {word: n for word, n in reasons.items() if word not in (NOT_YIELDED, NOT_SELECTED, "parse")}
-
-
 def print_trial(trial: Trial) -> None:
     """Prints a `Trial` as tables."""
     import msgspec
 
+    from gossamer.app.dry_run import trial_values
     from gossamer.cli.printing import format_counts, put_table
 
     plain = trial_values(trial)

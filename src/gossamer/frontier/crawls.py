@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from gossamer.config.redaction import mask
-from gossamer.errors import ConfigError, InUse, UsageError
+from gossamer.errors import ConfigError, InUse, UnknownCrawl, UsageError
 from gossamer.frontier.cold import Cold
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -305,7 +305,7 @@ class Crawls:
         if record is None:
             await self.store.check_same()
             known = ", ".join(await self.names()) or "none yet"
-            raise UsageError(f"no crawl is named {name!r}; there are: {known}")
+            raise UnknownCrawl(f"no crawl is named {name!r}; there are: {known}")
         return record
 
     async def begin(

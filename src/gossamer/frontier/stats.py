@@ -226,15 +226,16 @@ class CrawlStatistics:
         host: str | None = None,
         reason: str | None = None,
         since: float = 0.0,
+        after: tuple[int, int] = (0, 0),
         page: int = PAGE_KEYS,
     ) -> AsyncIterator[Letter]:
         """Yields dead letters bucket by bucket, oldest first within a bucket. `since` is in seconds since the
-        epoch."""
+        epoch. `after`: the bucket and the id after which the letters begin."""
         buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
-        for bucket in buckets:
+        for bucket in (one for one in buckets if one >= after[0]):
             crawl = f"{keys.tag(bucket)}{name}:"
             last = int(await self.store.guard(self.store.client.hget(f"{crawl}n", "letter")) or 0)
-            for first in range(1, last + 1, page):
+            for first in range(after[1] + 1 if bucket == after[0] else 1, last + 1, page):
                 ids = list(range(first, min(first + page, last + 1)))
                 for number, raw in zip(
                     ids, await self.store.guard(self.store.client.hmget(f"{crawl}x", ids)), strict=True

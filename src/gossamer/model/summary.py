@@ -21,6 +21,9 @@ STATES = (
     "cancelled",
     "failed",
 )
+Counts = dict[str, int]
+Qualities = dict[str, Quality]
+"""Aliases, because `dict` in the class `Summary` is the method of this name."""
 
 
 class Summary(msgspec.Struct):
@@ -42,7 +45,7 @@ class Summary(msgspec.Struct):
     """Pages with status 2xx or 304."""
     failed: int
     """URLs that failed permanently and are not dead letters, because they were dropped or canceled."""
-    skipped: dict[str, int]
+    skipped: Counts
     retried: int
     dead: int
     """Dead letters that wait for a decision."""
@@ -51,7 +54,7 @@ class Summary(msgspec.Struct):
     """Total bytes of the bodies as received."""
     pages_per_second: float
     hosts: int
-    errors: dict[str, int]
+    errors: Counts
     outputs: list[str]
     new: int | None = 0
     """Items that the output's database did not contain before the run. Without a database that keeps the
@@ -76,25 +79,25 @@ class Summary(msgspec.Struct):
     """Items that a pipeline step dropped."""
     refused_kinds: list[str] = []
     """Kinds whose rows were all refused by an output during the run."""
-    duplicates: dict[str, int] = {}
+    duplicates: Counts = {}
     """Numbers of duplicate pages. `exact`: pages that equal an earlier page. `near`: pages that nearly equal
     an earlier page. `unkept`: pages that could not be added to the index of earlier pages, because the index
     was full."""
-    counters: dict[str, int] = {}
+    counters: Counts = {}
     """The counters of page functions and steps (`page.count`)."""
-    sites: dict[str, Quality] = {}
+    sites: Qualities = {}
     """The quality of each site, by name."""
-    unfollowed_routes: dict[str, int] = {}
+    unfollowed_routes: Counts = {}
     """Maps hosts to the number of links on their pages that lead to a route in a fragment (`#/guide`) and
     were not followed. Links to routes in fragments are not included in the number `found`."""
-    unrendered: dict[str, int] = {}
+    unrendered: Counts = {}
     """Maps hosts to the number of their pages that look empty without JavaScript and were fetched without a
     browser. `*`: other hosts."""
 
-    unread_sitemaps: dict[str, int] = {}
+    unread_sitemaps: Counts = {}
     """Maps hosts to the number of their sitemaps and feeds that could not be read, for example because of a
     404."""
-    unused_sitemaps: dict[str, int] = {}
+    unused_sitemaps: Counts = {}
     """Maps hosts of seeds to the number of sitemaps that their robots.txt names and the crawl does not use."""
 
     def adds_up(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.errors import ConfigError, UsageError
+from gossamer.errors import ConfigError, UnknownName
 from gossamer.model.wall_clock import MAX_CLOCK_OFF_S
 from gossamer.store.store import Store
 
@@ -160,7 +160,7 @@ class WorkerRecords:
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
-            raise UsageError(f"no worker is named {name!r}; there are: {', '.join(living) or 'none'}")
+            raise UnknownName(f"no worker is named {name!r}; there are: {', '.join(living) or 'none'}")
         for one in told:  # a drain must not replace an earlier stop
             order = self._store.client.hsetnx if what == "drain" else self._store.client.hset
             await self._do(order(ORDERS, one, what))

@@ -2,7 +2,7 @@
 that waits for the end of outages repeats a command after an outage.
 
 If a reply is lost, the command is sent again. The methods of the client are therefore only for commands that
-can safely run twice. Use `Client.send` for all other commands, because `Client.send` sends each command only
+can safely run twice. Use `StoreClient.send` for all other commands, because `StoreClient.send` sends each command only
 once.
 """
 
@@ -58,7 +58,7 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
     return found if isinstance(found, bytes) else str(found)
 
 
-class Client(Commands):
+class StoreClient(Commands):
     """Sends each command to the right server. The attribute `patience` contains the client's OutageWaiter."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:

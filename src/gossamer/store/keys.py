@@ -42,6 +42,10 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | the request budget that the hosts of a group share (`--polite-by`). `n`: ms of the next start; `r`: ms of the latest start that was assigned to a waiting worker; `w`: the TOKEN of the most recent turn (the right to send one request); `tTOKEN`: ms until which the turn with this TOKEN is valid | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | the crawls that have URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`. RUN: the run ID of the server process that ran the last claim. MS: the time in ms of the first claim on the server process RUN, or 0 if the bucket has had only one server process | claim | forever |
+| `{b:000}@events` | stream | the events of crawls, about 10,000. Field `e`: the event (JSON, `operations.results.CrawlEvent`) | crawl_events | forever |
+| `{b:000}@reported` | hash | crawl -> what was last reported about it as an event (JSON) | crawl_events | until the crawl is removed |
+| `{b:000}@answer:HASH` | string | the answer to a request with an idempotency key (msgpack) | kept_answers | a day |
+| `{b:000}@running:HASH` | string | the hash of a request with an idempotency key that is running | kept_answers | 30 s |
 | `{b:N}@totals` | hash | the totals of all crawls, which never decrease: the counts of settled visits, and the counts whose names contain `|` (`worker.visit_totals`) | settle add requeue_expired | forever |
 | `{b:N}@opened` | list | the openings of hosts' circuit breakers that are not logged yet, newest first, at most 100: `HOST TAB ERROR TAB MS TAB REASON`. MS: the time in ms until which the breaker is open. REASON is empty unless the crawler has given up the host | settle claim free_slots store_robots | an hour |
 | `{b:N}w` | string | always empty. A replica that has received this key has also received all earlier writes | client | 1 s |
@@ -122,6 +126,7 @@ BROKER, LEAD = "gossamer:broker", "gossamer:lead:"
 MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
+EVENTS, REPORTED = "{b:000}@events", "{b:000}@reported"
 ALERTS, MUTES, SWEPT = "{b:000}@alerts", "{b:000}@mutes", "{b:000}@swept"
 
 
@@ -242,6 +247,16 @@ def session(crawl: str, name: str) -> str:
     return f"gossamer:session:{crawl}:{name}"
 
 
+def kept_answer(key: str) -> str:
+    """Returns the key of the answer to a request. `key`: a hash of its idempotency key."""
+    return f"{tag(0)}@answer:{key}"
+
+
+def running_request(key: str) -> str:
+    """Returns the key of the lease of a running request. `key`: a hash of its idempotency key."""
+    return f"{tag(0)}@running:{key}"
+
+
 LOGINS = "gossamer:logins"
 
 
@@ -260,7 +275,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 crawl named `h` or `o` would look like the store keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
-_CLOCK_KEYS = r"@(?:totals|opened|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
+_CLOCK_KEYS = r"@(?:totals|opened|events|reported|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = lazy_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+|runs:[0-9a-f]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

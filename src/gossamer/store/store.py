@@ -14,7 +14,7 @@ from typing import Any, cast
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreFull
 from gossamer.store import keys
 from gossamer.store.address import parse
-from gossamer.store.client import Client
+from gossamer.store.client import StoreClient
 from gossamer.store.commands import Command
 from gossamer.store.server_errors import NoScriptError, RedisError
 from gossamer.store.servers import Servers
@@ -75,7 +75,7 @@ class Store:
     """One or more Valkey servers with the frontier's scripts. Errors of the client library are raised as
     `StoreError`, `Away` (an outage) or `DiskFull`."""
 
-    def __init__(self, client: Client, url: str) -> None:
+    def __init__(self, client: StoreClient, url: str) -> None:
         self.client = client
         self.url = url
         self.buckets = 0
@@ -292,7 +292,7 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
     address = parse(url)
     if address.kind in ("sentinel", "cluster"):
         timeout = min(timeout, 5.0)  # a shorter timeout, because another server may take over
-    return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
+    return Store(StoreClient(Servers(address, timeout, embedded=embedded), patience), url)
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
 from gossamer.errors import Away, RightsMissing, StoreError
-from gossamer.store.client import Client
+from gossamer.store.client import StoreClient
 from gossamer.store.server_errors import NoPermissionError, ResponseError
 from gossamer.store.store_errors import to_gossamer_error
 
@@ -22,7 +22,7 @@ from gossamer.store.store_errors import to_gossamer_error
 class CheckedStore(Protocol):
     """The interface of a store that the checks need. `store.Store` implements this interface."""
 
-    client: Client
+    client: StoreClient
 
     def guard(self, call: Awaitable[Any]) -> Awaitable[Any]: ...
 

@@ -1,0 +1,220 @@
+"""The results of operations, where no struct of the application fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gossamer.frontier.stats import Letter, Queued
+from gossamer.model.summary import Summary
+
+JsonObject = dict[str, Any]
+Texts = dict[str, str]
+"""Aliases, because `dict` in the class `Summary` is the method of this name."""
+
+
+class CrawlEntry(Summary, kw_only=True):
+    """A crawl in the list of crawls."""
+
+    broken_off: list[str] = msgspec.field(default_factory=list)
+    """Producers, for example long lists of seeds, that were not read to the end."""
+    go_on: str | None = None
+    now: JsonObject = msgspec.field(default_factory=dict)
+    """The current rates, the age of the last page, and the reason why a crawl is idle."""
+
+
+class CrawlStatus(CrawlEntry, kw_only=True):
+    """The state of one crawl. Its size does not depend on the number of pages."""
+
+    slowest_hosts: list[JsonObject] = msgspec.field(default_factory=list)
+    workers: JsonObject = msgspec.field(default_factory=dict)
+    refusals: Texts = msgspec.field(default_factory=dict)
+    expected_lost: float = 0.0
+    weight: int = 1
+    precedence: int = 0
+    lanes: list[JsonObject] = msgspec.field(default_factory=list)
+
+
+class CrawlPage(Struct, kw_only=True):
+    """A page of crawls."""
+
+    items: list[CrawlEntry]
+    next: str | None
+
+
+class CrawlHandle(Struct, kw_only=True):
+    """The state of a crawl after an operation, and what the operation did."""
+
+    crawl: str
+    state: str
+    said: str
+
+
+class AddedUrls(Struct, kw_only=True):
+    """The result of adding URLs. The fields are those of `gossamer.Added`."""
+
+    crawl: str
+    state: str
+    running: bool
+    continued: bool
+    added: int
+    duplicates: int
+    recent: int
+    refused: dict[str, int]
+    refused_urls: list[list[str]]
+    rejected: int
+    rejected_lines: list[dict[str, Any]]
+
+
+class Reprioritized(Struct, kw_only=True):
+    """The number of URLs whose priority changed."""
+
+    crawl: str
+    priority: int
+    urls: int
+    dry_run: bool
+
+
+class FleetShare(Struct, kw_only=True):
+    """A crawl's share of the fleet."""
+
+    crawl: str
+    weight: int
+    precedence: int
+
+
+class CrawlHost(Struct, kw_only=True):
+    """A host of a crawl. Times are in seconds."""
+
+    host: str
+    state: str
+    waiting: int
+    in_flight: int
+    delay: float | None
+    next: float
+    retrying: int
+    fixed_delay: float | None
+    crawl_delay: float
+
+
+class CrawlHostList(Struct, kw_only=True):
+    """The first hosts of a crawl."""
+
+    items: list[CrawlHost]
+
+
+class RowPage(Struct, kw_only=True):
+    """A page of rows."""
+
+    items: list[dict[str, Any]]
+    next: str | None
+
+
+class LetterPage(Struct, kw_only=True):
+    """A page of dead letters."""
+
+    items: list[Letter]
+    next: str | None
+
+
+class Decided(Struct, kw_only=True):
+    """The number of dead letters that were requeued or dropped."""
+
+    crawl: str
+    letters: int
+    dry_run: bool
+
+
+class HostStatus(Struct, kw_only=True):
+    """The state of a host, which all crawls share. Times are in seconds."""
+
+    host: str
+    bucket: int
+    known: bool
+    in_flight: int
+    at_once: int | None
+    next: float
+    delay: float | None
+    fixed_delay: float | None
+    pace: str
+    crawl_delay: float
+    paused: float
+    robots: dict[str, dict[str, float]]
+    crawls: list[Queued]
+    breaker: dict[str, Any]
+    ladder: dict[str, Any]
+    blocks: list[dict[str, Any]]
+    proxies: dict[str, int]
+    sessions: list[dict[str, Any]]
+
+
+class HostChange(Struct, kw_only=True):
+    """What an operation changed about a host."""
+
+    host: str
+    paused: bool | None = None
+    seconds: float | None = None
+    delay: float | None = None
+    per_host: int | None = None
+
+
+class FleetWorkers(Struct, kw_only=True):
+    """The workers of a fleet."""
+
+    items: list[dict[str, Any]]
+
+
+class Ordered(Struct, kw_only=True):
+    """The workers that got an order."""
+
+    order: str
+    workers: list[str]
+
+
+class ScrapedPage(Struct, kw_only=True):
+    """One page, read as a crawl would read it."""
+
+    url: str
+    page: dict[str, Any] | None
+    """The page record, or None if no page was received."""
+    items: list[dict[str, Any]]
+    text: str | None = None
+    markdown: str | None = None
+    links: list[dict[str, Any]] | None = None
+    robots: dict[str, Any] | None = None
+    """The line of robots.txt that disallows the page."""
+    errors: dict[str, int]
+    skipped: dict[str, int]
+    unread: list[str]
+    """The reasons why a site could not read the page."""
+    attempts: list[dict[str, Any]]
+
+
+class Version(Struct, kw_only=True):
+    """The version of gossamer, and what the caller may do."""
+
+    version: str
+    scope: str
+    prefix: str
+    crawls_at_once: int
+
+
+class CrawlEvent(Struct, kw_only=True):
+    """A change of a crawl. `type`: `crawl.started`, `crawl.updated` (counts), `crawl.changed` (another state) or
+    `crawl.ended`."""
+
+    type: str
+    at: str
+    crawl: str
+    state: str
+    before: str | None
+    """The state before the change, or None for a new crawl."""
+    reason: str | None
+    found: int
+    pages: int
+    items: int
+    failed: int
+    dead: int
+    pending: int

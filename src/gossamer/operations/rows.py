@@ -1,0 +1,187 @@
+"""Operations on stored rows: items, pages, attempts and dead letters."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import AsyncIterator, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from gossamer.app.dead_letters import decide
+from gossamer.app.query.filters import Test, all_of
+from gossamer.app.query.opened_crawl import filtered_rows, opened_crawl
+from gossamer.config.redaction import conceal_values
+from gossamer.config.settings import Settings
+from gossamer.config.value_parsers import seconds
+from gossamer.errors import InvalidField, UsageError
+from gossamer.frontier.stats import Letter
+from gossamer.items.assets import told_of
+from gossamer.operations import inputs, results
+from gossamer.operations.context import OperationContext, authority
+from gossamer.operations.cursors import cursor_after, position_of
+
+BATCH_ROWS = 500
+
+
+class _Selection(NamedTuple):
+    """The rows that a request selects. `what`: `items`, `pages` or `attempts`. `after`: the number of stored rows
+    to pass over."""
+
+    settings: Settings
+    crawl: str
+    what: str
+    test: Test
+    wheres: list[str]
+    after: int
+    may_lack_rows: bool
+    """Whether the crawl has just begun, so that no output exists yet."""
+
+
+async def item_list(context: OperationContext, given: inputs.ListItems) -> results.RowPage:
+    """Lists the stored items of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    return await _page(context, given)
+
+
+async def page_list(context: OperationContext, given: inputs.ListRows) -> results.RowPage:
+    """Lists the page records of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    return await _page(context, given)
+
+
+async def attempt_list(context: OperationContext, given: inputs.ListAttempts) -> results.RowPage:
+    """Lists the requests of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    return await _page(context, given)
+
+
+async def _page(context: OperationContext, given: inputs.ListRows) -> results.RowPage:
+    selected = await _selection(context, given)
+    found: list[tuple[int, dict[str, Any]]] = []
+    async for batch in _batches(selected, given.limit + 1):
+        found = batch
+        break
+    more = found[given.limit :]
+    rows = found[: given.limit]
+    after = cursor_after(given, rows[-1][0]) if more else None
+    return results.RowPage(items=[row for _, row in rows], next=after)
+
+
+async def row_stream(
+    context: OperationContext, given: inputs.ListRows
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """Yields all selected rows in batches. At most two batches are in memory. Raises GossamerError."""
+    selected = await _selection(context, given)
+    async for batch in _batches(selected, BATCH_ROWS):
+        yield [row for _, row in batch]
+
+
+async def _selection(context: OperationContext, given: inputs.ListRows) -> _Selection:
+    record = await context.need(given.crawl)
+    what = {inputs.ListItems: "items", inputs.ListAttempts: "attempts"}.get(type(given), "pages")
+    try:
+        test = all_of(
+            host=None if given.host is None else authority(given.host),
+            since=given.since,
+            wheres=given.where,
+            status=getattr(given, "status", None),
+            outcome=getattr(given, "outcome", None),
+        )
+    except InvalidField:
+        raise
+    except UsageError as error:
+        raise InvalidField(_without_option(error), "/where" if given.where else "/since") from None
+    kind = getattr(given, "kind", None)
+    if kind is not None:
+        of_kind: Test = lambda row: test(row) and str(row.get("_kind")).lower() == kind.lower()  # noqa: E731
+    elif what == "items":
+        of_kind = lambda row: test(row) and not told_of(row)  # noqa: E731
+    else:
+        of_kind = test
+    after = position_of(given, int, 0)
+    return _Selection(context.settings, record.name, what, of_kind, given.where, after, not record.outputs)
+
+
+def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, None]:
+    """Yields the selected rows, each with the number of stored rows up to and including the row."""
+    with opened_crawl(one.settings, one.crawl) as stored:
+        seen = [0]
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for number, row in enumerate(stored.rows(one.what), 1):
+                if number > one.after and one.test(row):
+                    seen[0] = number
+                    yield row
+
+        try:
+            for row in filtered_rows(rows(), stored, one.what, one.wheres or None):
+                masked: Any = conceal_values(row)
+                yield seen[0], masked
+        except UsageError as error:
+            if one.wheres:
+                raise InvalidField(_without_option(error), "/where") from None
+            if not one.may_lack_rows:
+                raise
+
+
+async def _batches(one: _Selection, size: int) -> AsyncIterator[list[tuple[int, dict[str, Any]]]]:
+    """Yields the selected rows in batches of `size`. One thread reads all of them, because the readers of some
+    outputs may only be used in the thread that opened them."""
+    loop, rows = asyncio.get_running_loop(), _selected(one)
+    with contextlib.ExitStack() as stack:
+        threads = ThreadPoolExecutor(1, "rows")
+        stack.callback(threads.shutdown, wait=False)
+        stack.callback(threads.submit, rows.close)
+        while batch := await loop.run_in_executor(threads, lambda: list(islice(rows, size))):
+            yield batch
+
+
+async def dead_list(context: OperationContext, given: inputs.ListDeadLetters) -> results.LetterPage:
+    """Lists dead letters, which are URLs that a crawl gave up."""
+    await context.need(given.crawl)
+    after = position_of(given, tuple[int, int], (0, 0))
+    found: list[Letter] = []
+    async for letter in context.census.dead(given.crawl, **_filters(given), after=after):
+        if len(found) == given.limit:
+            last = found[-1]
+            return results.LetterPage(items=found, next=cursor_after(given, (last.bucket, last.id)))
+        found.append(letter)
+    return results.LetterPage(items=found, next=None)
+
+
+async def dead_requeue(context: OperationContext, given: inputs.DecideDeadLetters) -> results.Decided:
+    """Requeues dead letters, as if they had never been tried. Start a crawl that has ended again to fetch them."""
+    return await _decide(context, given, "requeue")
+
+
+async def dead_drop(context: OperationContext, given: inputs.DecideDeadLetters) -> results.Decided:
+    """Drops dead letters for good. A dropped dead letter counts as failed."""
+    return await _decide(context, given, "drop")
+
+
+async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, verb: str) -> results.Decided:
+    await context.need(given.crawl)
+    n, _ = await decide(context.store, given.crawl, verb, **_filters(given), dry_run=given.dry_run)
+    return results.Decided(crawl=given.crawl, letters=n, dry_run=given.dry_run)
+
+
+def _filters(given: inputs.ListDeadLetters | inputs.DecideDeadLetters) -> dict[str, Any]:
+    host = None if given.host is None else authority(given.host)
+    return {"host": host, "reason": given.reason, "since": _moment(given.since)}
+
+
+def _moment(text: str | None) -> float:
+    """Converts an age or a time to seconds since the epoch."""
+    if text is None:
+        return 0.0
+    try:
+        return time.time() - seconds(text)
+    except ValueError:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def _without_option(error: UsageError) -> str:
+    """Returns a message of the command line without the name of the option."""
+    return re.sub(r"^--\w+ ", "", str(error))

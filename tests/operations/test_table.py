@@ -1,0 +1,96 @@
+"""The table of operations agrees with the command line, the client, and the committed OpenAPI document."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cli.test_json import leaves
+from gossamer.client.async_service_client import AsyncClient
+from gossamer.client.service_client import Client
+from gossamer.model.verdict import ERRORS
+from gossamer.operations import inputs
+from gossamer.operations.openapi import document
+from gossamer.operations.problems import PROBLEMS
+from gossamer.operations.table import NOT_OFFERED, NOT_OFFERED_GROUPS, OPERATIONS, Operation
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_CLIENT = {"wait": "waits with the operation of `status`", "events": "reads the stream of events"}
+
+
+def test_each_command_has_an_operation_or_a_reason() -> None:
+    commands = {name for name, _ in leaves()}
+    offered = {one.command for one in OPERATIONS}
+    groups = {name for name in commands if name.partition(" ")[0] in NOT_OFFERED_GROUPS}
+    assert commands == offered | NOT_OFFERED.keys() | groups
+    assert not offered & NOT_OFFERED.keys()
+    assert {name.partition(" ")[0] for name in groups} == NOT_OFFERED_GROUPS.keys()
+
+
+def methods(kind: type) -> dict[str, inspect.Signature]:
+    return {
+        name: inspect.signature(call)
+        for name, call in vars(kind).items()
+        if inspect.isfunction(call) and not name.startswith("_")
+    }
+
+
+def test_each_operation_has_a_method_of_the_client() -> None:
+    offered = {one.method_of_client for one in OPERATIONS}
+    assert methods(Client).keys() == offered | OF_CLIENT.keys()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_the_method_takes_the_fields_of_the_operation(operation: Operation) -> None:
+    fields = {field.name for field in msgspec.structs.fields(operation.input)} - {"limit", "cursor"}
+    taken = set(methods(Client)[operation.method_of_client].parameters) - {"self", "n"}
+    renamed = {"priority"} if operation.name == "crawl_priority" else set()
+    assert fields - renamed == taken - ({"limit"} if "limit" not in fields else set())
+
+
+def test_the_async_client_has_the_same_methods() -> None:
+    mine, other = methods(Client), methods(AsyncClient)
+    assert mine.keys() == other.keys()
+    for name, signature in mine.items():
+        assert signature.parameters == other[name].parameters, name
+        wanted = str(signature.return_annotation).replace("Iterator[", "AsyncIterator[")
+        assert other[name].return_annotation == wanted, name
+
+
+def test_the_committed_document_is_current() -> None:
+    """`python -m gossamer.operations.openapi > docs/openapi.json` writes it."""
+    kept = json.loads((ROOT / "docs" / "openapi.json").read_text())
+    assert kept == json.loads(msgspec.json.encode(document()))
+
+
+def test_reasons_are_those_of_dead_letters() -> None:
+    assert typing.get_args(inputs.Reason) == ERRORS
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_an_example_is_a_valid_input(operation: Operation) -> None:
+    assert msgspec.convert(operation.example, operation.input)
+    assert operation.about.endswith(".")
+    assert operation.scope != "read" or not operation.changes
+
+
+def test_each_problem_has_its_own_address() -> None:
+    assert len({one.slug for one in PROBLEMS}) == len(PROBLEMS)
+
+
+def test_the_command_crawl_imports_nothing_of_the_server() -> None:
+    code = (
+        "import sys; from gossamer.cli import commands; commands.run(['crawl', '--help']);"
+        "import gossamer.cli.crawl, gossamer.cli.foreground_crawl, gossamer.app.runner, gossamer.app.submit;"
+        "print([name for name in sys.modules if name.split('.')[0] in ('starlette', 'uvicorn', 'anyio')"
+        " or name.startswith(('gossamer.web', 'gossamer.operations'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
