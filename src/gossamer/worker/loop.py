@@ -14,9 +14,9 @@ import contextlib
 import errno
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
 from gossamer.errors import (
@@ -165,11 +165,13 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(
-                    self.committer.run(self._has_work, self._settled, self._needs_commit)
+                    self._noting_failure(
+                        self.committer.run(self._has_work, self._settled, self._needs_commit)
+                    )
                 )
                 keepers = (
-                    group.create_task(self._keeper.run(self._news.set)),
-                    group.create_task(self._watch()),
+                    group.create_task(self._noting_failure(self._keeper.run(self._news.set))),
+                    group.create_task(self._noting_failure(self._watch())),
                 )
                 await self._crawl()
                 ends = time.monotonic() + STOP_TIMEOUT_S + 1.0
@@ -180,6 +182,8 @@ class Worker:
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
+                if self._failed is not None:
+                    raise self._failed
                 if self._ledger is not None:
                     self._ledger.keep(self.held)
                 for keeper in keepers:
@@ -196,6 +200,16 @@ class Worker:
         if self._strange:
             raise ConfigError(self._strange)
         return self.outcome
+
+    async def _noting_failure(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs a task beside the visits. If the task fails, the worker ends as soon as the reply to its running
+        claim has arrived. If the error cancelled the claim, the leases of the claimed URLs would expire, and each
+        URL would count as having killed a worker."""
+        try:
+            await work
+        except GossamerError as error:
+            self._failed = self._failed or error
+            self._news.set()
 
     async def _crawl(self) -> None:
         while not self.outcome:
