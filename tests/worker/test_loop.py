@@ -404,10 +404,10 @@ async def test_a_claim_whose_reply_comes_after_a_failure_never_counts_as_a_crash
     async def comes_late(*given: Any) -> Any:
         got = await claim(*given)
         if table.net.asked:
+            late.extend(one for some in got for one in some.claims)
             await failed.wait()
             for _ in range(1000):  # until the failure has reached the worker
                 await asyncio.sleep(0)
-            late.extend(one for some in got for one in some.claims)
         return got
 
     table.outputs._attempts.add = fails  # type: ignore[method-assign]
