@@ -238,6 +238,8 @@ class Site:
                     found["unchanged" if stored[kind, key] == title else "changed"] += 1
                 stored[kind, key] = title
         assert {name: title for name, (title, gone) in after.items() if not gone} == {
-            name: title for name, title in stored.items() if title is not None and not after[name][1]
+            name: title
+            for name, title in stored.items()
+            if title is not None and not after.get(name, ("", False))[1]
         }
         return found

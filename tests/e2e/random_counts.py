@@ -222,7 +222,7 @@ class Machine:
             ended = await crawl(one, stop=stop)
             if ended.state == "finished" or (one.refresh and not ended.pending):
                 return ended.dict()  # the next `--refresh` would begin another pass
-        one.fresh = False if order.event else one.fresh
+        one.fresh = one.fresh and order.event not in ("killed", "stopped")
         self._web.event = order.begin_outage if order.event == "outage" else _nothing
         return (await crawl(one)).dict()
 
@@ -408,7 +408,7 @@ async def try_runs(
             refusing = place.refuse()
         else:
             assert files is not None
-            expected = files.expected(web.site, web.found)
+            expected = await asyncio.to_thread(files.expected, web.site, web.found)
         names = [name for name in NUMBERS if not (name == "gone" and output == "hash")]
         counted, right = {name: told[name] for name in names}, {name: expected[name] for name in names}
         assert counted == right, f"{output}, seed {seed}, run {number} ({event}): {counted}, not {right}"
