@@ -361,7 +361,12 @@ class Files:
     def _archived(self) -> set[str]:
         """Returns the paths of the pages whose responses are in the bucket."""
         with tempfile.TemporaryDirectory() as there:
-            found = answers(fetched(bucket(self.server, self.folder), Path(there)))
+            top = fetched(bucket(self.server, self.folder), Path(there))
+            folders = [
+                top,
+                *(path for path in top.rglob("*") if path.is_dir()),
+            ]  # each process of a fleet has one
+            found = [url for folder in folders for url in answers(folder)]
         return {"/" + url.split("/", 3)[3] for url in found}
 
 
