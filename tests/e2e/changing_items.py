@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import sqlite3
 from collections import Counter
@@ -15,7 +16,8 @@ from typing import Any, Self
 import psycopg
 import pytest
 
-from support.java_servers import Ferret, brought
+from support.java_servers import Ferret, Kafka, brought
+from support.object_stores import MINIO_USER, Minio
 from support.postgres import Postgres, running_postgres
 from support.processes import Process
 
@@ -137,6 +139,7 @@ class Places:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._servers = folder, contextlib.ExitStack()
+        os.environ |= MINIO_USER  # also for the workers of a fleet, which start earlier
         self._started: dict[str, Any] = {}
 
     def __call__(self, output: str, folder: Path) -> Place:
@@ -144,9 +147,7 @@ class Places:
         missing."""
         if output == "sqlite":
             return SqliteStore(folder)
-        if output not in self._started:
-            self._started[output] = self._start(output)
-        server = self._started[output]
+        server = self.server(output)
         kinds: dict[str, Any] = {"postgresql": PostgresStore, "mongodb": MongoStore, "hash": HashStore}
         made: Place = kinds[output](server)
         return made
@@ -158,9 +159,18 @@ class Places:
         folder.mkdir(parents=True)
         if output == "mongodb" and not brought("ferretdb").exists():
             pytest.skip("FerretDB is not here: ./test gets it")
-        server: Any = Ferret(folder) if output == "mongodb" else Process(folder, "--save", "").ready()
+        if output == "hash":
+            server: Any = Process(folder, "--save", "", "--appendonly", "yes").ready()
+        else:
+            server = {"mongodb": Ferret, "kafka": Kafka, "s3": Minio}[output](folder)
         self._servers.callback(server.kill)
         return server
+
+    def server(self, output: str) -> Any:
+        """Returns the server of an output. Starts it if it does not run yet."""
+        if output not in self._started:
+            self._started[output] = self._start(output)
+        return self._started[output]
 
     def __enter__(self) -> Self:
         return self
@@ -228,6 +238,8 @@ class Site:
                     found["unchanged" if stored[kind, key] == title else "changed"] += 1
                 stored[kind, key] = title
         assert {name: title for name, (title, gone) in after.items() if not gone} == {
-            name: title for name, title in stored.items() if title is not None and not after[name][1]
+            name: title
+            for name, title in stored.items()
+            if title is not None and not after.get(name, ("", False))[1]
         }
         return found

@@ -1,9 +1,10 @@
-"""Random runs of whole crawls into seven outputs, on one machine and on a fleet: a site changes, the crawl is
-stopped, killed or left alone, and visits the site again. What the summary counts must follow from what the
-output contained before and after the run.
+"""Random runs of whole crawls into nine outputs, on one machine and on a fleet: a site changes, the crawl is
+stopped, killed or left alone, or the server of its output is killed and restarted. Then the crawl visits the site
+again. What the summary counts must follow from what the output contained before and after the run.
 
-A run into a store with one row per item begins with `--fresh`, and counts items. A run into files continues
-with `--refresh`, and counts pages. `--pages` writes the pages that the run found to be new, changed or gone.
+A run into a store with one row per item begins with `--fresh`, and counts items. A run into files, Kafka or S3
+continues with `--refresh`, and counts pages. `--pages` writes the pages that the run found to be new, changed or
+gone.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import csv
 import http.server
 import json
 import random
+import tempfile
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +30,19 @@ from e2e.kill_crawl import fire
 from e2e.runs import begin, command, job
 from gossamer.app.job import JobOutput
 from gossamer.app.runner import crawl
+from sinks.test_object_archive import answers, fetched
 from support.answers import answering
 from support.fleet_workers import Fleet, Worker
+from support.java_servers import Kafka
+from support.object_stores import Minio
+from support.processes import Process
 
 FILES = ("jsonl", "csv", "parquet")
-OUTPUTS = (*FILES, "sqlite", "postgresql", "mongodb", "hash")
+AWAY = ("kafka", "s3")
+"""Kafka gets each item exactly once, and S3 gets WARC files."""
+SERVERS = ("postgresql", "mongodb", "hash", *AWAY)
+"""Outputs whose server can be killed and restarted with its data."""
+OUTPUTS = (*FILES, "sqlite", "postgresql", "mongodb", "hash", *AWAY)
 FLEET_OUTPUTS = tuple(name for name in OUTPUTS if name != "sqlite")
 NUMBERS = ("new", "changed", "unchanged", "gone", "refused")
 SITE = """
@@ -124,7 +135,7 @@ def serving() -> Iterator[Web]:
 @dataclass
 class Order:
     """What a run is asked to do. `event`: what happens to the run at the request with the number `until`:
-    "stopped", "killed" or ""."""
+    "stopped", "killed", "outage" or "". `begin_outage` kills the server of the output, which comes back soon."""
 
     folder: Path
     site: str
@@ -133,6 +144,33 @@ class Order:
     words: tuple[str, ...]
     event: str
     until: int
+    begin_outage: Callable[[], None]
+
+
+class Outage:
+    """An outage of the server of an output, which takes `seconds` and the time of the server's start."""
+
+    def __init__(self, server: Any, seconds: float) -> None:
+        self._server, self._seconds = server, seconds
+        self._ends = threading.Thread(target=self._end)
+        self.began = False
+
+    def begin(self) -> None:
+        """Kills the server."""
+        self._server.kill()
+        self.began = True
+        self._ends.start()
+
+    def wait(self) -> None:
+        """Waits until the server is back."""
+        if self.began:
+            self._ends.join()
+
+    def _end(self) -> None:
+        time.sleep(self._seconds)
+        self._server.start()
+        if isinstance(self._server, Process):
+            self._server.ready()
 
 
 class Runner(Protocol):
@@ -164,8 +202,7 @@ class Machine:
 
     async def run(self, order: Order) -> dict[str, Any]:
         own = {"fresh": "--fresh" in order.words, "refresh": "--refresh" in order.words}
-        files = order.output in FILES
-        if files:
+        if order.output in (*FILES, *AWAY):
             own["pages"] = f"{order.folder}/pages/pages.jsonl"
         one = job([order.site], order.folder, guard="off", **own)
         one.outputs = [JobOutput(order.spec)]
@@ -185,8 +222,8 @@ class Machine:
             ended = await crawl(one, stop=stop)
             if ended.state == "finished" or (one.refresh and not ended.pending):
                 return ended.dict()  # the next `--refresh` would begin another pass
-        one.fresh = False if order.event else one.fresh
-        self._web.event = _nothing
+        one.fresh = one.fresh and order.event not in ("killed", "stopped")
+        self._web.event = order.begin_outage if order.event == "outage" else _nothing
         return (await crawl(one)).dict()
 
 
@@ -212,7 +249,8 @@ class OnFleet:
         return self._fleet.worker(f"w{self._started}", "--sites", ".", processes=2)
 
     async def run(self, order: Order) -> dict[str, Any]:
-        self._web.until, self._web.event = order.until, _nothing
+        self._web.until = order.until
+        self._web.event = order.begin_outage if order.event == "outage" else _nothing
         killed = threading.Event()
         if order.event == "killed":
 
@@ -222,7 +260,7 @@ class OnFleet:
 
             self._web.event = kill
         words = ["--name", order.folder.name, "--delay", "0", "--quiet", "--guard", "off", *order.words]
-        if order.output in FILES:
+        if order.output in (*FILES, *AWAY):
             words += ["--pages", f"{order.folder}/pages/", "--known", f"{order.folder}/known/"]
         words += ["-o", order.spec, "--allow-private", "127.0.0.0/8"]
 
@@ -261,10 +299,19 @@ def read_items(folder: Path) -> Counter[FileRow]:
             rows = pyarrow.parquet.read_table(path).to_pylist()
         for row in rows:
             kind = row.get("_kind") or ("item" if ".item." in f"{path.parent.name} {path.name}" else "book")
-            data = row if row.get("title") else json.loads(row.get("data") or row["_extra"])
-            lost = kind == "book" and row["number"] is None
-            found[FileRow(kind, row["_key"], data["title"], lost)] += 1
+            found[_file_row(kind, row)] += 1
     return found
+
+
+def _file_row(kind: str, row: dict[str, Any]) -> FileRow:
+    data = row if row.get("title") else json.loads(row.get("data") or row["_extra"])
+    return FileRow(kind, row["_key"], data["title"], kind == "book" and row["number"] is None)
+
+
+def read_topic(server: Kafka, topic: str) -> Counter[FileRow]:
+    """Returns the items in a topic."""
+    found = server.messages(topic)
+    return Counter(_file_row(headers["kind"], json.loads(value)) for _, value, headers in found)
 
 
 def read_pages(folder: Path) -> list[tuple[str, int]]:
@@ -276,16 +323,23 @@ def read_pages(folder: Path) -> list[tuple[str, int]]:
 
 @dataclass
 class Files:
-    """Files of items and of page records that grow from run to run."""
+    """Files of items and of page records that grow from run to run. `output`: Kafka and S3 have no files of
+    items. `server`: their server."""
 
     folder: Path
+    output: str
+    server: Any = None
     items: Counter[FileRow] = field(default_factory=Counter)
     pages: list[tuple[str, int]] = field(default_factory=list)
 
     def expected(self, site: Site, found: set[str]) -> Counter[str]:
         """Returns the counts that follow from the files before and after a run. `found`: the paths that
         the run asked for. Also checks the rows of the run."""
-        items, pages = read_items(self.folder / "out"), read_pages(self.folder / "pages")
+        pages = read_pages(self.folder / "pages")
+        if self.output == "kafka":
+            items = read_topic(self.server, self.folder.name)
+        else:
+            items = read_items(self.folder / "out")
         before, written = dict(self.pages), Counter(pages) - Counter(self.pages)
         more, numbers = items - self.items, Counter[str]()
         assert not self.items - items, "rows are gone"
@@ -297,9 +351,28 @@ class Files:
         numbers["gone"] = sum(before.get(path) == 200 for path, status in written if status in (404, 410))
         numbers["refused"] = sum(n for row, n in more.items() if row.lost)
         shown = Counter(one for path in good - {"/"} for one in site.pages[int(path[3:])])
-        assert Counter([(row.kind, row.key, row.title) for row in more.elements()]) == shown
+        if self.output == "s3":
+            assert good <= self._archived(), "a page is not in the bucket"
+        else:
+            assert Counter([(row.kind, row.key, row.title) for row in more.elements()]) == shown
         self.items, self.pages = items, pages
         return numbers
+
+    def _archived(self) -> set[str]:
+        """Returns the paths of the pages whose responses are in the bucket."""
+        with tempfile.TemporaryDirectory() as there:
+            top = fetched(bucket(self.server, self.folder), Path(there))
+            folders = [
+                top,
+                *(path for path in top.rglob("*") if path.is_dir()),
+            ]  # each process of a fleet has one
+            found = [url for folder in folders for url in answers(folder)]
+        return {"/" + url.split("/", 3)[3] for url in found}
+
+
+def bucket(server: Minio, folder: Path) -> str:
+    """Returns the value of `-o` for the responses of a crawl."""
+    return server.url.replace("some/prefix", f"{folder.parent.name}/{folder.name}")
 
 
 async def try_runs(
@@ -313,19 +386,26 @@ async def try_runs(
         (folder / name).mkdir()
     site = folder.parent / ("large.py" if output == "parquet" else "shop.py")
     site.write_text(SITE.format(url=web.url, large="10**30" if output == "parquet" else 1))
-    files = Files(folder) if output in FILES else None
+    server = places.server(output) if output in SERVERS else None
+    files = Files(folder, output, server) if output in (*FILES, *AWAY) else None
     place = None if files else places(output, folder)
     refusing, before, made = {"book"} if files else set[str](), Stored(), Counter[str]()
     for number in range(runs):
         web.site.change(refusing)
         web.found = set()
-        event = chance.choice(runner.events)
+        event = chance.choice((*runner.events, *(("outage",) * 3 if server else ())))
         words = ("--fresh",) if place else ("--refresh",) if number else ()
-        spec = place.spec if place else runner.spec(folder / "out", output)
-        order = Order(
-            folder, str(site), output, spec, words, event, chance.randint(2, 2 + len(web.site.pages))
-        )
-        told = await runner.run(order)
+        if place:
+            spec = place.spec
+        elif output == "kafka":
+            spec = f"{server.url}/{folder.name}?journal={folder}/journal"
+        else:
+            spec = bucket(server, folder) if server else runner.spec(folder / "out", output)
+        until, outage = chance.randint(2, 2 + len(web.site.pages)), Outage(server, chance.uniform(0, 3))
+        told = await runner.run(Order(folder, str(site), output, spec, words, event, until, outage.begin))
+        outage.wait()
+        if event == "outage" and not outage.began:
+            event = ""
         assert told["state"] == "finished" or (event, told["pending"]) == ("stopped", 0), told
         if place:
             after = place.stored()
@@ -333,7 +413,7 @@ async def try_runs(
             refusing = place.refuse()
         else:
             assert files is not None
-            expected = files.expected(web.site, web.found)
+            expected = await asyncio.to_thread(files.expected, web.site, web.found)
         names = [name for name in NUMBERS if not (name == "gone" and output == "hash")]
         counted, right = {name: told[name] for name in names}, {name: expected[name] for name in names}
         assert counted == right, f"{output}, seed {seed}, run {number} ({event}): {counted}, not {right}"

@@ -158,6 +158,27 @@ def test_columns_are_chosen(room: Path, web: str, value: str) -> None:
     assert "_seen_at" in json.loads(out.splitlines()[0]), "the crawl keeps all columns"
 
 
+@pytest.mark.parametrize("keep", ["1M", "off"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_parquet_part_that_a_user_deleted_is_written_again_or_named(
+    room: Path, web: str, keep: str, ended: bool
+) -> None:
+    write(room, web)
+    words = ("-o", "books.parquet", "--keep", keep)
+    for limit in ("3", "6", *(["8"] if not ended else [])):
+        crawl(room, *words, "--limit", limit)
+    if ended:
+        crawl(room, *words)
+    lost = sorted((room / "books.book.parquet").glob("part-*"))[1]
+    lost.unlink()
+    said = crawl(room, *words, code=20 if keep == "off" else 0, error=True)
+    (line,) = (line for line in said.splitlines() if lost.name in line)
+    assert f"{lost.name} is missing" in line
+    if keep != "off":
+        rows = ParquetDataset(str(room / "books.book.parquet")).read().to_pylist()
+        assert [row["title"] for row in rows] == TITLES
+
+
 def test_mistakes_in_outputs_are_named(room: Path, web: str) -> None:
     write(room, web)
     for output, reason in {

@@ -178,6 +178,26 @@ def test_missing_parts_and_foreign_crawls_are_exit_20(tmp_path: Path) -> None:
         sink.append(length, ())
 
 
+def test_a_missing_part_is_named_and_only_parts_of_the_crawl_are_discarded(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    other = folder(path, owner="other@1")
+    other.close(other.append(other.prepare(), ROWS[:1]))
+    sink = folder(path, part_bytes=1)
+    length = sink.prepare()
+    for row in ROWS[1:5]:
+        length = sink.append(length, [row])
+    sink.close(length)
+    earlier, first, lost, *_ = sorted(path.glob("part-*"))
+    assert parquet.missing_part(str(path), length) == ""
+    lost.unlink()
+    with pytest.raises(SinkError, match=f"{lost.name} is missing"):
+        folder(path).append(length, ())
+    first.unlink()
+    assert parquet.missing_part(str(path), length).startswith(first.name[:20])
+    parquet.discard_parts(str(path), lost.name)
+    assert [*path.iterdir()] == [earlier]
+
+
 def test_parts_of_another_crawl_are_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "out"
     sink = folder(path)

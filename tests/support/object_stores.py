@@ -19,6 +19,7 @@ from gossamer.sinks.object_store import ObjectFolder
 from support.processes import free_port
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
+MINIO_USER = {"AWS_ACCESS_KEY_ID": "joe", "AWS_SECRET_ACCESS_KEY": "secret-of-joe"}
 JAVA = [
     "java",
     "-Xmx256m",
@@ -86,7 +87,7 @@ class Minio(Objects):
         self.env |= {"MINIO_ROOT_USER": "joe", "MINIO_ROOT_PASSWORD": "secret-of-joe"}
         where = ["--address", f"127.0.0.1:{self.port}", "--console-address", f"127.0.0.1:{free_port()}"]
         self.words = [[str(self.server / "minio"), "server", str(folder / "disk"), *where]]
-        os.environ |= {"AWS_ACCESS_KEY_ID": "joe", "AWS_SECRET_ACCESS_KEY": "secret-of-joe"}
+        os.environ |= MINIO_USER
         self.start()
 
     @property

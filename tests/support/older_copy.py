@@ -21,6 +21,8 @@ class OlderCopy:
 
     async def copy(self) -> None:
         """Copy what the store has now."""
+        with self.server.client() as client:  # while a server syncs every second, it may hold writes back
+            client.config_set("appendfsync", "always")
         shutil.copytree(self._files, self._copy)
 
     async def go_back(self) -> None:

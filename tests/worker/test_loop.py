@@ -384,6 +384,44 @@ async def test_missing_rights_never_count_as_a_crash(road: Make, store: Store) -
     await poor.close()
 
 
+async def test_a_claim_whose_reply_comes_after_a_failure_never_counts_as_a_crash(
+    road: Make, store: Store
+) -> None:
+    await store.guard(store.client.execute_command(f"ACL SETUSER poor reset on >word {RIGHTS}"))
+    poor = connect(f"{store.url.replace('unix://', 'unix://poor:word@')}")
+    await poor.open(1, "test")
+    await store.guard(store.client.execute_command("ACL SETUSER poor resetkeys ~{b:* ~gossamer*"))
+    table, failed, late = road(Net(), concurrency=1), asyncio.Event(), list[Claim]()
+    table.outputs._attempts = AttemptsTable(poor, "c", 1 << 20)
+    add, claim = table.outputs._attempts.add, table.frontier.everywhere.claim
+
+    async def fails(*given: Any) -> None:
+        try:
+            await add(*given)
+        finally:
+            failed.set()
+
+    async def comes_late(*given: Any) -> Any:
+        got = await claim(*given)
+        if table.net.asked:
+            late.extend(one for some in got for one in some.claims)
+            await failed.wait()
+            for _ in range(1000):  # until the failure has reached the worker
+                await asyncio.sleep(0)
+        return got
+
+    table.outputs._attempts.add = fails  # type: ignore[method-assign]
+    table.frontier.everywhere.claim = comes_late  # type: ignore[method-assign]
+    await table.add(*URLS[:3])
+    with pytest.raises(RightsMissing):
+        await table.run()
+    assert late
+    assert await table.leases() == 0
+    table.frontier.everywhere.claim = claim  # type: ignore[method-assign]
+    assert [one.crashes for one in await peeked(table)] == [0] * 3
+    await poor.close()
+
+
 async def peeked(table: Road) -> list[Claim]:
     """Return the claims that a worker would get, and give them back."""
     claims = await table.claim()

@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from gossamer.frontier.frontier_client import Frontier, Policy
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.open_outputs import FilteredFiles, is_stored_row
 from gossamer.sinks.output_spec import OpenedOutput, open_output
 from gossamer.store.store import Store
@@ -18,7 +19,8 @@ from sinks.rows_and_commits import loose
 
 def opened(store: Store, folder: Path, ending: str) -> Outputs:
     """Returns the outputs of a new process of the crawl, which knows no kind."""
-    file = open_output(f"{folder}/out.{ending}", {}, folder=str(folder))
+    log = AppendLog(folder / "appends.jsonl", "c@1")
+    file = open_output(f"{folder}/out.{ending}", {}, folder=str(folder), owner="c@1", log=log)
     assert isinstance(file, OpenedOutput)
     frontier = Frontier(store, "c", Policy())
     return Outputs(frontier, lock=folder / "lock", files=[FilteredFiles(file, is_stored_row)], tables=[])
@@ -32,13 +34,15 @@ def rows_of(path: Path) -> int:
     return rows
 
 
+@pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 async def test_a_file_of_an_undeclared_kind_is_cut_and_closed_without_a_row(
-    store: Store, tmp_path: Path, ending: str
+    store: Store, tmp_path: Path, ending: str, moved: bool
 ) -> None:
-    """A process is killed after it wrote two batches and committed the first."""
+    """A process is killed after it wrote two batches and committed the first. Then the folder may be moved."""
     await store.open(1, "test")
-    killed, frontier = opened(store, tmp_path, ending), Frontier(store, "c", Policy())
+    (folder := tmp_path / "old").mkdir()
+    killed, frontier = opened(store, folder, ending), Frontier(store, "c", Policy())
     await killed.open()
     async with killed.exact([loose(1, title="a")]) as append:
         assert append is not None
@@ -48,8 +52,10 @@ async def test_a_file_of_an_undeclared_kind_is_cut_and_closed_without_a_row(
         await frontier.base(path, length)
         await append([loose(2, title="b")])
     killed.release()
-    resumed = opened(store, tmp_path, ending)
+    if moved:
+        folder = folder.rename(tmp_path / "new")
+    resumed = opened(store, folder, ending)
     await resumed.open()
     await resumed.finish()
     resumed.release()
-    assert rows_of(Path(path)) == 1
+    assert rows_of(folder / Path(path).name) == 1

@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -89,7 +89,13 @@ def say_nothing(_: str) -> None:
 
 
 RECENT_BATCHES = 8
-"""Number of batches without a position that are kept, so that they can be added again."""
+"""Number of batches that are kept, so that they can be added again, if their source cannot be read again."""
+RECENT_S = 60.0
+"""Seconds for which the position before a batch is remembered. If the store may have lost its last writes, the
+source is read again from the oldest of these positions."""
+DURABLE_S = 3.0
+"""Seconds for which a producer watches a shared store after its last batch. A server that syncs its append-only
+file every second loses at most the last two."""
 
 
 class ChangeSignals(Protocol):
@@ -101,6 +107,31 @@ class ChangeSignals(Protocol):
         true if the page of the request is known. Returns None if this process has no list of known pages. The
         seen set then decides which URLs are new."""
         ...
+
+
+class RecentBatches:
+    """The batches of a producer that the store may lose: the positions before the batches of the last RECENT_S
+    seconds, and the last RECENT_BATCHES batches that cannot be read again, because they did not change the
+    position of their producer."""
+
+    def __init__(self) -> None:
+        self.unreadable = deque[UrlBatch](maxlen=RECENT_BATCHES)
+        self._positions = deque[tuple[float, Any]]()
+
+    @property
+    def positions(self) -> list[Any]:
+        """The remembered positions, oldest first."""
+        return [position for _, position in self._positions]
+
+    def note(self, batch: UrlBatch, before: Any) -> None:
+        """Remembers a batch that was added. `before`: the position before the batch."""
+        now = time.monotonic()
+        if batch.position is None or batch.position == before:
+            self.unreadable.append(batch)
+        else:
+            self._positions.append((now, before))
+        while self._positions and now - self._positions[0][0] > RECENT_S:
+            self._positions.popleft()
 
 
 class Feeder:
@@ -128,6 +159,9 @@ class Feeder:
         self.read = self.rejected = 0
         self._share: float | None = None
         self._trouble = ""
+        self._recent, self._changes = RecentBatches(), store.client.servers.changes
+        self._reached: Any = None
+        """The position up to which the batches are read for the second time, or None."""
 
     async def run(self) -> None:
         """Adds the URLs of the producer until the producer ends. Some producers never end. If interrupted,
@@ -143,47 +177,77 @@ class Feeder:
             self._again = True
 
     async def _from_kept_position(self) -> bool:
-        """Adds the batches after the stored position. Returns False if the store went back to an earlier
-        position, because it may have lost URLs of the batches since."""
-        position = await position_of(self._store, self._crawl, self.source.name)
-        at = position and position["at"]
-        recent, changes = deque[UrlBatch](maxlen=RECENT_BATCHES), self._store.client.servers.changes
+        """Adds the batches after the stored position. Returns False if the source must be read again from the
+        position that is stored now, because the store may have lost URLs of the batches since."""
+        kept = await self._patiently(partial(position_of, self._store, self._crawl, self.source.name))
+        at = kept and kept["at"]
         async with contextlib.aclosing(cast(AsyncGenerator[UrlBatch], self.source.batches(at))) as batches:
             async for batch in batches:
                 await self._patiently(partial(self.add, batch))
-                if batch.position is None:
-                    recent.append(batch)
-                    changes = await self._add_again(recent, changes)
+                self._recent.note(batch, at)
+                if self._is_changed and not await self._add_again(at):
+                    return False
                 if not await self._patiently(partial(self.keep, batch.position, at, done=False)):
+                    self._reached = at
                     return False
                 at = batch.position
                 await self.source.added(batch)
-                self._again = self._again and batch.position is None
+                if at is not None and (self._reached is None or at == self._reached):
+                    self._again, self._reached = False, None
                 self.read += len(batch.requests)
                 self._tell_rejected(batch.rejected)
                 self._share = batch.share
                 self._progress(batch)
                 await self._patiently(self._room)
                 await asyncio.sleep(0)
-        kept = await self.keep(at, at, done=True)
-        await self._add_again(recent, changes)
-        return kept
+        await self._until_durable()
+        if self._is_changed and not await self._add_again(at):
+            return False
+        return await self._patiently(partial(self.keep, at, at, done=True))
 
-    async def _add_again(self, recent: Collection[UrlBatch], changes: int) -> int:
-        """Adds recent batches again if the store may have lost its last writes since `changes`. Their producer has no
-        position from which it could read again, for example on standard input. Returns the current number of
-        changes of the store."""
-        now = self._store.client.servers.changes
-        if now != changes and recent:
-            self._again = True
-            for batch in recent:
-                await self._patiently(partial(self.add, batch))
+    @property
+    def _is_changed(self) -> bool:
+        """Whether the store may have lost its last writes since the last call of `_add_again`."""
+        return self._store.client.servers.changes != self._changes
+
+    async def _until_durable(self) -> None:
+        """Waits until a shared store no longer loses the last batch if a server is killed, or until a server has
+        changed. Calls each master, because only a call notices that its server is another one."""
+        end = time.monotonic() + DURABLE_S
+        while not (self._store.client.servers.embedded or self._is_changed) and time.monotonic() < end:
+            await asyncio.sleep(CROWDED_INTERVAL_S)
+            await self._patiently(partial(crawl_counts, self._store, self._crawl))
+
+    async def _add_again(self, at: Any) -> bool:
+        """Adds the recent batches again, after a server of the store restarted or another took over. Each master
+        of a Cluster may go back by itself, so the stored position does not tell which URLs the store still has.
+        Returns False if the source must be read again from an earlier position, which is then the stored one.
+        `at`: the position that was stored last."""
+        self._changes = self._store.client.servers.changes
+        self._again = True
+        for batch in self._recent.unreadable:
+            await self._patiently(partial(self.add, batch))
+        if self._recent.unreadable:
             self._warn(
-                f"{self.source.name} cannot be read again, and the store restarted: its last "
-                f"{sum(len(one.requests) for one in recent)} URLs were added again. If the store lost more than its "
-                "last seconds, give the list again"
+                f"{mask(self.source.name)} cannot be read again, and the store restarted: its last "
+                f"{sum(len(one.requests) for one in self._recent.unreadable)} URLs were added again. If the store "
+                "lost more than its last seconds, give the list again"
             )
-        return now
+        positions = self._recent.positions
+        if not positions or self._store.client.servers.address.kind != "cluster":
+            return True  # one server loses URLs and positions alike, which `keep` notices
+        self._reached = at
+        await self._patiently(partial(self._go_back, positions, at))
+        return False
+
+    async def _go_back(self, positions: Sequence[Any], at: Any) -> None:
+        """Stores the oldest of the recent positions. If the store contains a position that is older than all of
+        them, that position stays."""
+        known = [json.dumps({"at": one, "done": end}) for one in (*positions, at) for end in (False, True)]
+        value = json.dumps({"at": positions[0], "done": False})
+        await self._do(
+            self._store.client.eval(_KEEP, 1, positions_key(self._crawl), self.source.name, value, *known)
+        )
 
     async def add(self, batch: UrlBatch) -> None:
         """Adds a batch to the frontier."""

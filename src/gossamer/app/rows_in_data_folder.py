@@ -30,7 +30,7 @@ from gossamer.sinks.rows_in_data_folder import (
 )
 from gossamer.sites.manifest import lacking_message, note_lacking, write_manifest
 from gossamer.store.store import Store
-from gossamer.worker.backfill_outputs import PASS, is_absent
+from gossamer.worker.backfill_outputs import PASS, is_absent, lacking_part
 
 
 def note_kept(setup: Setup) -> None:
@@ -61,7 +61,9 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
     values = [value for value in output_values(setup.job) if value != "-"]
     if setup.job.per_pass:
         warn = say_nothing
-    if not {*values} - {*record.outputs} and not any(map(_is_deleted, values)):
+    lengths = await Frontier(store, setup.crawl, policy(setup.job.settings)).all_lengths()
+    torn = any(lacking_part(path, length) for path, length in lengths.items())
+    if not torn and not {*values} - {*record.outputs} and not any(map(_is_deleted, values)):
         if line := lacking_message(folder, values):
             warn(line)
         return
@@ -76,6 +78,8 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
     write_manifest(
         folder, outputs, [site.path for site in bench.sites if site.script_site is None], anew=False
     )
+    for line in bench.outputs.filler.torn:
+        warn(line)
     if bench.outputs.filler.unfilled:
         warn(unfilled_message(setup.crawl, bench.outputs.filler.unfilled, folder))
     elif bench.outputs.filler.added:

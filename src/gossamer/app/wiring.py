@@ -618,7 +618,7 @@ class CrawlWorker:
 
 async def _report_unfilled(setup: Setup, store: Store, filler: OutputBackfill, folder: Path) -> None:
     """Warns about outputs that were added after the first run and do not contain the earlier rows."""
-    found, lines = filler.unfilled, list[str]()
+    found, lines = filler.unfilled, [*filler.torn]
     if found and (setup.job.refresh or (await CrawlStatistics(store).summary(setup.crawl)).pages):
         lines.append(unfilled_message(setup.crawl, found, folder))
     else:  # the first run: no output lacks a row

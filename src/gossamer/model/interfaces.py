@@ -206,9 +206,10 @@ class FileOutput(Protocol):
     is_split: bool
     """Whether each kind of rows has a file of its own."""
 
-    def reopen(self, paths: Iterable[str]) -> None:
-        """Opens those of the files `paths` that belong to the output. An earlier process of the crawl wrote
-        them, and this process does not know their kinds."""
+    def reopen(self, lengths: Mapping[str, int]) -> None:
+        """Opens those of the files in `lengths` that belong to the output, also if they were moved to its folder
+        since. An earlier process of the crawl wrote them, and this process does not know their kinds. `lengths`
+        maps the last known paths of the crawl's outputs to their committed lengths."""
 
 
 class Log(Protocol):

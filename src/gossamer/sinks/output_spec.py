@@ -8,13 +8,13 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.config.redaction import mask, register_in
 from gossamer.errors import UsageError
 from gossamer.items.assets import FILES, REFERENCES
-from gossamer.model.interfaces import FileSink, TableSink
+from gossamer.model.interfaces import FileSink, Movable, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import OURS, Columns, with_ids
@@ -229,12 +229,20 @@ class OpenedOutput:
             self._sinks[name] = open_before or self._make(path, name)
         return self._sinks[name]
 
-    def reopen(self, paths: Iterable[str]) -> None:
+    def reopen(self, lengths: Mapping[str, int]) -> None:
         """See `interfaces.FileOutput`. Kinds that are not declared are found by the names of their files."""
         there = {sink.target() for sink in self.sinks()}
-        for path in paths:
+        for path in lengths:
             if path not in there and (kind := kind_in_path(self.path, path)):
                 self._reopened[path] = self._make(path, kind)
+        gone = {path: n for path, n in lengths.items() if os.path.isabs(path) and not os.path.exists(path)}
+        folder = os.path.dirname(os.path.abspath(self.path))
+        for name in sorted(os.listdir(folder)) if gone and os.path.isdir(folder) else ():
+            path = f"{folder}/{name}"
+            if path not in there and path not in self._reopened and (kind := kind_in_path(self.path, path)):
+                sink = self._make(path, kind)
+                if isinstance(sink, Movable) and sink.find(gone) is not None:  # it was moved here
+                    self._reopened[path] = sink
 
     def sinks(self) -> list[FileSink]:
         """Returns all files that are open so far. The result always includes the files of the declared

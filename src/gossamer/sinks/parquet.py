@@ -41,6 +41,7 @@ from gossamer.sinks.crash_safe_file import (
     forgotten_owner,
     mark_end,
     mark_store,
+    read_mark,
     sink_error,
     sync,
     sync_folder,
@@ -52,6 +53,7 @@ from gossamer.sinks.row_fitting import Misfit, frame_batch, lines_for, read_fram
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
+_PART_NAME, _JOURNAL_NAME = "part-%015d-%015d.parquet", "_journal-%015d.rows"
 _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
 """If an append has at least this many records, the records are written as an Arrow batch, otherwise as
@@ -268,10 +270,9 @@ class Parquet:
         kept = {start for start, end in parts if end <= committed}
         opened = max((start for start in journals - kept if start <= committed), default=closed)
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
-            raise SinkError(
-                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, "
-                "or start over with --fresh"
-            )
+            raise _lacks(self.path, f"the rows of the bytes {opened} to {committed} are missing")
+        if not self._fit and (missing := missing_part(self.path, committed)):
+            raise _lacks(self.path, f"{missing} is missing")
         written = [self._part(*one) for one in parts if one[1] <= committed]
         if not self._fit and self._log is not None:
             self._compare(self._log, written, opened, committed)
@@ -330,10 +331,10 @@ class Parquet:
                     self._at("swept")
 
     def _part(self, start: int, end: int) -> str:
-        return f"{self.path}/part-{start:015d}-{end:015d}.parquet"
+        return f"{self.path}/{_PART_NAME % (start, end)}"
 
     def _journal(self, start: int) -> str:
-        return f"{self.path}/_journal-{start:015d}.rows"
+        return f"{self.path}/{_JOURNAL_NAME % start}"
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -348,6 +349,50 @@ class Parquet:
             raise SinkError(f"{self.path} is gone: put it back, or start over with --fresh") from error
         except OSError as error:
             raise sink_error(self.path, error) from error
+
+
+def missing_part(path: str, committed: int) -> str:
+    """Returns the name of the first part or journal of this crawl that is missing from a folder of parts, or ''.
+    `committed`: the committed length of the output."""
+    parts, journals = _listing(path)
+    base = _base(path)
+    at = min((start for start, _ in parts), default=0) if base is None else base
+    parts = [one for one in parts if one[1] <= committed]
+    for start, end in parts:
+        if start > at:
+            break
+        at = max(at, end)
+    if at >= committed or at + _size(f"{path}/{_JOURNAL_NAME % at}") >= committed:
+        return ""
+    following = [start for start in (*(start for start, _ in parts), *journals) if at < start <= committed]
+    return _PART_NAME % (at, min(following)) if following else _JOURNAL_NAME % at
+
+
+def discard_parts(path: str, missing: str) -> None:
+    """Removes all parts and journals that the crawl wrote into a folder, so that it can write them again. Raises
+    SinkError if the file system keeps no marks, because the folder may also contain parts of other crawls.
+    `missing`: the result of `missing_part`."""
+    if (base := _base(path)) is None:
+        raise _lacks(path, f"{missing} is missing")
+    parts, journals = _listing(path)
+    names = [_PART_NAME % one for one in parts if one[0] >= base]
+    for name in (*names, *(_JOURNAL_NAME % start for start in journals if start >= base)):
+        os.unlink(f"{path}/{name}")
+    sync_folder(path)
+
+
+def _base(path: str) -> int | None:
+    """Returns the length of the output before the crawl, or None if the file system keeps no marks."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        mark = read_mark(folder)
+    finally:
+        os.close(folder)
+    return mark.base if mark is not None and mark.owner else None
+
+
+def _lacks(path: str, what: str) -> SinkError:
+    return SinkError(f"{path}: {what}; put it back, run {REPAIR}, or start over with --fresh")
 
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:

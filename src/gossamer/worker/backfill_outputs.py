@@ -16,6 +16,7 @@ from typing import Any
 
 from gossamer.model.interfaces import FileOutput, FileSink, FrontierVerbs, HistorySink, TableSink
 from gossamer.model.visit import Row
+from gossamer.sinks.parquet import discard_parts, missing_part
 from gossamer.sinks.rows_in_data_folder import TARGET, KeptRows
 from gossamer.worker.row_counts import take_counts, tells_fates
 
@@ -54,6 +55,8 @@ class OutputBackfill:
         self.changes: list[str] = []
         """The paths of outputs that lack the rows before the current pass, because they are new, were deleted
         or are overwritten."""
+        self.torn: list[str] = []
+        """One line per output that lacked a part and is written again."""
         self.since: str | None = None
         """See `sinks.history.row_fates`."""
         self._counts_fates = True
@@ -93,17 +96,21 @@ class OutputBackfill:
             output.route([*rows.values()])
 
     async def forget_deleted(self, fills: Mapping[str, bool]) -> None:
-        """Makes an output whose file was deleted a new output, so that the kept rows are written again. Does
-        nothing if the crawl did not keep all of its rows."""
-        absent = (
-            [] if self._kept is None else [path for path, kept in fills.items() if kept and is_absent(path)]
-        )
-        if not absent:
+        """Makes an output whose file was deleted a new output, so that the kept rows are written again. A folder
+        of Parquet parts that lacks a part is emptied and written again. Does nothing if the crawl did not keep
+        all of its rows."""
+        local = [path for path, kept in fills.items() if kept and os.path.isabs(path)]
+        if self._kept is None or not local:
             return
-        known = (await self._frontier.all_lengths()).keys() | (await self._frontier.filling()).keys()
-        for path in known & set(absent):
-            await self._frontier.no_length(path)
-            await self._frontier.filled([path])
+        lengths = await self._frontier.all_lengths()
+        known = lengths.keys() | (await self._frontier.filling()).keys()
+        for path in (path for path in local if path in known):
+            if missing := lacking_part(path, lengths.get(path, 0)):
+                await self._through(discard_parts, path, missing)
+                self.torn.append(f"{path}: {missing} is missing; all its rows are written again")
+            if missing or is_absent(path):
+                await self._frontier.no_length(path)
+                await self._frontier.filled([path])
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
         """Maps the path of each output to an offset in the file of kept rows. A new output must be filled
@@ -210,3 +217,8 @@ def is_absent(path: str) -> bool:
     """Returns whether an output is a local file or folder that does not exist. A workbook is only written at
     the end of a run, from a journal."""
     return os.path.isabs(path) and not os.path.exists(path) and not path.lower().endswith(".xlsx")
+
+
+def lacking_part(path: str, committed: int) -> str:
+    """Returns the name of a part that is missing from a folder of Parquet parts, or ''."""
+    return missing_part(path, committed) if path.endswith(".parquet") and os.path.isdir(path) else ""

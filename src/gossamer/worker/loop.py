@@ -14,9 +14,9 @@ import contextlib
 import errno
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
 from gossamer.errors import (
@@ -162,14 +162,20 @@ class Worker:
         """Runs until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
         and of the sinks. Raises ConfigError if the frontier contains a request that this version of gossamer
         does not support."""
+
+        def fail(error: GossamerError) -> None:
+            self._failed = self._failed or error
+            self._news.set()
+
         try:
             async with asyncio.TaskGroup() as group:
-                commit = group.create_task(
-                    self.committer.run(self._has_work, self._settled, self._needs_commit)
-                )
-                keepers = (
-                    group.create_task(self._keeper.run(self._news.set)),
-                    group.create_task(self._watch()),
+                commit, *keepers = (
+                    group.create_task(report_failure(work, fail))
+                    for work in (
+                        self.committer.run(self._has_work, self._settled, self._needs_commit),
+                        self._keeper.run(self._news.set),
+                        self._watch(),
+                    )
                 )
                 await self._crawl()
                 ends = time.monotonic() + STOP_TIMEOUT_S + 1.0
@@ -180,6 +186,8 @@ class Worker:
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
+                if self._failed is not None:
+                    raise self._failed
                 if self._ledger is not None:
                     self._ledger.keep(self.held)
                 for keeper in keepers:
@@ -482,6 +490,16 @@ def _returned(token: int, claim: Claim) -> Settle:
     """Returns the record that requeues a claim as if its visit had not begun, except that a request is
     counted."""
     return Settle(token, ClaimEnd.REQUEUED, since=0, delay=round(claim.delay * 1000))
+
+
+async def report_failure(work: Coroutine[Any, Any, None], fail: Callable[[GossamerError], None]) -> None:
+    """Runs a task beside the visits. If the task fails, calls `fail`, so that the worker ends as soon as the reply
+    to its running claim has arrived. If the error cancelled the claim, the leases of the claimed URLs would
+    expire, and each URL would count as having killed a worker."""
+    try:
+        await work
+    except GossamerError as error:
+        fail(error)
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:

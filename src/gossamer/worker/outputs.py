@@ -448,9 +448,9 @@ async def _reopen(files: Sequence[FileOutput], frontier: FrontierVerbs) -> None:
     """Opens the files of undeclared kinds that other processes of the crawl wrote. Such a file may have to be cut,
     filled or closed although this process writes no row of its kind."""
     if split := [output for output in files if output.is_split]:
-        paths = [*await frontier.all_lengths(), *await frontier.filling()]
+        lengths = dict.fromkeys(await frontier.filling(), 0) | await frontier.all_lengths()
         for output in split:
-            output.reopen(paths)
+            output.reopen(lengths)
 
 
 def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:

@@ -23,10 +23,11 @@ from gossamer.store.store import Store
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat lists as long from 100 bytes on, and read them in small chunks."""
+    """Treat lists as long from 100 bytes on, read them in small chunks, and do not wait after the last one."""
     monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 200)
     monkeypatch.setattr("gossamer.app.producers.lines.SHORT_LIST_BYTES", 100)
+    monkeypatch.setattr(producer_runner, "DURABLE_S", 0.0)
 
 
 async def fed(one: Job) -> dict[str, int]:
