@@ -37,9 +37,7 @@ _KATAKANA: Final = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _APOSTROPHES: Final = "'’‘‛`´′ʹʻʼʽ"
 _SILENT: Final = '\\-‐‑/"″“”„«»‹›™℠' + _APOSTROPHES
 """Characters that end a word and do not become tokens."""
-WIDTHLESS: Final = (
-    r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
-)
+WIDTHLESS: Final = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
 """Characters without width, as the inside of a character class."""
 _FORMS: Final = r"\u02b9\u02bb-\u02bd\u2e80-\u2fdf\uff00-\uffef"
 """Characters that `_plain` may replace: letters that serve as apostrophes, radicals, and the forms of other
