@@ -96,6 +96,14 @@ def test_crowns_are_those_of_the_language(language: str, currency: str) -> None:
     assert found(f"<html lang='{language}'><h1>A</h1><p class=price>499,00 kr.</p>")["currency"] == currency
 
 
+@pytest.mark.parametrize(
+    ("url", "currency"),
+    [("https://shop.tw/p", "TWD"), ("https://shop.com.hk/p", "HKD"), ("https://shop.example/p", "CNY")],
+)
+def test_a_yuan_is_that_of_the_country(url: str, currency: str) -> None:
+    assert found("<h1>A</h1><p class=price>990元</p>", url)["currency"] == currency
+
+
 NUMBERS = {
     "the one beside a label is the shop's, that for machines its database's": (
         ld({"@type": "Product", "name": "Red lamp", "sku": "238887908"})
