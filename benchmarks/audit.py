@@ -1,13 +1,16 @@
 """Measures the cost of `gossamer audit`: memory and CPU time for a large site, and CPU time for reading a
 page.
 
-    python benchmarks/audit.py [--pages 100000] [--links 40] [--html FOLDER]
+    python benchmarks/audit.py [--pages 100000] [--links 40] [--html FOLDER] [--against FOLDER_WITH_SOURCE]
 
 The pages are generated. Each page has `--links` links. Every tenth page or so has a fault: no title, noindex,
 the text of another page, or a link to a page that does not exist. The pages are written in batches of 256, as
 by a crawl. Then the benchmark builds the link graph, runs all checks, and writes the report, the CSV files,
 the sitemap and the link graph. The table shows the CPU seconds of each step and the maximum resident memory
 of the process so far. The floor is the memory before any pages are written.
+
+`--against` runs the checks again on the same database, three times with this version and three times with another
+one, in turn.
 
 `--html` reads the pages of a folder, and prints the CPU time for extracting a page's facts and links, as a
 ratio to the floor. The floor is the time for parsing the page and reading its links and visible text, which
@@ -17,9 +20,12 @@ every crawl with `--text` does.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -94,7 +100,20 @@ def pages(n: int, links: int) -> Iterator[tuple[str, PageFacts, list[PageLink], 
         yield url, facts, found, sketch_of(text), 0.1
 
 
-def measure_site(count: int, links: int) -> None:
+def measure_checks(path: str) -> None:
+    """Prints the CPU seconds of all checks on a stored site, and the number of findings."""
+    with AuditDatabase(path) as database:
+        number, scope = (
+            database.audits()[-1].number,
+            check_scope(database, [], True, CheckedLinks(0, 0, 0, 0)),
+        )
+        start = time.process_time()
+        results = evaluate_checks(database, number, None, scope, lambda _: None)
+        spent = time.process_time() - start
+    print(f"{spent:.1f} s of CPU, {sum(one.count for one in results):,} findings of {len(results)} checks")
+
+
+def measure_site(count: int, links: int, against: str = "") -> None:
     """Measures an audit of a generated site."""
     print(f"{count:,} pages with {links} links{'':<6}{'CPU s':>12}{'wall s':>12}{'memory MB':>12}")
     print(f"{'floor: nothing yet':<34}{0:>12.1f}{0:>12.1f}{memory_mb():>12.0f}")
@@ -132,6 +151,11 @@ def measure_site(count: int, links: int) -> None:
         print(
             f"{done.errors:,} errors, {done.warnings:,} warnings, {done.notices:,} notices; database {size:,.0f} MB"
         )
+        ours = str(Path(__file__).resolve().parents[1] / "src")
+        for source, name in ((ours, "this version"), (against, "the other version")) * 3 if against else ():
+            print(f"all checks, {name}, load {os.getloadavg()[0]:.1f}: ", end="", flush=True)
+            command = [sys.executable, __file__, "--checks", f"{folder}/audit.db"]
+            subprocess.run(command, env={**os.environ, "PYTHONPATH": source}, check=True)
 
 
 def measure_pages(folder: Path) -> None:
@@ -167,9 +191,14 @@ def main() -> None:
     options.add_argument("--pages", type=int, default=100_000)
     options.add_argument("--links", type=int, default=40)
     options.add_argument("--html", type=Path, action="append", default=[])
+    options.add_argument("--against", default="")
+    options.add_argument("--checks", help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.checks:
+        measure_checks(given.checks)
+        return
     if given.pages:
-        measure_site(given.pages, given.links)
+        measure_site(given.pages, given.links, given.against)
     for folder in given.html:
         measure_pages(folder)
 

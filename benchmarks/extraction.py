@@ -28,7 +28,7 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.language import language
 from gossamer.parsing.prices import price
 from gossamer.parsing.products import product
-from gossamer.parsing.structured import json_ld_objects, structured
+from gossamer.parsing.structured import structured
 from gossamer.parsing.text import main_text, markdown
 
 Pair = tuple[float, float]
@@ -171,6 +171,9 @@ def languages(folder: Path) -> None:
 
 
 def recipes(folder: Path) -> None:
+    # older versions, which `main_text.py --by-page` measures, do not have the function
+    from gossamer.parsing.structured import json_ld_objects
+
     pages = rows(folder, "structured-recipes")
     found, cost = timed(structured, pages)
     there = [one for row, one in zip(pages, found, strict=True) if b"recipeIngredient" in body(row)]

@@ -2,6 +2,7 @@
 run.
 
     python benchmarks/main_text.py [FOLDER] [--only WAY] [--against FOLDER_WITH_SOURCE] [--instructions] [--large]
+    python benchmarks/main_text.py [FOLDER] --against FOLDER_WITH_SOURCE --by-page
 
 FOLDER (default `../shared/data`) contains `articles-news`, `articles-trafilatura` and `articles-zyte` as
 `.jsonl.gz`. `articles-news` and `articles-zyte` contain the whole text of each page. The score of these two
@@ -14,14 +15,17 @@ id. The failures of one half may be looked at. The other half is only scored. Th
 The CPU time is given as median and mean per page, and as a ratio to the time for parsing the page. The peers
 are trafilatura, jusText, readability-lxml, and turbohtml's own extractor, if they are installed. `--against`
 also measures another version of gossamer. `--instructions` counts the instructions of parsing and of `fast`
-with valgrind, per page of `articles-zyte`, in both versions. `--large` measures pages of 10 MB.
+with valgrind, per page of `articles-zyte`, in both versions. `--large` measures pages of 10 MB. `--by-page`
+compares the F1 of `fast` in both versions page by page, also on 870 generated pages (`main_text_pages.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
+import random
 import re
 import resource
 import statistics
@@ -33,7 +37,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from extraction import Row, body, interval, mean_f1, parts, rows
+from extraction import Pair, Row, body, interval, mean_f1, parts, rows
 
 SAMPLES = ("news", "trafilatura", "zyte")
 Way = Callable[[bytes, str], str]
@@ -227,6 +231,52 @@ def large() -> None:
         )
 
 
+def page_f1(pair: Pair) -> float:
+    return mean_f1([pair]) if sum(pair) else 0.0
+
+
+def scores_by_page(folder: Path) -> dict[str, float]:
+    """Returns the F1 of `fast` by the name of the sample and the id of the page."""
+    from main_text_pages import SYSTEMS, page
+
+    from gossamer.parsing.text import main_text
+
+    found = {}
+    for name in SAMPLES:
+        for row in rows(folder, f"articles-{name}"):
+            text = main_text(body(row), row["url"])
+            score = page_f1(parts(row["text"], text)) if "text" in row else segment_f1([segments(row, text)])
+            found[f"{name} {row['id']}"] = score
+    for seed in (1, 2, 3):
+        chance = random.Random(seed)
+        for system in sorted(SYSTEMS):
+            for number in range(10):
+                html, title, text = page(chance, system)
+                score = page_f1(parts(text, main_text(html).replace(title, "", 1)))
+                found[f"generated {seed}, {system} {number}"] = score
+    return found
+
+
+def compare_pages(folder: str, other: str) -> None:
+    """Prints how the F1 of the pages differs from that of the other version."""
+    command = [sys.executable, __file__, folder, "--scores"]
+    environment = {**os.environ, "PYTHONPATH": other}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    before, now = json.loads(done.stdout.splitlines()[-1]), scores_by_page(Path(folder))
+    for sample in (*SAMPLES, "generated"):
+        change = {page: now[page] - before[page] for page in now if page.startswith(sample)}
+        better = [sum(one > least for one in change.values()) for least in (0.005, 0.02)]
+        worse = [sum(one < -least for one in change.values()) for least in (0.005, 0.02)]
+        print(
+            f"  {sample}: {len(change)} pages, {better[0]} better by more than .005 and {better[1]} by more than .02, "
+            f"{worse[0]} worse by more than .005 and {worse[1]} by more than .02, "
+            f"mean {statistics.fmean(change.values()):+.4f}"
+        )
+        ranked = sorted(change, key=lambda page: change[page])
+        for page in (ranked[-1], *(one for one in ranked if change[one] < -0.005)):
+            print(f"    {page}: {before[page]:.3f} then {now[page]:.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -238,11 +288,21 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one way, such as 'gossamer, fast'")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--by-page", action="store_true")
+    parser.add_argument("--scores", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, load {os.getloadavg()[0]:.1f}", flush=True)
     sources = [str(Path(__file__).resolve().parents[1] / "src"), *filter(None, (options.against,))]
     if options.large:
         large()
+        return
+    if options.scores:
+        print(json.dumps(scores_by_page(Path(options.folder))))
+        return
+    if options.by_page:
+        if not options.against:
+            parser.error("--by-page needs --against")
+        compare_pages(options.folder, options.against)
         return
     if options.instructions:
         for source, label in zip(sources, ("this version", "the other version"), strict=False):

@@ -24,6 +24,8 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LONG = "This sentence is long enough to be one of an article's own, for it has more than eighty characters, and commas."
 BODY = f"<p>{LONG} 1</p><p>{LONG} 2</p><p>{LONG} 3</p>"
 TEXT = f"{LONG} 1\n\n{LONG} 2\n\n{LONG} 3"
+CAPTION = "The crew of the ferry waits for its guests"
+SIGN_UP = f"<div><h2>Be the first</h2><p>Get odd news</p><form><input>Send<p>{LONG}{LONG}{LONG}</form></div>"
 COLUMN = f"<div class=part><div class='col a'>{BODY}</div></div>"
 LINES = f"{LONG}<br><br>" * 3
 MORE = f"<p>{LONG} 4</p>"
@@ -490,11 +492,29 @@ def test_saved_pages(sample: str, quality: Quality, least: float) -> None:
             "<table><tr><td><a href=/1>odd</a><td>a crew of nine<tr><td><a href=/2>Elm</a><td>of eight</table>",
             True,
         ),
+        (f"<img alt='{CAPTION}'><div>{CAPTION}, odd. By Ann Bell</div>", False),
+        (f"<img alt='{CAPTION}'><h2>{CAPTION}, odd</h2><p>{LONG} 4</p>", True),
+        (f"<img alt='{CAPTION}'><p>{CAPTION}, odd. {LONG}</p>", True),
+        (f"<img alt='An odd boat'><p>An odd boat</p><p>{LONG} 4</p>", True),
+        (SIGN_UP, False),
     ],
 )
 def test_boxes_and_links_that_belong_to_the_text(part: str, kept: bool) -> None:
     page = f"<article><h1>Boats</h1><p>{LONG} 1</p>{part}<p>{LONG} 2</p><p>{LONG} 3</p></article>"
     assert ("odd" in main_text(page.encode())) is kept
+
+
+def test_a_teaser_is_not_the_main_text() -> None:
+    """The text stands in a banner, and its paragraphs stand in boxes of their own."""
+    boxes = "".join(
+        f"<div class=teaser><h3><a href=/{n}>Odd {LONG}</a></h3><p>{LONG[: 110 - n]}</p></div>"
+        for n in (0, 60)
+    )
+    page = f"""<div class=left><div class=banner><div class=words><h2>Boats</h2><p>Agency</p><div><p>{LONG} 1 {LONG}</p></div>
+        <div><p>{LONG} 2 {LONG} {LONG}</p></div></div></div><div class=releases>{boxes}</div></div>"""
+    text = f"{LONG} 1 {LONG}\n\n{LONG} 2 {LONG} {LONG}"
+    assert main_text(page.encode()).endswith(text)
+    assert markdown(page.encode()).endswith(text)
 
 
 def test_a_page_of_a_handbook_is_read_whole() -> None:

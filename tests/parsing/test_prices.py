@@ -17,6 +17,8 @@ from support.repetitions import repetitions
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
 AMOUNTS = [
+    ("502,20 б.р.", "502.20", "BYN"),
+    ("249 RUR", "249", "RUB"),
     ("CAN$1,160.95", "1160.95", "CAD"),
     ("22,90 €", "22.90", "EUR"),
     ("£1,299.00", "1299.00", "GBP"),

@@ -76,11 +76,12 @@ def test_spans_are_those_of_the_tokens(text: str) -> None:
     assert [fold(text[start:end]) for start, end in spans(text)] == [fold(one) for one in tokens(text)]
 
 
-@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²½ⅣⒸ‿\x1cﬁC+#_Ωж")))
+@given(st.text(st.sampled_from("ab é ß'’-.,\n\u00ad²½ⅣⒸ‿\x1cﬁC+#_Ωж\U000e0100")))
 @example("²'C")
 @example("ⒸC#")
 @example("‿C#")
 @example("\x1c'b")
+@example("ab\U000e0100cd")
 def test_both_patterns_split_alike(text: str) -> None:
     """A character of another script at the end of a text does not change how the rest is split."""
     text = unicodedata.normalize("NFC", text)

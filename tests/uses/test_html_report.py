@@ -52,3 +52,11 @@ def test_charts_are_printed_in_two_columns() -> None:
 def test_a_line_of_one_day_shows_its_point() -> None:
     assert _polyline("3.0,4.0", "red") == '<circle cx="3.0" cy="4.0" r="3" fill="red"/>'
     assert _polyline("3.0,4.0 5.0,6.0", "red").startswith("<polyline")
+
+
+def test_a_narrow_screen_shows_that_a_table_goes_on() -> None:
+    phone, printed = STYLE.partition("@media (max-width:640px)")[2].split("@media print")
+    assert re.search(r"\.wide:not\(\.stack\)\{background:.* local,\s.* scroll ", phone)
+    assert ".bar{zoom:.5" in phone
+    # a table of eleven columns with bars is not wider than the paper
+    assert ".bar{zoom:.5" in printed

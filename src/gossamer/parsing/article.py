@@ -110,6 +110,8 @@ LONG_CHARS: Final = 200
 MIN_CALENDAR_CELLS: Final = 28
 """Minimum number of consecutive text blocks that count as the days of a calendar, if each block has one or
 two characters."""
+CAPTION_CHARS: Final = 30
+"""Minimum number of characters of an image's alt that is compared with the text after the image."""
 LEAD_CHARS: Final = 60
 """Minimum number of characters of a summary before the main text."""
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
@@ -381,9 +383,20 @@ def main_of(tree: turbohtml.Document) -> Element | None:
     if len(headings) == 1 and main is not None and (box := _chaptered(headings[0], main)) is not None:
         main = box
     main = _titled_section(tree, main)
+    if main is not None and called_boilerplate(f"{attribute_of(main, 'class')} {attribute_of(main, 'id')}"):
+        main = _unlike(tree, main)
     if main is None or any(is_consent(one) for one in (main, *main.ancestors)):
         return None
     return _whole(tree, _body(main))
+
+
+def _unlike(tree: turbohtml.Document, main: Element) -> Element:
+    """Returns the element with most of the page's paragraphs in place of an element that is called boilerplate,
+    for example a teaser, if most of the paragraphs are outside of it. Otherwise returns `main`."""
+    other = _largest(tree)
+    if other is None or main in (other, *other.ancestors) or paragraphs_of(other) < 2 * paragraphs_of(main):
+        return main
+    return other
 
 
 def _body(main: Element) -> Element:
@@ -545,10 +558,10 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
     level = max(0, len(levels) - 1)
     found: list[TextBlock] = []
     parts: list[str] = []
-    linked, tag, around = 0, top.tag, BEFORE
+    linked, tag, around, alt = 0, top.tag, BEFORE, ""
     # `nodes`: the remaining child nodes of the current element. `in_link`: whether the nodes are in a link.
     # `inner`: the level of the nodes. `after`: the tag of the block that continues after the current element,
-    # or None if the element does not end a block.
+    # or None if the element does not end a block. `alt`: the alt of the image before the current block.
     nodes: Iterator[turbohtml.Node] = iter((top,))
     in_link, inner = False, level
     after: str | None = None
@@ -557,7 +570,7 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
         node = next(nodes, None)
         if node is None:
             if after is not None:
-                _end(found, parts, tag, linked, level, len(above))
+                alt = _end(found, parts, tag, linked, level, len(above), alt)
                 linked, tag = 0, after
             if not above:
                 break
@@ -576,30 +589,54 @@ def _walk(top: Element, pruner: Pruner, chain: list[Element] | None = None) -> l
             nodes, in_link, after = iter(node.children), in_link or name == "a", None
             if name == "br":
                 parts.append("\n")
+            elif name == "img":
+                alt = "" if inner else " ".join(attribute_of(node, "alt").split())
             elif name not in _INLINE and "-" not in name:  # custom elements are inline
-                _end(found, parts, tag, linked, level, len(above) - 1)
+                alt = _end(found, parts, tag, linked, level, len(above) - 1, alt)
                 linked = 0
                 tag, after = name, tag
-    _end(found, parts, tag, linked, level)
+    _end(found, parts, tag, linked, level, alt=alt)
     return found
 
 
-def _end(found: list[TextBlock], parts: list[str], tag: str, linked: int, level: int, depth: int = 0) -> None:
-    """Ends the current block, whose text is `parts`, and adds it to `found`."""
+def _end(
+    found: list[TextBlock],
+    parts: list[str],
+    tag: str,
+    linked: int,
+    level: int,
+    depth: int = 0,
+    alt: str = "",
+) -> str:
+    """Ends the current block, whose text is `parts`, and adds it to `found`, unless it is the caption of an image.
+    `alt`: the alt of the image before the block. Returns the alt of the image before the next block."""
     if not parts:
-        return
+        return alt
     whole = "".join(parts)
     parts.clear()
     if whole.isspace():
-        return
+        return alt
     if tag == "pre":
         text = whole.strip("\n")
     elif "\n" not in whole:
         text = " ".join(whole.split())
     else:
         text = "\n".join(filter(None, (" ".join(line.split()) for line in whole.split("\n"))))
-    if text:
+    if not text:
+        return alt
+    if not _is_caption(tag, text, alt):
         found.append(TextBlock(tag, text, linked, level, depth))
+    return ""
+
+
+def _is_caption(tag: str, text: str, alt: str) -> bool:
+    """Whether the block after an image repeats the image's alt, and adds no more than the photographer."""
+    return (
+        len(alt) >= CAPTION_CHARS
+        and tag not in HEADINGS
+        and len(text) < len(alt) + PARAGRAPH_CHARS
+        and text.startswith(alt)
+    )
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:

@@ -306,12 +306,13 @@ class Pruner:
     def _ask(self, form: Element) -> None:
         """Finds the box around a form, and marks the box for dropping. The box also contains the few words
         beside the form, as in the box of a newsletter sign-up."""
-        box = form
+        box, size = form, size_of(form)
         for _ in range(MAX_LEVELS_UP):
             if (
                 not isinstance(box.parent, Element)
                 or box.parent.tag not in ("div", "section")
-                or len(box.parent.text) >= SHORT_CHARS
+                or size_of(box.parent) >= SHORT_CHARS + size
+                or size * 2 > self._total
             ):
                 break
             box = box.parent

@@ -278,6 +278,7 @@ SIGNS: Final = {
         "se": "SEK",
         "sv": "SEK",
     },
+    "元": {"tw": "TWD", "hk": "HKD", "mo": "MOP"},
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }

@@ -29,7 +29,7 @@ from gossamer.data import alternatives, sections
 PARAGRAPH: Final = "\n\n"
 """The token that represents a paragraph break."""
 _SIGNS: Final = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u3096\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ef\u3041-\u3096\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff"
 )
 """The letters of scripts that have no spaces between words."""
@@ -37,9 +37,7 @@ _KATAKANA: Final = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _APOSTROPHES: Final = "'’‘‛`´′ʹʻʼʽ"
 _SILENT: Final = '\\-‐‑/"″“”„«»‹›™℠' + _APOSTROPHES
 """Characters that end a word and do not become tokens."""
-WIDTHLESS: Final = (
-    r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
-)
+WIDTHLESS: Final = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
 """Characters without width, as the inside of a character class."""
 _FORMS: Final = r"\u02b9\u02bb-\u02bd\u2e80-\u2fdf\uff00-\uffef"
 """Characters that `_plain` may replace: letters that serve as apostrophes, radicals, and the forms of other
@@ -203,8 +201,13 @@ def stop_words() -> dict[str, list[str]]:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is a word, not a symbol or a paragraph break."""
-    return token[0].isalnum() or unicodedata.category(token[0])[0] in "LMN"
+    """Whether a token is a word, not a symbol, a paragraph break or marks without a letter.
+
+    >>> is_word("tea"), is_word("("), is_word(tokens("㈱")[0])
+    (True, False, True)
+    """
+    # the folded form of one character may begin with a bracket or a space
+    return any(map(str.isalnum, token))
 
 
 class _Kinds(dict[str, bool]):

@@ -59,8 +59,11 @@ details.box{{background:var(--box);border:1px solid var(--line);border-radius:8p
 iframe{{width:100%;height:760px;border:1px solid var(--line);background:#fff}}
 @media (min-width:900px){{.charts .chart{{max-width:calc(50% - 5px)}}}}
 @media (max-width:640px){{
-main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts div{{padding:8px 12px}}.facts dd{{font-size:19px}}
+main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px}}.facts div{{padding:8px 12px}}.facts dd{{font-size:19px}}
 .wide:not(.stack) :is(td,th):first-child{{position:sticky;left:0;z-index:1;min-width:7.5em;max-width:44vw;overflow-wrap:break-word}}
+.wide:not(.stack) :is(td,th).n:first-child{{min-width:0}}.bar{{zoom:.5;height:16px}}
+.wide:not(.stack){{background:linear-gradient(var(--box),var(--box)) right/40px 100% no-repeat local,
+linear-gradient(to left,var(--dash),transparent) right/10px 100% no-repeat scroll var(--box)}}.wide:not(.stack) table{{background:none}}
 .wide:not(.stack) :is(td):first-child:not(.own,.best){{background:var(--box)}}
 .stack thead{{display:none}}.stack :is(table,tbody,tr,td){{display:block}}.stack td{{border:0;padding:2px 8px;max-width:none}}
 .stack tr{{border-bottom:1px solid var(--row);padding:6px 0}}.stack td:empty{{display:none}}
@@ -70,7 +73,8 @@ main{{padding:18px 12px 32px}}h1{{font-size:22px}}th,td{{padding:6px 8px}}.facts
 @page{{margin:14mm}}body{{background:#fff;font-size:10pt}}main{{max-width:none;padding:0}}
 *{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 h1{{font-size:18pt}}h2{{font-size:13pt}}h2,h3,summary{{break-after:avoid}}tr,.chart,.facts div{{break-inside:avoid}}
-th,td{{padding:3px 6px;font-size:8.5pt}}td:first-child{{min-width:7.5em}}td .small{{font-size:7.5pt}}
+.facts div{{padding:5px 10px}}.facts dd{{font-size:14pt}}
+th,td{{padding:3px 6px;font-size:8.5pt}}td:not(.n):first-child{{min-width:7.5em}}.bar{{zoom:.5;height:16px}}td .small{{font-size:7.5pt}}
 th{{white-space:normal}}.wide{{overflow:visible}}td.u{{min-width:0}}
 details.box::details-content{{content-visibility:visible;display:block;height:auto}}a{{color:inherit}}iframe{{height:400px}}
 .charts .chart{{width:calc(50% - 5px)!important;padding:8px 10px 4px}}.chart .note{{margin-bottom:6px}}

@@ -238,6 +238,35 @@ def test_which_of_several_prices_counts(html: str, price: str | None) -> None:
     assert amount(HEAD + html) == price
 
 
+REDUCED = "<div><b class='{former}'>EUR 219.99</b> <i>{note}</i></div><div><b class='now-price current-price'>EUR 110.00</b></div>"
+
+
+@pytest.mark.parametrize(
+    ("former", "note", "price"),
+    [
+        ("original-price current-price", "-50%", "110.00"),
+        ("price-old", "− 50 %", "110.00"),
+        # another rate, and a price that no name calls a former one
+        ("original-price current-price", "-10%", "219.99"),
+        ("price current-price", "-50% for members", "219.99"),
+    ],
+)
+def test_a_price_reduced_by_the_shown_percentage_counts(former: str, note: str, price: str) -> None:
+    """Structured data and the data of the button state the former price."""
+    button = "<a href=# data-price='219.99 EUR'>Buy now</a>"
+    shown = f"<div class=price-box>{REDUCED.format(former=former, note=note)}</div>{button}"
+    offer = "<div itemprop=offers itemscope itemtype='http://schema.org/Offer'><meta itemprop=price content=219.99></div>"
+    assert amount(f"{HEAD}{ld('Red lamp 40', '219.99')}{shown}") == price
+    assert (
+        amount(
+            f"{HEAD}<div itemscope itemtype='http://schema.org/Product'><b itemprop=name>Red lamp 40</b>{offer}</div>{shown}"
+        )
+        == price
+    )
+    if price == "110.00":
+        assert amount(f"{HEAD}{shown}") == price
+
+
 @pytest.mark.parametrize(
     ("offers", "price"),
     [

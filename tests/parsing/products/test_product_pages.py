@@ -96,6 +96,14 @@ def test_crowns_are_those_of_the_language(language: str, currency: str) -> None:
     assert found(f"<html lang='{language}'><h1>A</h1><p class=price>499,00 kr.</p>")["currency"] == currency
 
 
+@pytest.mark.parametrize(
+    ("url", "currency"),
+    [("https://shop.tw/p", "TWD"), ("https://shop.com.hk/p", "HKD"), ("https://shop.example/p", "CNY")],
+)
+def test_a_yuan_is_that_of_the_country(url: str, currency: str) -> None:
+    assert found("<h1>A</h1><p class=price>990元</p>", url)["currency"] == currency
+
+
 NUMBERS = {
     "the one beside a label is the shop's, that for machines its database's": (
         ld({"@type": "Product", "name": "Red lamp", "sku": "238887908"})
@@ -264,11 +272,64 @@ def test_availability(name: str) -> None:
         ("Em estoque", "Fora de estoque"),
         ("Tersedia", "Habis"),
         ("Na stanie", "Brak na stanie"),
+        ("Raspoloživo", "Nije na zalihi"),
+        ("На стању", "Нема на стању"),
+        ("На залиха", "Распродадено"),
+        ("Stoklarımızda", "Stokta bulunmuyor"),
+        ("Mevcut", "Mevcut değil"),
+        ("موجود", "اتمام موجودی"),
+        ("На склад", "Не е на склад"),
+        ("Есть на складе", "Нет на складе"),
+        ("Til á lager", "Ekki til á lager"),
+        ("Laos", "Ei ole laos"),
+        ("У наяўнасці", "Няма ў наяўнасці"),
+        ("Në stok", "Jashtë stokut"),
+        ("Қоймада бар", "Қоймада жоқ"),
+        ("Mavjud", "Mavjud emas"),
+        ("Stokda var", "Stokda yoxdur"),
+        ("მარაგშია", "არ არის მარაგში"),
+        ("Առկա է", "Առկա չէ"),
+        ("स्टॉक में", "स्टॉक में नहीं"),
+        ("উপলব্ধ স্টকে আছে", "স্টক শেষ"),
+        ("Ada stok", "Kehabisan stok"),
+        ("Нөөцөд байгаа", "Нөөцөд байхгүй"),
+        ("En estoc", "Sense estoc"),
     ],
 )
 def test_availability_in_the_words_of_many_languages(there: str, gone: str) -> None:
     for text, word in ((there, "InStock"), (gone, "OutOfStock")):
         assert found(f"<h1>Red lamp</h1><p class=stock>{text}</p>").get("availability") == word
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Přidat do košíku",
+        "Kupi",
+        "Додај у корпу",
+        "Додај во кошничка",
+        "Shto në shportë",
+        "У кошык",
+        "Себетке қосу",
+        "Savatga qo'shish",
+        "Səbətə əlavə et",
+        "კალათაში დამატება",
+        "Ավելացնել զամբյուղ",
+        "Setja í körfu",
+        "Cumpără acum",
+        "Megveszem",
+        "Afegeix al cistell",
+        "Saskira gehitu",
+        "קנה עכשיו",
+        "कार्ट में जोड़ें",
+        "কার্টে যোগ করুন",
+        "Tambah ke troli",
+        "放入購物車",
+        "Сагсанд нэмэх",
+    ],
+)
+def test_buttons_in_the_words_of_many_languages(text: str) -> None:
+    assert found(f"<h1>Red lamp</h1><a href='#'>{text}</a>").get("availability") == "InStock"
 
 
 @pytest.mark.parametrize(

@@ -401,6 +401,20 @@ def test_the_price_that_a_buyer_pays(html: str, price: str) -> None:
     assert found(f"<h1>Red lamp</h1><div class=box>{html}</div>")["price"] == price
 
 
+@pytest.mark.parametrize(
+    ("title", "shown", "brand"),
+    [
+        ("Acme Works Red lamp - blue | Shop", "<a href=/acme-works/><h3>Acme Works</h3></a>", "Acme Works"),
+        ("Acme Works Red lamp - blue | Shop", "<p>Acme</p>", None),
+        ("Shop: Red lamp", "<a href=/>Shop</a>", None),
+        ("Red lamp by Acme", "<a href=/acme/>Acme</a>", None),
+    ],
+)
+def test_a_brand_before_the_heading_in_the_title(title: str, shown: str, brand: str | None) -> None:
+    html = f"<title>{title}</title><div>{shown}<h1>Red lamp</h1><b class=price>10.00 €</b></div>"
+    assert found(html, "https://shop.example/p/1").get("brand") == brand
+
+
 def test_an_amount_without_a_currency_in_a_meta_element_says_which_shown_price_is_meant() -> None:
     shown = '<h1>Red lamp</h1><p class="price">9.00 €</p><p class="price">10.00 €</p>'
     record = found(f'<meta property="product:price:amount" content="10.00">{shown}')

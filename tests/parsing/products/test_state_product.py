@@ -155,3 +155,9 @@ def test_states(script: str, price: str | None, stock: str | None, former: str |
         regular and str(regular),
     ) == (price, price and "EUR", stock, former)
     assert price is None or page.decision.price is not None
+
+
+def test_a_list_that_begins_with_lists_of_objects_is_no_object_graph() -> None:
+    script = '<script type="application/json" id="state">[[{"price": 1, "name": "Another lamp"}, {"b": 2}], {"name": "x"}]</script>'
+    page = product_page(f"<title>Red lamp</title><h1>Red lamp</h1>{script}", "https://shop.example/p/1")
+    assert page.record["price"] is None

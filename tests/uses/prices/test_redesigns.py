@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.parsing.products import product_page
 from gossamer.uses.prices.history import History
-from gossamer.uses.prices.model import EventKind, ListedOffer, Observation, OfferState, PriceTarget
+from gossamer.uses.prices.model import EventKind, Observation, OfferState, PriceTarget
 from gossamer.uses.prices.observe import observations_of, see_page
 from uses.prices.visits import run, seen, target
 
@@ -113,34 +113,6 @@ def test_a_shop_with_few_pages_is_checked_too(history: History, clock: Clock, pa
     assert prices(history) == {Decimal("89.90")}
 
 
-@pytest.mark.parametrize(("listed", "recorded"), [("70.19", "70.19"), ("12.00", "99.90")])
-def test_a_listing_of_the_shop_is_a_second_opinion(
-    history: History, clock: Clock, listed: str, recorded: str
-) -> None:
-    """The pages of the shop show the prices of one another in cards."""
-    begin(history, clock)
-
-    def visit(key: str, time: float, confirming: bool) -> list[Observation]:
-        cards = tuple(ListedOffer(target(one).url, Decimal(listed), "EUR") for one in KEYS)
-        return [seen(key, time, "70.19", confirming=confirming, listed=cards, **NEW)]
-
-    for _ in range(4):
-        run(history, clock, KEYS, visit)
-    assert prices(history) == {Decimal(recorded)}
-
-
-def test_the_card_of_a_page_on_itself_is_no_second_opinion(history: History, clock: Clock) -> None:
-    begin(history, clock)
-
-    def visit(key: str, time: float, confirming: bool) -> list[Observation]:
-        card = ListedOffer(target(key).url, Decimal("70.19"), "EUR")
-        return [seen(key, time, "70.19", confirming=confirming, listed=(card,), **NEW)]
-
-    for _ in range(4):
-        run(history, clock, KEYS, visit)
-    assert prices(history) == {Decimal("99.90")}
-
-
 def test_a_page_states_the_prices_of_its_cards(history: History, clock: Clock) -> None:
     """A category page that answers for a product, and the related products of a product page."""
     listing: Any = _Page(f"<title>Mugs</title><h1>Mugs</h1>{CARDS}")
@@ -156,8 +128,15 @@ def test_a_page_states_the_prices_of_its_cards(history: History, clock: Clock) -
 
 
 def test_nearly_all_prices_at_once_are_doubted(history: History, clock: Clock) -> None:
+    """Each page shows another new price, so the rule on equal prices does not apply."""
     begin(history, clock)
-    assert a_run(history, clock, "79.90", keys=KEYS[:27], **OLD) == [EventKind.SHOP_REDESIGNED]
+
+    def visit(key: str, time: float, confirming: bool) -> list[Observation]:
+        number = KEYS.index(key)
+        own = {"price": f"{number + 50}.90"} if number < 27 else {}
+        return [seen(key, time, confirming=confirming, **(OLD | own))]
+
+    assert [event.kind for event in run(history, clock, KEYS, visit)] == [EventKind.SHOP_REDESIGNED]
     assert prices(history) == {Decimal("99.90")}
 
 

@@ -137,14 +137,26 @@ def _joined(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
+def _assert_cut_alike(text: str) -> None:
+    pairs = list(zip(tokens(text), spans(text), strict=True))
+    counted = [span for token, span in pairs if is_word(token)]
+    searched = [(word.start, word.end) for word in words(text) if word.text not in "+#"]
+    if is_unspaced(text):
+        counted, searched = _joined(text, counted), _joined(text, searched)
+    assert counted == searched, ascii(text)
+
+
 def test_the_search_and_the_keywords_cut_texts_alike() -> None:
     for text in _strings(500):
-        pairs = list(zip(tokens(text), spans(text), strict=True))
-        counted = [span for token, span in pairs if is_word(token)]
-        searched = [(word.start, word.end) for word in words(text) if word.text not in "+#"]
-        if is_unspaced(text):
-            counted, searched = _joined(text, counted), _joined(text, searched)
-        assert counted == searched, ascii(text)
+        _assert_cut_alike(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 ⑴ x", "1 ㈱ x", "b 🄐", "1 \ufc5e'b", "\u0300\u0300-a", "\ufe49 x", "\u17f0\u17f0 x"]
+)
+def test_characters_whose_folded_form_is_no_letter_are_cut_alike(text: str) -> None:
+    """Of all assigned characters, only such ones were once cut otherwise."""
+    _assert_cut_alike(text)
 
 
 def test_the_index_has_the_words_of_a_text() -> None:

@@ -12,7 +12,7 @@ from gossamer.parsing import shop_page
 from gossamer.parsing import shop_words as words
 from gossamer.parsing.embedded import ATTRIBUTES
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.products.shown_brands import named_so, shown_brand
+from gossamer.parsing.products.shown_brands import named_so, shown_brand, titled_brand
 from gossamer.parsing.products.shown_prices import currency_of
 from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.structured_product import FIELDS, gtin_in, told_by
@@ -75,6 +75,9 @@ def _compare(sources: ProductSources, record: dict[str, Any]) -> tuple[bool, boo
     what a buyer pays, and does not show the told one, the shown price replaces it in the record. Returns whether it was
     replaced, and whether the two contradict each other without a winner."""
     told, shown = record["price"], sources.shown
+    if (less := shown.reduced(told)) is not None:
+        record["price"] = less.price.amount
+        return True, False
     if shown.pays_plainly(told):
         return False, False
     best = shown.best if shown.is_named or sources.page.tree.select_one(_STRIKES) is not None else None
@@ -177,6 +180,7 @@ def _numbers(
     if record["brand"] is None:
         found["brand"] = (
             shown_brand(here, f"{name} {sources.page.title or ''}")
+            or titled_brand(here)
             or _no_publisher(here, state.get("brand") or shop_page.embedded_value(texts, "brand"))
             or named_so(here)
         )

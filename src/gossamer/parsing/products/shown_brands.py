@@ -47,6 +47,17 @@ def _called_so(shop: Shop) -> Iterator[Element]:
             yield link
 
 
+def titled_brand(shop: Shop) -> str | None:
+    """Returns the text that the page's title has before the product's heading, if an element near the heading has
+    this text: `Acme Anvil 5 kg | Shop` above `Acme` and `Anvil 5 kg`."""
+    heading = " ".join(shop.heading.text[:200].split()) if shop.heading else ""
+    title = " ".join((shop.page.title or "")[:300].split())
+    found = brand_in(title.partition(heading)[0]) if heading and heading in title else None
+    if found is None or of_site(found, shop.page.url):
+        return None
+    return next((found for element, text in shop.small if text == found and shop.near(element)), None)
+
+
 def named_so(shop: Shop) -> str | None:
     """Returns the text of the first element whose class or id contains `product-brand`, wherever the element
     is on the page. This is the weakest sign of a brand, so it is tried last."""

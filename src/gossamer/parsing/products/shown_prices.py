@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,6 +46,13 @@ _CURRENCY: Final = re.compile(r"(?:(?<![^\W\d_])[A-Z]{1,3}\s?)?\0\.?")
 _WHOLE_NUMBER: Final = re.compile(r"\D{0,8}\d{1,9}\D{0,8}")
 _CENTS_NAME: Final = re.compile(r"^data-.*(?:cents?|fraction|decimals?|minor)", re.IGNORECASE)
 _MEMBERS: Final = re.compile(r"member|(?<![a-z])club|loyal", re.IGNORECASE)
+_FORMER: Final = (
+    '[class*="price" i]:is([class*="old" i], [class*="original" i], [class*="regular" i], [class*="was" i], '
+    '[class*="before" i], [class*="list" i], [class*="compare" i], [class*="former" i], [class*="previous" i])'
+)
+_DISCOUNT: Final = re.compile(r"[-–—−‑]\s?(\d{1,2})\s?%")
+MAX_DISCOUNT_CHARS: Final = 300
+MAX_DISCOUNT_LEVELS: Final = 4
 _PLUS: Final = re.compile(r"\s*\+")
 _STRUCK: Final = (
     'del, s, strike, [style*="line-through"], [class*="through" i], [class*="old" i], '
@@ -108,6 +116,8 @@ class ShownPrices:
         elements near the product's heading. If the page has no such element, or if all of them are doubtful,
         the price is the first text that is only a price."""
         best = min(self._own_named, key=lambda one: one.key, default=None)
+        if best and best.price.amount and (less := self.reduced(best.price.amount)):
+            return less
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
         if best and (best.price.amount in self._said() or not (best.key[2] or best.key[3])):
@@ -153,6 +163,33 @@ class ShownPrices:
             and self.own.may_own(element)
             for element, _, text, found, role in self._called
         )
+
+    def reduced(self, amount: Decimal) -> ShownPrice | None:
+        """Returns the price that remains of an amount after the discount in percent that the page shows beside both,
+        or None. A class of the amount's element calls the amount a former price."""
+        digits = str(amount).split(".")[0]
+        for element in self._shop.tree.select(_FORMER)[:MAX_ELEMENTS]:
+            text = element_text(element, 12)
+            if digits not in _digits(text) or not words.STRUCK.search(author_names(element)):
+                continue
+            if (found := _read(text, self._hint)) is None or found.amount != amount:
+                continue
+            for around in islice(element.ancestors, MAX_DISCOUNT_LEVELS):
+                if not isinstance(around, Element) or len(beside := around.text) > MAX_DISCOUNT_CHARS:
+                    break
+                rates = [Decimal(rate) for rate in _DISCOUNT.findall(beside)]
+                for one in self._named if rates else ():
+                    paid = one.price.amount or amount
+                    # a rate is a whole number of percent, the price is often rounded to a whole number, too
+                    if (
+                        around in one.element.ancestors
+                        and one.role == PriceRole.PRICE
+                        and not one.key[3]
+                        and paid < amount
+                        and any(abs(amount * (100 - rate) / 100 - paid) <= amount / 100 for rate in rates)
+                    ):
+                        return one
+        return None
 
     def lists(self, amount: Decimal) -> bool:
         """Whether the page shows an amount as a former price of its product."""

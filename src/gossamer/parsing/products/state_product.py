@@ -389,7 +389,7 @@ def _rows(pushed: list[Any]) -> Iterator[Any]:
 def _is_flat(value: list[Any]) -> bool:
     """Whether a list holds an object graph whose values are positions in the list (Nuxt 3)."""
     first = value[0] if value else None
-    if isinstance(first, list) and len(first) > 1 and first[0] in _TAGS:
+    if isinstance(first, list) and len(first) > 1 and isinstance(first[0], str) and first[0] in _TAGS:
         return True
     return (
         isinstance(first, dict)

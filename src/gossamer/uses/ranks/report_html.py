@@ -16,7 +16,7 @@ from gossamer.uses.ranks.measures import BELOW, count_bands
 from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
 from gossamer.uses.ranks.series import RankPoint, Standing
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 44, 14, 26
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 64, 14, 26
 """The size of a chart, and the space for axis labels, in pixels."""
 COLORS = tuple(f"var(--c{number})" for number in range(5))
 BAND_COLORS = tuple(f"var(--b{number})" for number in range(7))

@@ -16,7 +16,7 @@ import regex
 from gossamer.parsing.words import MAX_CACHED_WORDS, is_word, run_texts, runs
 from gossamer.parsing.words import fold as fold_width
 
-VERSION: Final = f"3-{unicodedata.unidata_version}"
+VERSION: Final = f"4-{unicodedata.unidata_version}"
 """The version of the word splitting. The first part of the version must be increased when a change of this
 module or of `gossamer.parsing.words` can split a text into different words. The second part is the Unicode
 version. An index with another version of the word splitting is rebuilt."""

@@ -215,7 +215,7 @@ CHECKS: Final = (
         severity=WARNING,
         title="Scripts and style sheets that robots.txt forbids",
         fix="Allow the file in robots.txt: without it, search engines do not see the page as visitors do.",
-        sql="SELECT s.url, d.url, l.kind FROM blocked b JOIN links l ON l.target = b.id JOIN urls s ON s.id = l.source "
+        sql="SELECT s.url, d.url, l.kind FROM blocked b CROSS JOIN links l ON l.target = b.id JOIN urls s ON s.id = l.source "
         "JOIN urls d ON d.id = b.id WHERE l.kind IN ('script', 'stylesheet') GROUP BY l.source, l.target",
         thing="files",
     ),

@@ -142,7 +142,7 @@ def hreflang_invalid(facts: PageFacts) -> Iterator[str]:
 
 def hreflang_self(facts: PageFacts) -> Iterator[str]:
     """Finds a list of language versions that does not include the page itself."""
-    own = url_id(facts.url)
+    own = url_id(facts.url) if facts.hreflangs else 0
     if facts.hreflangs and all(url_id(url) != own for _, _, url in facts.hreflangs):
         yield f"{counted(len(facts.hreflangs), 'version')}, and the page itself is missing"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from gossamer.uses.audit.checks.audit_check import ERROR, NOTICE, WARNING, AuditCheck
@@ -45,6 +46,7 @@ WHERE t.indexable
 """
 
 
+@lru_cache(4)
 def width_px(text: str, size: int) -> int:
     """Returns the width of a text in Arial, in pixels. `size`: the font size in pixels.
 
