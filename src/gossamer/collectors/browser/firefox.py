@@ -76,7 +76,7 @@ class Firefox(Chromium):
     async def start(self, program: str) -> None:
         """Starts the browser. Raises BidiError, OSError, TimeoutError."""
         await self._nowhere.open()
-        self._tabs: dict[str, GeckoTab] = {}
+        self._tabs: dict[str, GeckoTab] = {}  # by the frames and windows of the tabs
         agent = {"general.useragent.override": self._agent} if self._agent else {}
         own = {"network.proxy.socks": "127.0.0.1", "network.proxy.socks_port": _port(self._nowhere.url)}
         async with asyncio.timeout(START_TIMEOUT_S):
@@ -97,6 +97,17 @@ class Firefox(Chromium):
         tab = await GeckoTab.open(self._browser, kept.context.user)
         self._tabs[tab.frame] = tab
         return tab
+
+    async def give(self, kept: ContextInUse | None, sound: bool) -> None:
+        """See `Chromium.give`. Forgets the frames and windows of finished pages, and closed tabs."""
+        await super().give(kept, sound)
+        open_tabs = {one.tab for one in self._all}
+        resting = {one.tab for one in self._idle}
+        self._tabs = {
+            frame: tab
+            for frame, tab in self._tabs.items()
+            if tab in open_tabs and (frame == tab.frame or tab not in resting)
+        }
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
         """Passes an event to its tab. An event of a frame is passed to the tab that contains the frame."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gossamer.collectors.browser.bidi_connection import BidiError
+from gossamer.collectors.browser.firefox_frames import GeckoFrames
 from gossamer.collectors.browser.firefox_requests import MARK, SOON
 from gossamer.collectors.browser.tab import IDLE_S as STILL
 from gossamer.collectors.browser.tab import (
@@ -18,7 +19,6 @@ from gossamer.collectors.browser.tab import (
     QUIET_TIMEOUT_S,
     Rendering,
     Watch,
-    reading_script,
 )
 from gossamer.model.rendering import Render
 
@@ -26,6 +26,7 @@ from gossamer.model.rendering import Render
 class GeckoRendering(Rendering):
     """Loads and reads a page through BiDi events, as `Rendering` does for Chromium."""
 
+    frames = GeckoFrames
     _tab: Any
 
     def __init__(self, tab: Any, watch: Watch, wire: int, received: Callable[[], int]) -> None:
@@ -34,7 +35,7 @@ class GeckoRendering(Rendering):
         self._under_way: set[Any] = set()
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", True, False
-        self._ends, self._render = 0.0, Render()
+        self._ends, self._spare, self._render = 0.0, 0.0, Render()
         self.responses = deque[str](maxlen=MAX_RESPONSES)
         self._marked = asyncio.Event()
         tab.hears = {
@@ -56,6 +57,7 @@ class GeckoRendering(Rendering):
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
         `ends`. Raises BidiError if there is no document."""
+        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -69,19 +71,8 @@ class GeckoRendering(Rendering):
         if self._watch.target is None and self._watch.raw is None:
             await self._acts(render, ends)
 
-    async def read(self, most: int) -> tuple[bytes | int, str]:
-        """See `Rendering.read`."""
-        try:
-            text, protocol, _ = await self._tab.evaluate(
-                reading_script()[reading_script().index("\n(most") :], most
-            )
-        except BidiError:  # the document is read as Firefox writes it
-            whole = await self._tab.evaluate("() => document.documentElement.outerHTML")
-            text, protocol = len(whole) if len(whole) > most else whole, ""
-        if isinstance(text, int):
-            return text, protocol
-        body: bytes = text.encode("utf-8", "replace")
-        return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+    async def _serialized(self) -> str:
+        return str(await self._tab.evaluate("() => document.documentElement.outerHTML"))
 
     async def _hears(self) -> None:
         """Waits until the events of the page's requests have arrived. Some of these events may arrive later

@@ -266,10 +266,12 @@ SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => {
   const body = Reflect.get(Document.prototype, "body", document);
   if (globalThis.changed !== undefined) done(performance.now() - globalThis.changed);
   else if (!body || Reflect.get(HTMLElement.prototype, "innerText", body).trim()) done(null);
+  else if (!Document.prototype.querySelector.call(document, "script, iframe, frame, object, [onload], meta[http-equiv]")) done(null);
   else done(performance.now() - performance.getEntriesByType("navigation")[0].loadEventEnd - 650);
 }))"""
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
-changed the page, or null if they never did. A page without text gets a second to begin."""
+changed the page, or null if they never did. A page without text gets a second to begin, if it has scripts or a
+refresh."""
 POLL_INTERVAL_S = 0.01
 MAX_RESPONSES = 1000
 """The maximum number of responses that a step can wait for."""
@@ -287,6 +289,8 @@ class Rendering:
     `show`: the folder for a picture before and after each step, or None."""
 
     show: Path | None = None
+    frames: type[Frames] = Frames
+    """The class that reads the document with its frames."""
 
     def __init__(self, tab: Tab, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
@@ -374,20 +378,24 @@ class Rendering:
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """Returns the current document, encoded in UTF-8, and the protocol, such as `h2`. If the document has
         more than `most` characters, returns the document's length instead of the document."""
-        frames = Frames(self._tab, self._watch.blocks)
+        frames = self.frames(self._tab, self._watch.blocks)
         try:
             text, protocol = await frames.read(
                 reading_script(), most, max(self._ends - time.monotonic(), self._spare)
             )
-        except Error:  # the document is read without a script, so frames and shadow roots are left out
-            root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
-            whole = (await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"]
+        except Error:  # the document is read as the browser writes it, without frames and shadow roots
+            whole = await self._serialized()
             text, protocol = len(whole) if len(whole) > most else whole, ""
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
         # add a byte order mark, because the headers and the document may name another encoding
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+
+    async def _serialized(self) -> str:
+        """Returns the document as the browser writes it."""
+        root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
+        return str((await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"])
 
     async def handles_routes(self) -> bool:
         """Returns whether the page's scripts listen to changes of the URL's fragment."""
@@ -466,7 +474,7 @@ class Rendering:
         """Scrolls to the end of the page."""
         script, scroll = reading_script(), render.scroll or Scroll()
         found = await Scroller(
-            self._tab, script, scroll, render.human, self._under_way, self._wire, self._received
+            self._tab.steps, script, scroll, render.human, self._under_way, self._wire, self._received
         ).run(ends)
         if found:
             self.told.append(found)
@@ -503,6 +511,7 @@ class Tab:
         self.frame = ""
         self.watch: TabListener | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
+        self.sessions: dict[str, Any] = {}
         self.steps = ChromiumStepTab(self)
         self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()
@@ -548,7 +557,7 @@ class Tab:
         """Frees the tab after a page has used it. Stops the page's scripts, and navigates the tab to
         about:blank after a few seconds. Returns whether other pages can use the tab. Raises TimeoutError if
         the tab cannot be closed."""
-        self.watch, self.hears = None, {}
+        self.watch, self.hears, self.sessions = None, {}, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
                 async with asyncio.timeout(BLANK_TIMEOUT_S):
