@@ -8,12 +8,14 @@ import contextlib
 import json
 import socket
 
-from collectors.browser.conftest import BOTH, Make, Stage, failure, page
+from collectors.browser.conftest import BOTH, IN_MODULE, Make, Stage, failure, page
 from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render, Scroll, read_actions
 from gossamer.model.request import Request
+
+pytestmark = IN_MODULE
 
 TRIES = """<!doctype html><body><script>
 const at = ADDRESSES, udp = UDP;
