@@ -87,7 +87,9 @@ SITES = """
 from gossamer import Site
 
 for name, seed, fragments in {seeds!r}:
-    site = Site(name, seeds=[seed], ladder=["plain", "browser"], fragments=fragments, browser={browser!r})
+    site = globals()[name] = Site(
+        name, seeds=[seed], ladder=["plain", "browser"], fragments=fragments, browser={browser!r}
+    )
 
     @site.page()
     def any_page(page):
@@ -102,7 +104,7 @@ for name, seed, fragments in {seeds!r}:
 """
 WORDS = [
     *("--name", "shops", "--delay", "0.01", "--per-host", "2", "--retries", "none"),
-    *("--allow-private", "127.0.0.0/8", "-O", "items.jsonl"),
+    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-O", "items.jsonl"),
 ]
 
 
