@@ -18,6 +18,7 @@ import statistics
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.collectors.browser.tab import Rendering
@@ -134,7 +135,7 @@ async def built(_: Rendering, _ends: float) -> float:
 
 async def pairs(collector: BrowserCollector, path: str, urls: list[str], count: int) -> None:
     """Prints the cost of a page with and without the wait for the last change by scripts."""
-    waits = {"with the wait": Rendering._unchanged_in, "without": built}
+    waits: dict[str, Any] = {"with the wait": Rendering._unchanged_in, "without": built}
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in waits}
     share = len(urls) // count
     for n in range(count):

@@ -101,8 +101,8 @@ class Firefox(Chromium):
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
         """See `Chromium.give`. Forgets the frames and windows of finished pages, and closed tabs."""
         await super().give(kept, sound)
-        open_tabs = {one.tab for one in self._all}
-        resting = {one.tab for one in self._idle}
+        open_tabs: set[Any] = {one.tab for one in self._all}
+        resting: set[Any] = {one.tab for one in self._idle}
         self._tabs = {
             frame: tab
             for frame, tab in self._tabs.items()

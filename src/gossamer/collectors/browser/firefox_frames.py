@@ -14,6 +14,10 @@ class GeckoFrames(Frames):
 
     _tab: Any
 
+    async def serialized(self) -> str:
+        """See `Frames.serialized`. Raises BidiError."""
+        return str(await self._tab.evaluate("() => document.documentElement.outerHTML"))
+
     async def _attach_all(self) -> None:
         """Does nothing, because frames need no sessions of their own."""
 

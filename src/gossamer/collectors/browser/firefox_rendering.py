@@ -16,9 +16,9 @@ from gossamer.collectors.browser.tab import IDLE_S as STILL
 from gossamer.collectors.browser.tab import (
     MAX_RESPONSES,
     QUIET_S,
-    QUIET_TIMEOUT_S,
     Rendering,
     Watch,
+    quiet_until,
 )
 from gossamer.model.rendering import Render
 
@@ -57,7 +57,8 @@ class GeckoRendering(Rendering):
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
         `ends`. Raises BidiError if there is no document."""
-        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
+        began = time.monotonic()
+        self._ends, self._spare = ends, (ends - began) / 8
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -66,13 +67,10 @@ class GeckoRendering(Rendering):
             await self._hears()
         idle = render.wait == "idle"
         await self._quiet(
-            STILL if idle else QUIET_S, ends if idle else min(ends, time.monotonic() + QUIET_TIMEOUT_S)
+            STILL if idle else QUIET_S, ends if idle else quiet_until(began, ends, self._watch.away.is_set())
         )
         if self._watch.target is None and self._watch.raw is None:
             await self._acts(render, ends)
-
-    async def _serialized(self) -> str:
-        return str(await self._tab.evaluate("() => document.documentElement.outerHTML"))
 
     async def _hears(self) -> None:
         """Waits until the events of the page's requests have arrived. Some of these events may arrive later

@@ -75,6 +75,11 @@ class Frames:
         held = await self._within(self._tab.cdp, world, count)
         return self._whole(FrameContent(text, held), most), protocol
 
+    async def serialized(self) -> str:
+        """Returns the document as the browser writes it. Raises Playwright's Error."""
+        root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
+        return str((await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"])
+
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
     ) -> tuple[str | int, str, int, int]:

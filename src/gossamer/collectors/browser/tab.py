@@ -251,7 +251,8 @@ class Watch:
 
 QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
 """QUIET_S is the number of seconds without open requests after which a loaded page counts as quiet.
-QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event."""
+QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event, or after a step, unless
+the page took longer to load."""
 IDLE_S = 0.5
 UNCHANGED_S = 0.35
 """The number of seconds after which a page counts as built if its scripts add nothing to it. React shows what was
@@ -267,11 +268,15 @@ SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => {
   if (globalThis.changed !== undefined) done(performance.now() - globalThis.changed);
   else if (!body || Reflect.get(HTMLElement.prototype, "innerText", body).trim()) done(null);
   else if (!Document.prototype.querySelector.call(document, "script, iframe, frame, object, [onload], meta[http-equiv]")) done(null);
-  else done(performance.now() - performance.getEntriesByType("navigation")[0].loadEventEnd - 650);
+  else {
+    const { loadEventEnd, responseEnd } = performance.getEntriesByType("navigation")[0];
+    const loaded = Math.max(loadEventEnd, ...performance.getEntriesByType("resource").map((one) => one.responseEnd));
+    done(performance.now() - loaded - Math.max(650, loadEventEnd - responseEnd));
+  }
 }))"""
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
-changed the page, or null if they never did. A page without text gets a second to begin, if it has scripts or a
-refresh."""
+changed the page, or null if they never did. A page without text gets a second to begin after its last resource, or as
+long as it took to load, if it has scripts or a refresh."""
 POLL_INTERVAL_S = 0.01
 MAX_RESPONSES = 1000
 """The maximum number of responses that a step can wait for."""
@@ -314,7 +319,8 @@ class Rendering:
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
         `ends`. Raises Playwright's Error if there is no document."""
-        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
+        began = time.monotonic()
+        self._ends, self._spare = ends, (ends - began) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
         with contextlib.suppress(TimeoutError):  # if a request hangs, wait for half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -322,7 +328,7 @@ class Rendering:
         if render.wait == "idle":
             await self._quiet(IDLE_S, ends)
         else:
-            await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
+            await self._quiet(QUIET_S, quiet_until(began, ends, self._watch.away.is_set()))
         if self._watch.target is None:
             await self._acts(render, ends)
 
@@ -384,18 +390,13 @@ class Rendering:
                 reading_script(), most, max(self._ends - time.monotonic(), self._spare)
             )
         except Error:  # the document is read as the browser writes it, without frames and shadow roots
-            whole = await self._serialized()
+            whole = await frames.serialized()
             text, protocol = len(whole) if len(whole) > most else whole, ""
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
         # add a byte order mark, because the headers and the document may name another encoding
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
-
-    async def _serialized(self) -> str:
-        """Returns the document as the browser writes it."""
-        root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
-        return str((await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"])
 
     async def handles_routes(self) -> bool:
         """Returns whether the page's scripts listen to changes of the URL's fragment."""
@@ -478,6 +479,13 @@ class Rendering:
         ).run(ends)
         if found:
             self.told.append(found)
+
+
+def quiet_until(began: float, ends: float, is_loaded: bool) -> float:
+    """Returns the monotonic time until which to wait for a quiet page: QUIET_TIMEOUT_S from now, or if the page is
+    loaded, as long as it took to load since `began`. On a busy machine, scripts that build the page are slow too."""
+    now = time.monotonic()
+    return min(ends, now + max(QUIET_TIMEOUT_S, (now - began) * is_loaded))
 
 
 @lru_cache(1)
