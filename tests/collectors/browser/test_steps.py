@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,11 @@ CLICKED = "<p id=log></p><script>const log = (text) => { document.getElementById
 NO_ANSWER = "did not answer"
 
 
-def asked(
-    stage: Stage, shared: Shared, *steps: Any, path: str = "/", host: str = "site.test", **more: Any
-) -> Request:
+def asked(stage: Stage, shared: Shared, *steps: Any, path: str = "/", **more: Any) -> Request:
     """Return a request for a page with steps. Its host is not an address, so that frames of the address are
     elsewhere."""
-    shared.looks[host] = rendering.read_rendering({"steps": steps} | more)
-    return Request(stage.url(path, host))
+    shared.looks["site.test"] = rendering.read_rendering({"steps": steps} | more)
+    return Request(stage.url(path, "site.test"))
 
 
 async def stepped(stage: Stage, shared: Shared, *steps: Any, path: str = "/", **more: Any) -> Page:
@@ -39,30 +36,24 @@ async def stepped(stage: Stage, shared: Shared, *steps: Any, path: str = "/", **
 
 
 async def failed(stage: Stage, shared: Shared, *steps: Any, path: str = "/") -> str:
-    """Return the message of the last of the steps, which fails, without the URL of the page."""
-    (said,) = await all_failed(stage, shared, steps, path=path)
-    return said
-
-
-async def all_failed(stage: Stage, shared: Shared, *visits: Sequence[Any], path: str = "/") -> list[str]:
-    """Return the message of the last step of each visit, which fails, without the URL of the page. On a slow machine,
-    the steps before it get more time. The visits happen at the same time, on a host each."""
-    total, found = shared.collector._total, dict[int, str]()
+    """Return the message of the last of the steps, which fails, without the URL of the page. On a slow machine, the
+    steps before it get more time."""
+    total = shared.collector._total
     try:
         for seconds in (2.5, 8.0, 24.0):
             shared.collector._total = seconds
-            left = [n for n in range(len(visits)) if n not in found]
-            requests = [asked(stage, shared, *visits[n], path=path, host=f"site{n}.test") for n in left]
-            results = await asyncio.gather(*(shared.collector.collect(one, {}) for one in requests))
-            for n, got in zip(left, results, strict=True):
-                right = isinstance(got, Page) and got.late.startswith(f"step {len(visits[n])} ")
-                if seconds == 24.0 or (right and NO_ANSWER not in got.late):  # type: ignore[union-attr]
-                    assert isinstance(got, Page), got
-                    assert got.console[-1] == f"gossamer: {got.late}"
-                    found[n] = got.late.replace(stage.url("", f"site{n}.test"), "")
+            got = await shared.collector.collect(asked(stage, shared, *steps, path=path), {})
+            if (
+                isinstance(got, Page)
+                and got.late.startswith(f"step {len(steps)} ")
+                and NO_ANSWER not in got.late
+            ):
+                break
     finally:
         shared.collector._total = total
-    return [found[n] for n in range(len(visits))]
+    assert isinstance(got, Page), got
+    assert got.console[-1] == f"gossamer: {got.late}"
+    return got.late.replace(stage.url("", "site.test"), "")
 
 
 # --- frames
@@ -260,7 +251,7 @@ async def test_each_failure_names_the_step_and_what_was_there(stage: Stage, shar
         "<div id=wall style='position:fixed;inset:0;background:#fff'>Sign in first</div><select id=s><option>Red<option>Blue</select>"
     )
     here = '; the page is / "A shop", with the frames <iframe name="ad">'
-    cases: list[tuple[dict[str, Any], str]] = [
+    for step, why in (
         ({"click": "#no"}, "the page has no #no"),
         (
             {"click": ".b"},
@@ -276,20 +267,19 @@ async def test_each_failure_names_the_step_and_what_was_there(stage: Stage, shar
         ({"wait_url": "/list"}, "the tab never showed a URL that matches /list"),
         ({"wait_response": "/api"}, "no response matches /api; the last responses are /; "),
         ({"until": "window.shop.ready"}, "window.shop.ready never became true (TypeError: "),
-    ]
-    visits: list[list[Any]] = [[{"wait": "p, button"}, step] for step, _ in cases]
-    visits += [[{"click": "#no", "frame": "[name=ad]"}], [{"click": "p", "frame": "#wall"}]]
-    *messages, in_frame, no_frame = await all_failed(stage, shared, *visits)
-    for (step, why), said in zip(cases, messages, strict=True):
+    ):
+        said = await failed(stage, shared, {"wait": "p, button"}, step)
         words = rendering.read_actions([step])[0].words()
         assert said.startswith(f"step 2 of 2 ({words}): {why}"), said
         assert said.endswith(here), said
         assert "s3c" not in said
+    said = await failed(stage, shared, {"click": "#no", "frame": "[name=ad]"})
     assert (
-        in_frame
+        said
         == 'step 1 of 1 (click #no in the frame [name=ad]): the frame [name=ad] has no #no; the page is / "A shop"'
     )
-    assert "#wall is not an iframe: <div" in no_frame
+    said = await failed(stage, shared, {"click": "p", "frame": "#wall"})
+    assert "#wall is not an iframe: <div" in said
 
 
 async def test_an_element_that_never_comes_to_rest(stage: Stage, shared: Shared) -> None:
