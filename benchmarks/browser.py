@@ -1,9 +1,10 @@
 """Measures pages per second, CPU time per page and memory of the rung `browser`.
 
-python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth]
+python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth] [--pairs N]
 
 The pages have 6 kB and are served on loopback. One page is complete as sent. A script fills the other page by
-a request.
+a request. `--growth` prints the memory over many pages of one browser. `--pairs` measures each page in turn with
+and without the wait for the last change by scripts, and prints the medians.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import asyncio
 import contextlib
 import http.server
 import os
+import statistics
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from gossamer.collectors.browser.collector import BrowserCollector
+from gossamer.collectors.browser.tab import Rendering
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render
@@ -105,16 +109,47 @@ async def measure(port: int, given: argparse.Namespace) -> None:
             await load(collector, urls[: given.hosts])
             if given.growth:
                 await growth(collector, urls)
-                continue
-            began, before = time.perf_counter(), cpu()
-            await load(collector, urls)
-            took, spent = time.perf_counter() - began, cpu() - before
-            print(
-                f"{path}: {len(urls) / took:.1f} pages/s, {1000 * spent / len(urls):.0f} ms of CPU a page:"
-                f" {len(urls) / spent:.1f} pages/s a core"
-            )
+            elif given.pairs:
+                await pairs(collector, path, urls, given.pairs)
+            else:
+                speed, spent = await cost(collector, urls)
+                print(
+                    f"{path}: {speed:.1f} pages/s, {1000 * spent:.0f} ms of CPU a page:"
+                    f" {1 / spent:.1f} pages/s a core"
+                )
     finally:
         await collector.close()
+
+
+async def cost(collector: BrowserCollector, urls: list[str]) -> tuple[float, float]:
+    """Fetches all URLs. Returns the pages per second and the CPU seconds per page."""
+    began, before = time.perf_counter(), cpu()
+    await load(collector, urls)
+    return len(urls) / (time.perf_counter() - began), (cpu() - before) / len(urls)
+
+
+async def built(_: Rendering, _ends: float) -> float:
+    """Takes a page as built at once (`Rendering._unchanged_in`)."""
+    return 0.0
+
+
+async def pairs(collector: BrowserCollector, path: str, urls: list[str], count: int) -> None:
+    """Prints the cost of a page with and without the wait for the last change by scripts."""
+    waits: dict[str, Any] = {"with the wait": Rendering._unchanged_in, "without": built}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in waits}
+    share = len(urls) // count
+    for n in range(count):
+        for name in sorted(waits, reverse=bool(n % 2)):
+            Rendering._unchanged_in = waits[name]  # type: ignore[method-assign]
+            found[name].append(await cost(collector, urls[n * share : (n + 1) * share]))
+    for name, costs in found.items():
+        speeds, spent = zip(*costs, strict=True)
+        print(
+            f"{path} {name}: {statistics.median(speeds):.2f} pages/s ({min(speeds):.2f} to {max(speeds):.2f}),"
+            f" {1000 * statistics.median(spent):.0f} ms of CPU a page"
+            f" ({1000 * min(spent):.0f} to {1000 * max(spent):.0f})",
+            flush=True,
+        )
 
 
 async def load(collector: BrowserCollector, urls: list[str]) -> None:
@@ -141,6 +176,7 @@ def main() -> None:
     words.add_argument("--hosts", type=int, default=4)
     words.add_argument("--program")
     words.add_argument("--growth", action="store_true")
+    words.add_argument("--pairs", type=int, default=0)
     given = words.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()

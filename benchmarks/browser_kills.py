@@ -1,6 +1,6 @@
 """Checks that a crawl loses nothing if its browser is killed at random moments.
 
-    python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--gap 4] [--seed 1]
+    python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--gap 4] [--seed 1] [--program firefox-esr]
 
 The crawl uses only the rung `browser`. A script fills each page. The benchmark kills the browser with `kill -9`,
 with at most `--gap` seconds between two kills. It prints how many pages are missing, stored twice, without the
@@ -63,7 +63,8 @@ def strike(kills: int, gap: float, rng: random.Random, over: threading.Event, do
                 words = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"--remote-debugging-pipe" in words and b"--type=" not in words:
+            chromium = b"--remote-debugging-pipe" in words and b"--type=" not in words
+            if chromium or (b"--remote-debugging-port" in words and not words.startswith(b"sh")):
                 os.kill(int(folder.name), signal.SIGKILL)
                 done.append(int(folder.name))
                 break
@@ -76,6 +77,7 @@ def main() -> None:
     words.add_argument("--pages", type=int, default=150)
     words.add_argument("--gap", type=float, default=4.0)
     words.add_argument("--seed", type=int, default=1)
+    words.add_argument("--program")
     given = words.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), site(given.pages))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -90,6 +92,7 @@ def main() -> None:
             Path(name),
             ladder=("browser",),
             per_host=4,
+            chromium=given.program,
             retries=(0.5,) * 20,
         )
         one.outputs, one.text = [JobOutput(str(out))], True

@@ -76,6 +76,8 @@ IMPORTED = [
     "gossamer.proxies.proxy_rotation",
     "gossamer.cli.freshness",
     "zstandard",
+    "playwright.async_api",
+    "gossamer.collectors.browser.document",
 ]
 """The modules that the fork server imports, with all that they import: those of the commands, those that an
 ordinary crawl imports while it runs, and those of a worker of a fleet."""

@@ -4,6 +4,7 @@ which user, and where the cookies are stored."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -19,11 +20,14 @@ from support.byte_servers import Asked, answer
 from support.light_proxies import Light, lights
 from support.processes import free_port
 from worker.member_site import PASSWORD, Club, open_club
-from worker.test_logins_in_crawls import KEY, attempts, begin, canaries, crawl, site, until
+from worker.test_logins_in_crawls import KEY, attempts, begin, canaries, crawl, ended, site, until
 
+FIREFOX = "ladder='browser', browser='firefox'"
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None and os.environ.get("CI") != "true", reason="needs chromium"
 )
+BROWSERS = pytest.mark.parametrize("ladder", ["ladder='browser'", FIREFOX], ids=["chromium", "firefox"])
+"""Run a test with a log-in that is typed in Chromium and in Firefox."""
 SHELL = """<title>Hall</title><div id=root></div><script>
 fetch('/api' + location.pathname).then(async (answer) => {
   if (answer.status == 401) { location = '/login'; return; }
@@ -135,12 +139,14 @@ async def test_a_form_over_http_then_pages_in_the_browser_with_the_same_cookies_
         assert canaries(tmp_path) == []
 
 
+@BROWSERS
 async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_one_is_out(
     tmp_path: Path,
+    ladder: str,
 ) -> None:
     hall = Hall(pages=8, life=6, typed=True)
     async with open_club(hall) as server:
-        ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"))
+        ran = await crawl(tmp_path, site(tmp_path, server.url(), more=f", {ladder}"))
         assert ran.code == 0, ran.err
         assert (ran.summary["pages"], ran.summary["dead"], hall.logins) == (8, 0, {"ann": 2}), (
             ran.summary,
@@ -151,10 +157,10 @@ async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_on
         login = f"Login('{server.url()}login', {{'user': 'bob', 'password': '${{env:PASSWORD_ANN}}'}}, shows='a.out')"
         ran = await crawl(
             tmp_path,
-            site(tmp_path, server.url(), login, ", ladder='browser'"),
+            site(tmp_path, server.url(), login, f", {ladder}"),
             "--fresh",
             "-s",
-            "timeout=10s",
+            "timeout=6s",
         )
         assert (ran.code, hall.wrong["bob"]) == (4, 1), "wrong credentials are tried once"
         assert "the log-in as main was refused" in ran.err
@@ -163,40 +169,42 @@ async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_on
 SEARCH = "<div><form id=s><input name=q><button>Search</button></form></div>"
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        f"<form id=in><input id=user><input type=password name=password></form>{SEARCH}<button type=button form=in>No</button><button form=in>In</button>",
-        f"<form id=in><input id=user><button>In</button></form>{SEARCH}<input type=password name=password form=in>",
-        f"<form id=in></form>{SEARCH}<p><input id=user form=in></p><input type=password name=password form=in><input type=image alt=In form=in>",
-        f"<form id=in><input name=elements><input name=form type=hidden></form>{SEARCH}<input name=user id=user form=in><input type=password name=password form=in><button form=in>In</button>",
-    ],
-    ids=["button", "password", "all", "names"],
-)
-async def test_controls_outside_of_the_form_that_they_name(tmp_path: Path, form: str) -> None:
-    hall = Hall(pages=3, typed=True, form=form)
-    async with open_club(hall) as server:
-        ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"))
-        assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
-        assert (ran.summary["pages"], ran.summary["dead"]) == (3, 0)
+async def log_in_to_each(folder: Path, ladder: str, forms: dict[str, str], more: str = "") -> None:
+    """Crawl a hall for each form, all in one crawl. Each must have been entered once. `more`: options of the
+    log-in."""
+    async with contextlib.AsyncExitStack() as servers:
+        halls = {name: Hall(pages=3, typed=True, form=form) for name, form in forms.items()}
+        lines = ["from gossamer import Login, Site"]
+        for n, hall in enumerate(halls.values()):
+            url = (await servers.enter_async_context(open_club(hall))).url()
+            fields = "{'user': 'ann', 'password': '${env:PASSWORD_ANN}'}"
+            login = f"Login('{url}login', {fields}, shows='a.out'{more})"
+            lines.append(f"club{n} = Site('club{n}', seeds=['{url}'], session={login}, {ladder})")
+        (folder / "clubs.py").write_text("\n".join(lines))
+        ran = await crawl(folder, str(folder / "clubs.py"))
+        entered = {name: (hall.logins, hall.wrong) for name, hall in halls.items()}
+        assert entered == dict.fromkeys(forms, ({"ann": 1}, {"ann": 0})), ran.err
+        assert (ran.code, ran.summary["pages"], ran.summary["dead"]) == (0, 3 * len(forms), 0), ran.err
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        "<div id=in><p><input id=user></p><input type=password name=password><button>In</button></div>",
-        "<form id=in><x-box><input id=user><input type=password name=password><button>In</button></x-box></form>",
-    ],
-    ids=["no form", "shadow root"],
-)
-async def test_fields_in_an_element_that_the_site_names(tmp_path: Path, form: str) -> None:
-    hall = Hall(pages=3, typed=True, form=form)
-    async with open_club(hall) as server:
-        fields = "{'user': 'ann', 'password': '${env:PASSWORD_ANN}'}"
-        login = f"Login('{server.url()}login', {fields}, form='#in', shows='a.out')"
-        target = site(tmp_path, server.url(), login, ", ladder='browser'")
-        ran = await crawl(tmp_path, target)
-        assert (ran.code, hall.logins, hall.wrong) == (0, {"ann": 1}, {"ann": 0}), ran.err
+@BROWSERS
+async def test_controls_outside_of_the_form_that_they_name(tmp_path: Path, ladder: str) -> None:
+    forms = {
+        "button": f"<form id=in><input id=user><input type=password name=password></form>{SEARCH}<button type=button form=in>No</button><button form=in>In</button>",
+        "password": f"<form id=in><input id=user><button>In</button></form>{SEARCH}<input type=password name=password form=in>",
+        "all": f"<form id=in></form>{SEARCH}<p><input id=user form=in></p><input type=password name=password form=in><input type=image alt=In form=in>",
+        "names": f"<form id=in><input name=elements><input name=form type=hidden></form>{SEARCH}<input name=user id=user form=in><input type=password name=password form=in><button form=in>In</button>",
+    }
+    await log_in_to_each(tmp_path, ladder, forms)
+
+
+@BROWSERS
+async def test_fields_in_an_element_that_the_site_names(tmp_path: Path, ladder: str) -> None:
+    forms = {
+        "no form": "<div id=in><p><input id=user></p><input type=password name=password><button>In</button></div>",
+        "shadow root": "<form id=in><x-box><input id=user><input type=password name=password><button>In</button></x-box></form>",
+    }
+    await log_in_to_each(tmp_path, ladder, forms, ", form='#in'")
 
 
 async def test_a_refused_log_in_whose_password_is_outside_of_the_form_is_seen(tmp_path: Path) -> None:
@@ -205,7 +213,7 @@ async def test_a_refused_log_in_whose_password_is_outside_of_the_form_is_seen(tm
     hall = Hall(pages=3, typed=True, form=form)
     async with open_club(hall) as server:
         login = f"Login('{server.url()}login', {{'user': 'bob', 'password': '${{env:PASSWORD_ANN}}'}})"
-        more = ["-s", "timeout=10s"]
+        more = ["-s", "timeout=6s"]
         ran = await crawl(tmp_path, site(tmp_path, server.url(), login, ", ladder='browser'"), *more)
         assert (ran.code, hall.wrong["bob"]) == (4, 1), ran.err
         assert "the form is there again" in ran.err
@@ -215,10 +223,10 @@ async def test_a_kill_and_a_resume_in_the_browser_need_no_new_log_in(tmp_path: P
     hall = Hall(pages=8)
     async with open_club(hall) as server:
         target = site(tmp_path, server.url(), more=", ladder='browser'")
-        process = await begin(tmp_path, target)
+        process = begin(tmp_path, target)
         await until(lambda: hall.shown["ann"] >= 4)
         process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await ended(process)
         ran = await crawl(tmp_path, target)
         assert (ran.code, ran.summary["pages"], ran.summary["dead"], hall.logins) == (0, 8, 0, {"ann": 1}), (
             ran.err

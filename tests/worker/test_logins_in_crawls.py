@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from support import fork_server
 from support.light_proxies import Light, lights
 from support.processes import free_port
 from worker.member_site import PASSWORD, Club, open_club
@@ -39,7 +41,7 @@ def site(folder: Path, url: str, login: str = "", more: str = "", users: tuple[s
     return str(folder / "club.py")
 
 
-async def begin(folder: Path, target: str, *words: str, **env: str) -> asyncio.subprocess.Process:
+def begin(folder: Path, target: str, *words: str, **env: str) -> fork_server.Popen:
     given = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
     given |= {
         "PYTHONPATH": str(SRC),
@@ -64,23 +66,31 @@ async def begin(folder: Path, target: str, *words: str, **env: str) -> asyncio.s
         "127.0.0.0/8",
         *words,
     ]
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gossamer", *line, stdout=-1, stderr=-1, env=given, cwd=folder
-    )
+    return started(line, given, folder)
+
+
+def started(words: list[str], env: dict[str, str], folder: Path) -> fork_server.Popen:
+    """Start a command of gossamer."""
+    line = [sys.executable, "-m", "gossamer", *words]
+    return fork_server.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=folder)
+
+
+async def ended(process: fork_server.Popen) -> tuple[bytes, bytes]:
+    """Wait for the end of a command, and return what it printed. The servers of the test go on meanwhile."""
+    return await asyncio.to_thread(process.communicate)
 
 
 async def crawl(folder: Path, target: str, *words: str, **env: str) -> Ran:
-    process = await begin(folder, target, *words, **env)
-    out, err = await process.communicate()
+    process = begin(folder, target, *words, **env)
+    out, err = await ended(process)
     assert process.returncode is not None
     return Ran(process.returncode, json.loads(out) if out.strip() else {}, out.decode(), err.decode())
 
 
 async def command(folder: Path, *words: str, **env: str) -> Ran:
     given = dict(os.environ) | {"PYTHONPATH": str(SRC)} | env
-    line = [sys.executable, "-m", "gossamer", *words, "--data", str(folder / "data")]
-    process = await asyncio.create_subprocess_exec(*line, stdout=-1, stderr=-1, env=given, cwd=folder)
-    out, err = await process.communicate()
+    process = started([*words, "--data", str(folder / "data")], given, folder)
+    out, err = await ended(process)
     assert process.returncode is not None
     return Ran(
         process.returncode,
@@ -159,10 +169,10 @@ async def test_a_kill_and_a_resume_need_no_new_log_in(tmp_path: Path) -> None:
     club = Club(pages=40)
     async with open_club(club) as server:
         target = site(tmp_path, server.url())
-        process = await begin(tmp_path, target, "--delay", "0.02")
+        process = begin(tmp_path, target, "--delay", "0.02")
         await until(lambda: club.shown["ann"] >= 8)
         process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await ended(process)
         before = [moment for moment, _ in club.asked]
         assert min(b - a for a, b in itertools.pairwise(before[1:])) > 0.015, "log-ins keep the delay, too"
         ran = await crawl(tmp_path, target)
@@ -203,14 +213,14 @@ async def test_who_is_logged_in_has_one_proxy_until_that_is_out(tmp_path: Path) 
             site(tmp_path, server.url()),
             ["--proxies", str(tmp_path / "proxies.txt"), "--delay", "0.02"],
         )
-        process = await begin(tmp_path, target, *words, "--processes", "2", "-s", "timeout=3")
+        process = begin(tmp_path, target, *words, "--processes", "2", "-s", "timeout=3")
         await until(lambda: club.shown["ann"] >= 10)
         (first,) = {address for address, _ in club.seen["ann"]}
         club.left.clear()  # ends the log-in, because the club would otherwise lock a user that logs in twice
         for one in proxies:
             if one.address == first:
                 await one.stop()
-        out, err = await process.communicate()
+        out, err = await ended(process)
         assert (process.returncode, json.loads(out)["pages"], json.loads(out)["dead"]) == (0, 60, 0), err
         assert (club.logins, len(club.seen["ann"])) == ({"ann": 2}, 2)
         ids = [one["proxy"].partition(":")[0] for one in attempts(tmp_path) if one["session"] == "ann"]

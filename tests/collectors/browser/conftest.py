@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
+from gossamer.collectors.browser.chromium import Chromium
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Failure, Page
@@ -113,19 +114,62 @@ def program() -> str | None:
     return None
 
 
-@pytest.fixture
-async def browser(program: str | None) -> AsyncIterator[Make]:
-    """Yield `browser(**options)`, which creates a collector with the user agent `test/1` that may connect
-    to this machine."""
+class Borrower(BrowserCollector):
+    """A collector that uses the browser process of `lender`, in contexts of its own."""
+
+    lender: BrowserCollector
+
+    async def _running(self) -> Chromium:
+        self._now = await self.lender._running()
+        self._now._resolver = self._resolver
+        return self._now
+
+    async def close(self) -> None:
+        """Close the contexts, and leave the browser running."""
+        now, self._now = self._now, None
+        if now is not None and not now.dead:
+            while now._idle:
+                await now._drop(now._idle.popitem()[0])
+        await super().close()
+
+
+Borrow = Callable[..., Borrower]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def borrow() -> AsyncIterator[Borrow]:
+    """Yield `borrow(**options)`, which creates a collector with the user agent `test/1` that may connect to this
+    machine. The collectors of a module share a browser process for each executable and user agent. Tests that
+    use it run in the module's event loop: `pytestmark = IN_MODULE`."""
+    lenders: dict[tuple[str | None, str | None], BrowserCollector] = {}
+
+    def borrow(resolver: Resolver | None = None, **more: Any) -> Borrower:
+        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": 20.0} | more
+        options = {"resolver": resolver or Resolver(["127.0.0.0/8"], lookup=here)} | options
+        key = options.get("program"), options["agent"]
+        if key not in lenders:
+            lenders[key] = BrowserCollector(**options)
+        made = Borrower(**options)
+        made.lender = lenders[key]
+        return made
+
+    yield borrow
+    for one in lenders.values():
+        await one.close()
+
+
+IN_MODULE = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(program: str | None, borrow: Borrow) -> AsyncIterator[Make]:
+    """Yield `browser(**options)`, which creates a collector (see `borrow`)."""
     made: list[BrowserCollector] = []
 
     def make(
         resolver: Resolver | None = None, looks: Callable[[str], Render] = lambda _: Render(), **more: Any
     ) -> BrowserCollector:
-        options = {"agent": "test/1", "domain": lambda host: host, "total": 20.0, "program": program} | more
-        made.append(
-            BrowserCollector(resolver or Resolver(["127.0.0.0/8"], lookup=here), render=looks, **options)
-        )
+        made.append(borrow(resolver, render=looks, **({"program": program} | more)))
         return made[-1]
 
     yield make
@@ -144,18 +188,10 @@ class Shared(NamedTuple):
 @pytest_asyncio.fixture(
     scope="module", loop_scope="module", params=[None, "firefox-esr"], ids=["chromium", "firefox"]
 )
-async def shared(request: pytest.FixtureRequest) -> AsyncIterator[Shared]:
-    """Yield the collector of a module, once with Chromium and once with Firefox. Tests that use the fixture run
-    in the module's event loop: `pytestmark = pytest.mark.asyncio(loop_scope="module")`."""
+async def shared(request: pytest.FixtureRequest, borrow: Borrow) -> AsyncIterator[Shared]:
+    """Yield the collector of a module, once with Chromium and once with Firefox (see `borrow`)."""
     looks: dict[str, Render] = {}
-    collector = BrowserCollector(
-        Resolver(["127.0.0.0/8"], lookup=here),
-        agent="test/1",
-        domain=lambda host: host,
-        total=20.0,
-        program=request.param,
-        render=lambda host: looks.get(host.partition(":")[0], Render()),
-    )
+    collector = borrow(program=request.param, render=lambda host: looks.get(host.partition(":")[0], Render()))
     yield Shared(collector, looks, request.param is not None)
     await collector.close()
 

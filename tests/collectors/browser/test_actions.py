@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import Make, Stage, page
+from collectors.browser.conftest import IN_MODULE, Make, Stage, page
 from collectors.browser.test_crawls import crawl
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.model import rendering
@@ -42,6 +42,7 @@ def looking(make: Make, said: Any, **more: Any) -> BrowserCollector:
 
 
 @pytest.mark.parametrize("human", [False, True])
+@IN_MODULE
 async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, human: bool) -> None:
     stage.pages |= {
         "/": FORM.replace("METHOD", "post"),
@@ -62,6 +63,7 @@ async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, huma
     assert [value for name, value in got.headers if name == "set-cookie"] == ["in=1; Path=/"]
 
 
+@IN_MODULE
 async def test_the_document_after_a_step_gets_the_credentials_of_the_origin(
     stage: Stage, browser: Make
 ) -> None:
@@ -72,6 +74,7 @@ async def test_the_document_after_a_step_gets_the_credentials_of_the_origin(
     assert [headers.get("authorization") for _, headers in stage.seen] == ["Basic eDp5"] * 2
 
 
+@IN_MODULE
 async def test_odd_lengths_of_captured_responses(stage: Stage, browser: Make) -> None:
     """A response whose `Content-Length` is no number is left out or kept, and the page is read."""
     stage.pages |= {
@@ -82,6 +85,7 @@ async def test_odd_lengths_of_captured_responses(stage: Stage, browser: Make) ->
     assert (b"here" in got.body, len(got.captured)) == (True, 1)
 
 
+@IN_MODULE
 async def test_a_hand_moves_clicks_and_types(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = FORM.replace("METHOD", "get")
     got = await page(looking(browser, {"steps": HAND, "human": True, "console": True}), stage.url())
@@ -90,6 +94,7 @@ async def test_a_hand_moves_clicks_and_types(stage: Stage, browser: Make) -> Non
     assert (await page(looking(browser, "load"), stage.url())).console == ()
 
 
+@IN_MODULE
 async def test_what_scripts_got_is_kept_within_bounds(stage: Stage, browser: Make) -> None:
     api = 200, {"content-type": "application/json"}, json.dumps({"name": "Kettle"})
     stage.pages |= {"/": LOADS, "/api?n=1": api, "/api?n=2": api, "/text": "t", "/big": "x" * 40_000}
@@ -101,6 +106,7 @@ async def test_what_scripts_got_is_kept_within_bounds(stage: Stage, browser: Mak
     ]
 
 
+@IN_MODULE
 async def test_blocked_hosts_are_not_asked(stage: Stage, browser: Make) -> None:
     stage.pages |= {
         "/": "".join(
@@ -113,6 +119,7 @@ async def test_blocked_hosts_are_not_asked(stage: Stage, browser: Make) -> None:
     assert stage.paths().count("/f") == 1
 
 
+@IN_MODULE
 async def test_pictures(stage: Stage, browser: Make, tmp_path: Path) -> None:
     stage.pages["/"] = (
         "<body style='margin:0'><div id=box style='width:80px;height:60px;background:red'></div><p style='height:2000px'>"
@@ -131,15 +138,23 @@ async def test_pictures(stage: Stage, browser: Make, tmp_path: Path) -> None:
     assert (got.screenshot, got.late) == (None, "")
 
 
+@IN_MODULE
 async def test_what_never_comes_is_named_and_the_page_kept(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = "<p>here</p>"
-    for said, late in (
-        ("p >>", "wait p >>: p >> is not a CSS selector"),
-        (".price", "wait .price: the page has no .price"),
-        ({"until": "window.never"}, "until window.never: window.never never became true"),
-        ({"steps": [{"click": "#no"}]}, "step 1 of 1 (click #no): the page has no #no"),
-    ):
-        got = await page(looking(browser, said, total=5.0), stage.url())
+    expected = {
+        "p >>": "wait p >>: p >> is not a CSS selector",
+        ".price": "wait .price: the page has no .price",
+        "never": "until window.never: window.never never became true",
+        "#no": "step 1 of 1 (click #no): the page has no #no",
+    }
+    said: dict[str, Any] = {
+        "p >>": "p >>",
+        ".price": ".price",
+        "never": {"until": "window.never"},
+        "#no": {"steps": [{"click": "#no"}]},
+    }
+    visits = [page(looking(browser, one, total=5.0), stage.url()) for one in said.values()]
+    for late, got in zip(expected.values(), await asyncio.gather(*visits), strict=True):
         assert (got.late, b"<p>here</p>" in got.body) == (f'{late}; the page is {stage.url()} "here"', True)
 
 
@@ -162,7 +177,7 @@ def test_in_a_crawl_it_is_missing_and_what_was_kept_is_told(
     )
     made = {
         one["url"].removeprefix(stage.url("")): one
-        for one in crawl(stage, "browser", "late", "site.py", "-s", "timeout=6")
+        for one in crawl(stage, "browser", "late", "site.py", "-s", "timeout=4")
     }
     assert (made["/"]["outcome"], made["/"]["status"], made["/"]["error"]) == ("dead", 200, "missing")
     why = f'wait .price: the page has no .price; the page is {stage.url()} "here w"'

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from gossamer.model.rendering import Render
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 BASIC = "Basic " + b64encode(b"ann:secret").decode()
 ASKS = {"www-authenticate": 'Basic realm="shop"'}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import Make, Stage, page
+from collectors.browser.conftest import IN_MODULE, Make, Stage, page
 from collectors.browser.test_crawls import APP, ROWS, SHELL, crawl
 from gossamer.cli.commands import run
 from gossamer.collectors.browser.collector import BrowserCollector
@@ -70,6 +70,7 @@ async def told(collector: BrowserCollector, stage: Stage, guise: Guise) -> dict[
 
 
 @pytest.mark.parametrize("name", ["chrome150", "edge150", "chrome118"])
+@IN_MODULE
 async def test_all_that_it_says_agrees(stage: Stage, browser: Make, name: str) -> None:
     stage.pages["/"] = TELLS
     one = BROWSERS[name]
@@ -93,6 +94,7 @@ async def test_all_that_it_says_agrees(stage: Stage, browser: Make, name: str) -
     assert again == first, "the same for a session"
 
 
+@IN_MODULE
 async def test_the_clock_is_that_of_the_proxys_country(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = TELLS
     async with lights(gate := Light("127.0.7.9", free_port())):
@@ -104,6 +106,7 @@ async def test_the_clock_is_that_of_the_proxys_country(stage: Stage, browser: Ma
 
 
 @pytest.mark.skipif(not BOTD.exists(), reason="needs @fingerprintjs/botd (./test gets it)")
+@IN_MODULE
 async def test_a_detector_of_bots(stage: Stage, browser: Make) -> None:
     stage.pages |= {"/": DETECTS, "/botd.js": (200, {"content-type": "text/javascript"}, BOTD.read_bytes())}
     got = await wearing(browser).collect(Request(stage.url()), {}, Guise("chrome150", session="1"))
@@ -113,6 +116,7 @@ async def test_a_detector_of_bots(stage: Stage, browser: Make) -> None:
     assert b'"bot":true' in honest.body, "who says who it is looks like it"
 
 
+@IN_MODULE
 async def test_each_session_is_another_visitor(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = lambda: (200, {"set-cookie": f"id={len(stage.seen)}; Path=/"}, "<p id=seen>x")
     collector = wearing(browser)

@@ -22,11 +22,6 @@ SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127
             ["--ladder", "plain,browser"],
             "site shop: capture works in Chromium",
         ),
-        (
-            "session=Login('http://127.0.0.1:9/in', {'user': 'a'})",
-            ["--ladder", "browser"],
-            "site shop: session works in Chromium",
-        ),
         ("", ["--ladder", "impersonated,browser"], "no ladder may contain both impersonated and Firefox"),
     ],
 )

@@ -8,9 +8,11 @@ import re
 import pytest
 from turbohtml import parse
 
-from collectors.browser.conftest import Make, Stage, page
+from collectors.browser.conftest import BOTH, IN_MODULE, Make, Stage, page
 from gossamer.collectors.browser import frames
 from gossamer.model.rendering import Render
+
+pytestmark = IN_MODULE
 
 ORIGINS = ("two.test", "three.test", "a.test", "b.a.test")
 """The last two origins share a process, because they belong to one site."""
@@ -30,6 +32,7 @@ def books(body: bytes) -> list[str]:
     return [one.text for one in parse(body.decode()).select(".book a")]
 
 
+@BOTH
 async def test_they_are_read_in_order_as_in_a_static_twin(stage: Stage, browser: Make) -> None:
     two, three, a, b = (stage.url(f"/in/{host}", host) for host in ORIGINS)
     made = f"<script>document.body.insertAdjacentHTML('beforeend', '{rows(3)}')</script>"
@@ -103,6 +106,7 @@ async def test_what_hangs_is_huge_or_blocked_is_left_out(stage: Stage, browser: 
     )
 
 
+@BOTH
 async def test_there_are_bounds_for_all_together(
     stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,3 +124,14 @@ async def test_there_are_bounds_for_all_together(
     assert books((await page(collector, stage.url("/1"))).body) == ["Tea 1"], (
         "without frames nothing more is asked"
     )
+
+
+@pytest.mark.parametrize("program", ["firefox-esr"], ids=["firefox"])
+async def test_firefox_forgets_the_frames_and_windows_of_finished_pages(stage: Stage, browser: Make) -> None:
+    opens = "<script>open('/in')</script>"
+    stage.pages |= {"/": frame("/in") + frame(stage.url("/in", "two.test")) + opens, "/in": rows(1)}
+    collector = browser()
+    for _ in range(3):
+        assert b"Tea 1" in (await page(collector, stage.url(host="shop.test"))).body
+    known = collector._now._tabs
+    assert [(name, tab.frame) for name, tab in known.items()] == [(next(iter(known)),) * 2]

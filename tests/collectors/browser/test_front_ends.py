@@ -3,11 +3,13 @@ with routes in the fragment. Each page, item and link that a crawl finds is comp
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import os
 import threading
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,8 @@ from gossamer.cli.commands import run
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
 BUILT = next(iter(sorted(CACHE.glob("front-ends-*"), reverse=True)), CACHE)
-FRAMEWORKS = ("react", "vue", "angular", "svelte")
-CATEGORIES, PRODUCTS, PER_PAGE = 3, 3, 2
+FRAMEWORKS, ROUTINGS = ("react", "vue", "angular", "svelte"), ("history", "hash")
+CATEGORIES, PRODUCTS, PER_PAGE = 2, 3, 2
 
 
 def shop_data() -> dict[str, dict[str, Any]]:
@@ -81,39 +83,68 @@ class Shop(http.server.SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
+SITES = """
+from gossamer import Site
+
+for name, seed, fragments in {seeds!r}:
+    site = globals()[name] = Site(
+        name, seeds=[seed], ladder=["plain", "browser"], fragments=fragments, browser={browser!r}
+    )
+
+    @site.page()
+    def any_page(page):
+        yield {{
+            "url": page.url,
+            "title": page.css("title::text").get(),
+            "name": page.css("h1::text").get(),
+            "links": sorted(set(page.urljoin(href) for href in page.css("a::attr(href)").getall())),
+            **{{kind: page.css("p." + kind + "::text").get() for kind in ("price", "sku", "description")}},
+        }}
+        yield from page.follow("a")
+"""
+WORDS = [
+    *("--name", "shops", "--delay", "0.01", "--per-host", "2", "--retries", "none"),
+    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-O", "items.jsonl"),
+]
+
+
+class Crawled:
+    """The items of a crawl of all shops, each on a host of its own. `tops`: the URL of each shop."""
+
+    def __init__(self, tops: dict[str, str]) -> None:
+        self.tops = tops
+        self._items: dict[str, list[dict[str, Any]]] = {}
+
+    def items(self, browser: str, folder: Path) -> list[dict[str, Any]]:
+        """Return the items of all shops. The first call with a browser crawls the shops in `folder`."""
+        if browser not in self._items:
+            seeds = [
+                (shop, top, "routes" if shop.endswith("-hash") else "auto") for shop, top in self.tops.items()
+            ]
+            (folder / "shops.py").write_text(SITES.format(seeds=seeds, browser=browser))
+            assert run(["crawl", "shops.py", *WORDS]) == 0
+            lines = (folder / "items.jsonl").read_text().splitlines()
+            self._items[browser] = [json.loads(line) for line in lines]
+        return self._items[browser]
+
+
 @pytest.fixture(scope="module")
-def shops() -> Iterator[str]:
-    """Serve the shops, and yield the URL of the server."""
+def crawled() -> Iterator[Crawled]:
+    """Serve each shop at an address of its own."""
     if not (BUILT / "ready").exists():
         if os.environ.get("CI") == "true":
             pytest.fail("the shops are missing: ./test builds them")
         pytest.skip("the shops are missing: ./test builds them")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-SITE = """
-from gossamer import Site
-
-site = Site("shop", seeds=[{seed!r}], ladder=["plain", "browser"], fragments={fragments!r}, browser={browser!r})
-
-
-@site.page()
-def any_page(page):
-    yield {{
-        "url": page.url,
-        "title": page.css("title::text").get(),
-        "name": page.css("h1::text").get(),
-        "links": sorted(set(page.urljoin(href) for href in page.css("a::attr(href)").getall())),
-        **{{kind: page.css("p." + kind + "::text").get() for kind in ("price", "sku", "description")}},
-    }}
-    yield from page.follow("a")
-"""
+    with contextlib.ExitStack() as servers:
+        tops = {}
+        for n, (framework, routing) in enumerate(product(FRAMEWORKS, ROUTINGS), 1):
+            server = http.server.ThreadingHTTPServer((f"127.0.21.{n}", 0), Shop)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            servers.callback(server.server_close)
+            servers.callback(server.shutdown)
+            shop = f"{framework}-{routing}"
+            tops[shop] = f"http://127.0.21.{n}:{server.server_port}/{shop}/"
+        yield Crawled(tops)
 
 
 def expected(top: str, before: str) -> dict[str, dict[str, Any]]:
@@ -146,32 +177,21 @@ def expected(top: str, before: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
-@pytest.mark.parametrize("routing", ["history", "hash"])
+@pytest.mark.parametrize("routing", ROUTINGS)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_page_item_and_link_is_found(
-    framework: str, routing: str, browser: str, shops: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    framework: str,
+    routing: str,
+    browser: str,
+    crawled: Crawled,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    top = f"{shops}/{framework}-{routing}/"
-    Path("shop.py").write_text(
-        SITE.format(seed=top, fragments="routes" if routing == "hash" else "auto", browser=browser)
-    )
-    words = [
-        "--delay",
-        "0.01",
-        "--per-host",
-        "2",
-        "--retries",
-        "none",
-        "--allow-private",
-        "127.0.0.0/8",
-        "-O",
-        "items.jsonl",
-    ]
-    assert run(["crawl", "shop.py", *words]) == 0
+    top = crawled.tops[f"{framework}-{routing}"]
     found = {}
-    for line in Path("items.jsonl").read_text().splitlines():
-        one = json.loads(line)
-        item = {key: value for key, value in one.items() if key in ("title", "name", "links", "price", "sku")}
-        found[one["url"]] = item | {"description": one["description"] and one["description"].strip()}
+    for one in crawled.items(browser, tmp_path):
+        if one["url"].startswith(top):
+            item = {key: one[key] for key in ("title", "name", "links", "price", "sku")}
+            found[one["url"]] = item | {"description": one["description"] and one["description"].strip()}
     assert found == expected(top, "#/" if routing == "hash" else "")

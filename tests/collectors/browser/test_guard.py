@@ -8,12 +8,14 @@ import contextlib
 import json
 import socket
 
-from collectors.browser.conftest import BOTH, Make, Stage, failure, page
+from collectors.browser.conftest import BOTH, IN_MODULE, Make, Stage, failure, page
 from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render, Scroll, read_actions
 from gossamer.model.request import Request
+
+pytestmark = IN_MODULE
 
 TRIES = """<!doctype html><body><script>
 const at = ADDRESSES, udp = UDP;
@@ -135,13 +137,14 @@ async def test_steps_reach_nothing_that_the_guard_refuses(stage: Stage, browser:
         for host in ("127.0.0.2", "[::1]", "inner.test"):
             to = f"http://{host}:{trap.port}/"
             stage.pages[f"/hop?{to}"] = (302, {"location": to}, "")
-            for way, made in WAYS.items():
-                stage.pages["/"] = made.format(to=to)
-                got = await collector.collect(Request(stage.url(host="site.test")), {})
+            paths = {f"/{n}": way for n, way in enumerate(WAYS)}
+            stage.pages |= {path: WAYS[way].format(to=to) for path, way in paths.items()}
+            visits = [collector.collect(Request(stage.url(path, "site.test")), {}) for path in paths]
+            for way, got in zip(WAYS, await asyncio.gather(*visits), strict=True):
                 assert isinstance(got, Page), (way, got)
-                assert trap.all() == [], way
+            assert trap.all() == [], to
         trap_elsewhere.close()
-    assert {path.partition("?")[0] for path in stage.paths()} == {"/", "/hop"}
+    assert {path.partition("?")[0] for path in stage.paths()} == {*paths, "/hop"}
 
 
 async def test_what_the_guard_refuses_hears_nothing_while_the_page_is_scrolled(

@@ -6,15 +6,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from turbohtml import parse
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from gossamer.collectors.browser.human import look_around
 from gossamer.model.page import Page
 from gossamer.model.rendering import read_rendering
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 WATCHED = """<!doctype html><b></b><p style='height:4000px'>long</p><script>
 const seen = {trusted: true, places: [], mousemove: 0, wheel: 0, scroll: 0, times: [], deepest: 0};

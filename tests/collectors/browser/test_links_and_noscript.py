@@ -8,12 +8,12 @@ from urllib.parse import urljoin
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from gossamer.model.page import Page
 from gossamer.parsing import html
 from gossamer.parsing.links import links_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 
 def document(got: Page) -> html.Document:

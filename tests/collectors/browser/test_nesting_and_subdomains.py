@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, failure, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, failure, page
 from gossamer.identity.cookies import Jar
 from gossamer.parsing import html
 from gossamer.parsing.links import links_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 NESTED = """<!doctype html><title>deep</title><script>
 let at = document.body || document.documentElement.appendChild(document.createElement('body'));

@@ -7,10 +7,12 @@ import time
 
 import pytest
 
-from collectors.browser.conftest import Make, Stage, failure, page
+from collectors.browser.conftest import IN_MODULE, Make, Stage, failure, page
 from gossamer.collectors.browser.memory_watch import MAX_BYTES
 from gossamer.model.rendering import Render, Scroll
 from gossamer.model.request import Request
+
+pytestmark = IN_MODULE
 
 ENDLESS = {
     "canvases": (

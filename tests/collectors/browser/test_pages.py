@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from turbohtml import parse
 
-from collectors.browser.conftest import BOTH, Make, Stage, failure, page
+from collectors.browser.conftest import BOTH, IN_MODULE, Make, Stage, failure, page
+from gossamer.collectors.browser.tab import Rendering
 from gossamer.model.rendering import Render, Scroll
 from gossamer.parsing.encodings import decode
 
-pytestmark = BOTH
+pytestmark = [BOTH, IN_MODULE]
 
 ROWS = "".join(f'<li class="book"><b>Caf\u00e9 {n}</b><i>{n} \u20ac</i></li>' for n in range(20))
 STATIC = f"<!doctype html><meta charset=utf-8><title>t</title><ul>{ROWS}</ul>"
@@ -139,3 +141,25 @@ async def test_what_is_no_page_of_html(stage: Stage, browser: Make) -> None:
     assert "/p.png" in stage.paths()
     await page(collector, stage.url("/api"), {"X-Mine": "7"}, method="POST", body="q=1")
     assert (stage.bodies, stage.seen[-1][1]["x-mine"]) == ([b"q=1"], "7")
+
+
+async def test_a_page_without_scripts_is_not_waited_for(
+    stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a page whose scripts may still build it is waited for, also if it has no text."""
+    waits: list[float] = []
+    unchanged_in = Rendering._unchanged_in
+
+    async def noted(self: Rendering, ends: float) -> float:
+        waits.append(await unchanged_in(self, ends))
+        return waits[-1]
+
+    monkeypatch.setattr(Rendering, "_unchanged_in", noted)
+    later = "<script>setTimeout(() => { document.body.append('built') }, 300)</script>"
+    stage.pages |= {"/text": "<p>x</p>", "/none": "<!doctype html><img alt='' src=i.png>", "/built": later}
+    collector = browser()
+    for path, waited in (("/text", False), ("/none", False), ("/built", True)):
+        waits.clear()
+        got = await page(collector, stage.url(path))
+        assert any(one > 0 for one in waits) == waited, path
+    assert b"built</body>" in got.body

@@ -7,17 +7,37 @@ import os
 import re
 import signal
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import BOTH, Make, Stage, failure, page
+from collectors.browser.conftest import BOTH, Make, Stage, failure, here, page
 from gossamer.collectors.browser import chromium, tab
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.collectors.browser.orphan_browsers import find_orphan_browsers
 from gossamer.config.optional_deps import install_command
+from gossamer.egress.resolver import Resolver
 from gossamer.errors import BrowserFailed, ConfigError
+from gossamer.model.rendering import Render
 from gossamer.model.request import Request
+
+
+@pytest.fixture
+async def browser(program: str | None) -> AsyncIterator[Make]:
+    """Yield `browser(**options)`, which creates a collector that starts a browser of its own."""
+    made: list[BrowserCollector] = []
+
+    def make(**more: Any) -> BrowserCollector:
+        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": 20.0}
+        options |= {"program": program, "render": lambda _: Render()} | more
+        made.append(BrowserCollector(Resolver(["127.0.0.0/8"], lookup=here), **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.close()
 
 
 def browsers() -> set[int]:
@@ -92,7 +112,7 @@ async def test_a_browser_names_its_process(stage: Stage, browser: Make) -> None:
 
 async def test_a_page_that_hangs_is_ended(stage: Stage, browser: Make) -> None:
     stage.pages |= {"/hangs": "<script>while (true) {}</script>", "/": "<p>well</p>"}
-    collector = browser(total=8.0, pages=2)
+    collector = browser(total=5.0, pages=2)
     hangs, well = await asyncio.gather(failure(collector, stage.url("/hangs")), page(collector, stage.url()))
     assert (hangs.reason, hangs.final, b"<p>well</p>" in well.body) == ("timeout", False, True)
     assert b"<p>well</p>" in (await page(collector, stage.url())).body

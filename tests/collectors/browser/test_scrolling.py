@@ -11,14 +11,14 @@ from dataclasses import replace
 import pytest
 from turbohtml import parse
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from collectors.browser.test_shadowed_names import OF_DOCUMENTS, OF_FORMS
 from gossamer.collectors.browser.scrolling import FIRST_WAIT_S, Patience
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render, Scroll, read_rendering
 from support.scrolled_lists import ListServer, ScrolledList, generated, row_numbers, serving_lists
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 QUICK = [
     replace(one, delay=min(one.delay, 0.1))
@@ -153,6 +153,39 @@ TABLE = (
     " after.style.height = (88 - first) * 40 + 'px'; pool.forEach((one, k) => { one.firstChild.firstChild.data = 'Card ' + (first + k) }) };"
     " draw(); box.addEventListener('scroll', draw)</script>"
 )
+
+
+async def test_lists_in_frames_of_other_origins_are_scrolled(stage: Stage, shared: Shared) -> None:
+    """A list that loads rows stands in a frame, and a list of recycled rows in a frame of that frame."""
+    frame = "<iframe loading=lazy width=600 height=400 src={}></iframe>"
+    rows = (
+        "<!doctype html><div id=list></div><script>let n = 0; const add = () => { for (let k = 0; k < 10 && n < 50; k++)"
+        " list.insertAdjacentHTML('beforeend', `<p style='height:60px;margin:0'>Framed ${n++}</p>`) }; add();"
+        " addEventListener('scroll', () => setTimeout(add, 50))</script>"
+    )
+    stage.pages |= {
+        "/": f"<!doctype html><p style='height:3000px'>above</p>{frame.format(stage.url('/rows', 'two.test'))}",
+        "/rows": rows + frame.format(stage.url("/table", "three.test")),
+        "/table": TABLE,
+    }
+    shared.looks["shop.test"] = Render(scroll=Scroll())
+    got = await page(shared.collector, stage.url(host="shop.test"))
+    shown = without_scripts(got)
+    assert re.findall(r"Framed (\d+)", shown) == [str(n) for n in range(50)]
+    assert re.findall(r"Card (\d+)", shown) == [str(n) for n in range(100)]
+    assert (got.console, got.late) == ((), "")
+
+
+async def test_a_button_in_a_frame_of_another_origin_is_pressed(stage: Stage, shared: Shared) -> None:
+    stage.pages |= {
+        "/": f"<!doctype html><p>x</p><iframe height=400 src={stage.url('/rows', 'two.test')}></iframe>",
+        "/rows": "<!doctype html><ul></ul><button class=more>More</button><script>let n = 0; const more = document.querySelector('.more');"
+        " more.onclick = () => setTimeout(() => { document.querySelector('ul').insertAdjacentHTML('beforeend', `<li>Row ${++n}`);"
+        " if (n == 5) more.remove() }, 50)</script>",
+    }
+    shared.looks["shop.test"] = Render(scroll=Scroll(press=".more"))
+    got = await page(shared.collector, stage.url(host="shop.test"))
+    assert re.findall(r"Row (\d+)", without_scripts(got)) == [str(n) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize(("made", "count"), [(SIDEWAYS, 40), (IN_SHADOW, 100), (TABLE, 100)])

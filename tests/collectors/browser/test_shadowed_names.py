@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, failure, page
-from gossamer.collectors.browser import document, firefox, tab
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, failure, page
+from gossamer.collectors.browser import document, firefox_requests, tab
 from gossamer.model.rendering import Render, Scroll
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 OF_FORMS = (
     *("childNodes", "shadowRoot", "nodeType", "localName", "namespaceURI", "ownerDocument", "baseURI"),
@@ -72,8 +72,7 @@ async def test_a_page_that_cannot_be_walked_is_read_as_the_browser_writes_it(
 ) -> None:
     stage.pages["/"] = "<p>whole</p><a href=x>x</a>"
     broken = "// a comment\n(most, mark, inner) => { throw new Error('no walk') }"
-    for module in (tab, firefox):
-        monkeypatch.setattr(module, "reading_script", lambda: broken)
+    monkeypatch.setattr(tab, "reading_script", lambda: broken)
     got = await page(shared.collector, stage.url())
     assert b'<p>whole</p><a href="x">x</a>' in got.body
 
@@ -98,7 +97,7 @@ async def test_an_exception_for_a_request_is_a_failed_visit_too(
     stage: Stage, shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.pages["/"] = "<p>x</p>"
-    watch = firefox.GeckoWatch if shared.is_firefox else tab.Watch
+    watch = firefox_requests.GeckoWatch if shared.is_firefox else tab.Watch
     monkeypatch.setattr(watch, "_document", lambda *_: int("?"))
     got = await failure(shared.collector, stage.url())
     assert (got.reason, "invalid literal" in got.detail) == ("collector", True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from gossamer.model import rendering
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 CLICKED = "<p id=log></p><script>const log = (text) => { document.getElementById('log').textContent += text + ' ' }</script>"
 

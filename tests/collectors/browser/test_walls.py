@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.browser.conftest import Shared, Stage, page
+from collectors.browser.conftest import IN_MODULE, Shared, Stage, page
 from gossamer.blocks import block
 from gossamer.blocks.site_rules import worth_keeping
 from gossamer.collectors.http_cache import CacheCollector
@@ -14,7 +14,7 @@ from gossamer.model.page import Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = IN_MODULE
 
 SHOW = "document.querySelector('p').textContent = "
 

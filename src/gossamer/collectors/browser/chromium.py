@@ -141,8 +141,7 @@ def check_firefox(sites: Sequence[Any], held: Mapping[str, Sequence[str]], disgu
     Firefox."""
     for one in sites:
         rungs = held[one.site.name] if one.site.session is not None else ()
-        typed = bool(rungs) and one.site.session.url and rungs[0] == "browser"
-        if word := unsupported_by_firefox(one.site.render) or ("session" if typed else ""):
+        if word := unsupported_by_firefox(one.site.render):
             raise ConfigError(f"site {one.site.name}: {word} works in Chromium, not in Firefox ({why})")
         if rungs and disguised:
             raise ConfigError(

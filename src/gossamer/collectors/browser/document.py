@@ -24,11 +24,17 @@ from gossamer.model.request import Request, split
 NAME = "browser"
 EMPTY = b"<html><head></head><body></body></html>"
 _PORT = re.compile(r":\d+$")
+_TLS_CODE = re.compile(r"\b((?:SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)")
 _FINAL = (
     "ERR_CERT_AUTHORITY_INVALID",
     "ERR_CERT_COMMON_NAME_INVALID",
     "ERR_CERT_DATE_INVALID",
     "ERR_TOO_MANY_REDIRECTS",
+)
+_NO_CLIENT_CERTIFICATE = (
+    "ERR_BAD_SSL_CLIENT_AUTH_CERT",
+    "ERR_SSL_CLIENT_AUTH_CERT_NEEDED",
+    "SSL_ERROR_RX_CERTIFICATE_REQUIRED_ALERT",
 )
 
 
@@ -272,13 +278,16 @@ def explain_error(problem: str) -> FailureCause:
 
     >>> explain_error("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
+    >>> explain_error("NS_ERROR_GENERATE_FAILURE(NS_ERROR_MODULE_SECURITY, SEC_ERROR_UNKNOWN_ISSUER)")
+    FailureCause(reason='tls', detail='SEC_ERROR_UNKNOWN_ISSUER', final=True)
     """
-    found = re.search(
-        r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem
-    )
+    # Firefox puts the code of a TLS error in brackets after a general code
+    found = _TLS_CODE.search(problem) or re.search(r"net::(ERR_\w+)|\b(NS_(?:ERROR|BINDING)_\w+)", problem)
     if found is None:
         return FailureCause("reset", next(iter(problem.splitlines()), "")[:200] or "no document was received")
-    code = found[1] or found[2]
+    code = next(filter(None, found.groups()))
+    if code in _NO_CLIENT_CERTIFICATE:
+        return FailureCause("tls", f"the site asks for a client certificate: {code}", True)
     if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
         return FailureCause("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
     return FailureCause(

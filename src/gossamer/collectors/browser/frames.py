@@ -43,11 +43,13 @@ class FrameContent(NamedTuple):
 
 class HasFrames(Protocol):
     """A tab with a page. `cdp`: the session of the Chrome DevTools Protocol. `page`: Playwright's page.
-    `frame`: the ID of the main frame."""
+    `frame`: the ID of the main frame. `sessions`: the sessions of frames that have their own process, by the ID of
+    the frame."""
 
     cdp: Any
     page: Any
     frame: str
+    sessions: dict[str, Any]
 
 
 class Frames:
@@ -58,7 +60,6 @@ class Frames:
         self._mark = secrets.token_hex(8)
         self._places = re.compile(f'<div data-frame="{self._mark}(\\d+)"></div>')
         self._script, self._left, self._ends = "", MAX_FRAMES, 0.0
-        self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
         """Reads the document with the reading script. Returns the document and the protocol, such as `h2`. If
@@ -70,9 +71,14 @@ class Frames:
         if isinstance(text, int) or not count:
             return text, protocol
         self._ends = asyncio.get_running_loop().time() + min(seconds, FRAMES_TIMEOUT_S)
-        await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:MAX_SEARCHED_FRAMES]))
+        await self._attach_all()
         held = await self._within(self._tab.cdp, world, count)
         return self._whole(FrameContent(text, held), most), protocol
+
+    async def serialized(self) -> str:
+        """Returns the document as the browser writes it. Raises Playwright's Error."""
+        root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
+        return str((await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"])
 
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
@@ -93,14 +99,15 @@ class Frames:
         text, protocol, count = found["result"]["value"]
         return text, protocol, count, world
 
-    async def _attach(self, frame: Any) -> None:
-        """Opens a CDP session for a frame that has its own process. The session ends when the frame is
-        removed."""
-        with contextlib.suppress(Error, TimeoutError):
-            async with asyncio.timeout_at(self._ends):
-                session = await self._tab.page.context.new_cdp_session(frame)
-                told = await session.send("Target.getTargetInfo")
-                self._sessions[told["targetInfo"]["targetId"]] = session
+    async def _attach_all(self) -> None:
+        """Opens sessions for the frames that have their own process."""
+
+        async def attach(frame: Any) -> None:
+            with contextlib.suppress(Error, TimeoutError):
+                async with asyncio.timeout_at(self._ends):
+                    await attach_frame(self._tab, frame)
+
+        await asyncio.gather(*map(attach, self._tab.page.frames[1:MAX_SEARCHED_FRAMES]))
 
     async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
         """Returns the contents of a document's frames, by number. The caller must first run the reading
@@ -109,23 +116,31 @@ class Frames:
         self._left -= count
         try:
             async with asyncio.timeout_at(self._ends):
-                first = {"expression": f"globalThis[{self._mark!r}].slice(0, {count})", "contextId": world}
-                found = (await cdp.send("Runtime.evaluate", first))["result"]["objectId"]
-                own = await cdp.send("Runtime.getProperties", {"objectId": found, "ownProperties": True})
+                elements = await self._elements(cdp, world, count)
         except (Error, TimeoutError, KeyError):
             return {}
-        elements = {
-            int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()
-        }
         held = await asyncio.gather(*(self._held(cdp, element) for element in elements.values()))
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
+
+    async def _elements(self, cdp: Any, world: int, count: int) -> dict[int, str]:
+        """Returns the first `count` frame elements of a document, by number."""
+        first = {"expression": f"globalThis[{self._mark!r}].slice(0, {count})", "contextId": world}
+        found = (await cdp.send("Runtime.evaluate", first))["result"]["objectId"]
+        own = await cdp.send("Runtime.getProperties", {"objectId": found, "ownProperties": True})
+        return {
+            int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()
+        }
+
+    async def _frame_in(self, cdp: Any, element: str) -> tuple[Any, str]:
+        """Returns the frame in a frame element: the session of its process, and its ID."""
+        frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
+        return self._tab.sessions.get(frame, cdp), frame
 
     async def _held(self, cdp: Any, element: str) -> FrameContent | None:
         """Returns the content of the frame in a frame element, or None if the frame is left out."""
         try:
             async with asyncio.timeout_at(self._ends):
-                frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
-                cdp = self._sessions.get(frame, cdp)
+                cdp, frame = await self._frame_in(cdp, element)
                 text, url, count, world = await self._document(cdp, frame, MAX_FRAME_BYTES, True)
         except (Error, TimeoutError, KeyError):
             return None
@@ -147,6 +162,26 @@ class Frames:
             parts[place] = self._whole(one, room) if one is not None else ""
             room -= len(parts[place])
         return "".join(parts)
+
+
+async def attach_frame(tab: HasFrames, frame: Any) -> None:
+    """Opens a session for a frame that has its own process, unless the tab has one already. A session has its own
+    isolated world, so all of gossamer's scripts in a frame use the same session. The session ends when the frame
+    is removed or its process changes. Raises Playwright's Error if the frame has no process of its own."""
+    session = await tab.page.context.new_cdp_session(frame)
+    name = (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+    if await has_session(tab, name):
+        await session.detach()
+    else:
+        tab.sessions[name] = session
+
+
+async def has_session(tab: HasFrames, name: str) -> bool:
+    """Returns whether the tab has a session of a frame that still has the process of the session."""
+    with contextlib.suppress(Error, KeyError):
+        await tab.sessions[name].send("Target.getTargetInfo")
+        return True
+    return False
 
 
 def exception_line(found: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@
 // - `press(selector)`: clicks a visible element that the selector finds. Returns [whether there was one].
 // - `centre(selector)`: scrolls this element into view instead, and returns [x, y].
 // - `wait(ms)`: returns the state as soon as rows came, or after `ms`.
+// - `far()`: returns [the number of frames of other origins that were in view]. They have scripts of their own.
+// - `bring(number)`: scrolls such a frame into view, and returns its element, or null if it cannot be scrolled.
 // - `tire()`: a wait was in vain. Rows without text, and a pressed element, are not waited for again.
 // - `lists`: the rows that were in the page, by the element that contains them (see `rendered.js`).
 // The state is [moved, grown, blank, goes on, weight]: whether something moved; whether a box or the window became
@@ -24,7 +26,7 @@
   const click = method(HTMLElement, "click"), intoView = method(Element, "scrollIntoView");
   const ELEMENTS = 20000, SHARE = 0.85, WRITTEN = /[\p{L}\p{N}]/u;
 
-  const scrollers = new Map(), lists = new Map(), places = new Map(), frames = new WeakMap(), tired = new WeakSet(), watched = new WeakSet();
+  const scrollers = new Map(), lists = new Map(), places = new Map(), frames = new WeakMap(), far = new Set(), tired = new WeakSet(), watched = new WeakSet();
   let inView = [], blank = 0, blanks = [], elements = 0, stepped = false;  // of the current look
   let most = 0, looks = 0, weighed = 0, weight = 0, held = 0, grown = false;
   let wake = () => 0, changed = false, pressed = null, expected = false, aimed = [];
@@ -105,6 +107,7 @@
       if (localName(child) === "iframe") {
         const page = visible && orNull(() => contentDocument(child)), top = page && scrolling(page);
         if (visible && !loaded(child, page)) { blanks.push(frame(child)); blank += frame(child).plain ? 0 : 1; }
+        if (visible && !page) far.add(child);
         if (!top) return;
         watch(page);
         const box = boxOf(top, true), seen = { top: 0, left: 0, bottom: clientHeight(top), right: clientWidth(top) };
@@ -284,6 +287,13 @@
         if (grown || blank !== before || rest <= 0) break;
       }
       return told(false, true);
+    },
+    far: () => [far.size],
+    bring: (number) => {
+      const node = [...far][number], { width, height } = rectOf(node);
+      if (!isConnected(node) || width < 40 || height < 16) return null;
+      intoView(node, { block: "center", behavior: "instant" });
+      return node;
     },
     tire: () => {
       for (const list of blanks) list.plain = true;

@@ -5,6 +5,7 @@ Firefox alike."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Set
@@ -25,6 +26,8 @@ REQUEST_WAIT_S = 5.0
 """The minimum of the longest time for which an open request of the page is waited for, in seconds."""
 ROUND_S = 0.25
 """The maximum length of one wait in the page, in seconds."""
+MAX_FAR_FRAMES = 16
+"""The maximum number of frames of other origins that are scrolled in one document."""
 PLACE = 'globalThis[Symbol.for("gossamer.scrolling")]'
 
 
@@ -57,18 +60,23 @@ class Patience:
 class Scrolled(Protocol):
     """A tab of Chromium or Firefox."""
 
-    async def evaluate(self, function: str) -> Any:
-        """Calls a JavaScript function in gossamer's own world of the page."""
+    async def evaluate(self, function: str, *, frame: Any = None) -> Any:
+        """Calls a JavaScript function in gossamer's own world of a frame, or of the page."""
+
+    async def frame_of(self, function: str, frame: Any = None) -> Any:
+        """Returns the frame inside of the iframe that a JavaScript function returns, or None."""
 
     async def perform(self, gestures: list[Gesture]) -> None:
         """Performs the gestures of a person."""
 
 
 class Scroller:
-    """Scrolls one page. `reader`: the script that reads a document, whose functions the scrolling script uses.
+    """Scrolls one page, and then its frames of other origins, one after another. A scroller of such a frame scrolls
+    its document, if it can be scrolled at all. `reader`: the script that reads a document, whose functions the scrolling script uses.
     `human`: whether to turn the wheel of the mouse. `requests`: the open requests of the page. `most`: the
     maximum number of characters of the document and its kept rows. `received`: returns the number of bytes that
-    the page has loaded, of which twice `most` are allowed."""
+    the page has loaded, of which twice `most` are allowed. `frame`: the frame of another origin, or None for the
+    page."""
 
     def __init__(
         self,
@@ -79,7 +87,9 @@ class Scroller:
         requests: Set[Any],
         most: int,
         received: Callable[[], int],
+        frame: Any = None,
     ) -> None:
+        self._frame = frame
         self._tab, self._reader, self._scroll, self._human = tab, reader, scroll, human
         self._requests, self._most, self._received = requests, most, received
         self._patience = Patience()
@@ -95,16 +105,42 @@ class Scroller:
         self._since = time.monotonic()
         self._ends = min(ends, self._since + self._scroll.seconds)
         try:
-            await self._within(
-                self._tab.evaluate(f"() => ({self._reader})(0, '', false, {scrolling_script()})")
-            )
+            script = f"() => ({self._reader})(0, '', false, {scrolling_script()})"
+            await self._within(self._tab.evaluate(script, frame=self._frame))
             if blank := (await self._state("begin"))[2]:
                 await self._rows_or_tire(blank)
-            return await self._all_steps()
+            return await self._all_steps() or await self._far_frames()
         except TimeoutError:
             return self._late()
         except Error as error:
+            if self._frame is not None:  # it may be gone, which is no fault of the page
+                return ""
             return f"scrolling ended because of an error: {str(error).partition(chr(10))[0][:200]}"
+
+    async def _far_frames(self) -> str:
+        """Scrolls the frames of other origins that were in view, within the limits of the page."""
+        (count,) = await self._call("far")
+        for number in range(min(count, MAX_FAR_FRAMES)):
+            with contextlib.suppress(Error):  # the frame is gone
+                bring = f"() => {PLACE}.bring({number})"
+                if (frame := await self._within(self._tab.frame_of(bring, self._frame))) is None:
+                    continue
+                left = self._scroll._replace(steps=self._scroll.steps - self._steps)
+                one = Scroller(
+                    self._tab,
+                    self._reader,
+                    left,
+                    False,  # the wheel turns at a place of the window
+                    self._requests,
+                    self._most,
+                    self._received,
+                    frame,
+                )
+                limit = await one.run(self._ends)
+                self._steps += one._steps
+                if limit:
+                    return limit
+        return ""
 
     async def _all_steps(self) -> str:
         waited = pressed = False  # whether ends in view were waited for, whether a button owes rows
@@ -128,7 +164,7 @@ class Scroller:
                 elif blank:
                     await self._rows_or_tire(blank)
                     pressed = False
-            elif waited:
+            elif waited or (self._frame is not None and not self._steps):
                 return ""
             else:
                 waited = not await self._rows_or_tire(blank, 0.5**vain if goes_on else 1.0)
@@ -205,7 +241,7 @@ class Scroller:
 
     async def _call(self, name: str, *given: Any) -> Any:
         words = ", ".join(map(json.dumps, given))
-        return await self._within(self._tab.evaluate(f"() => {PLACE}.{name}({words})"))
+        return await self._within(self._tab.evaluate(f"() => {PLACE}.{name}({words})", frame=self._frame))
 
     async def _within(self, call: Awaitable[Any]) -> Any:
         async with asyncio.timeout(max(1.0, self._ends - time.monotonic())):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from playwright.async_api import Error
 
-from gossamer.collectors.browser.frames import WORLD, HasFrames, exception_line
+from gossamer.collectors.browser.frames import WORLD, HasFrames, attach_frame, exception_line, has_session
 from gossamer.collectors.browser.human import Gesture
 
 MAX_NOTES = 20
@@ -72,13 +72,13 @@ class ChromiumStepTab:
         with contextlib.suppress(Error):
             await cdp.send("Page.createIsolatedWorld", {"frameId": name, "worldName": WORLD})
             return TabFrame(cdp, name, False)
-        for one in self.page.frames[1:]:  # a frame of another origin has its own process and its own session
-            with contextlib.suppress(Error):
-                session = await self.page.context.new_cdp_session(one)
-                if (await session.send("Target.getTargetInfo"))["targetInfo"]["targetId"] == name:
-                    return TabFrame(session, name, True)
-                await session.detach()
-        return None
+        # a frame of another origin has its own process and its own session
+        if not (found := await has_session(self._tab, name)):
+            for one in self.page.frames[1:]:
+                with contextlib.suppress(Error):
+                    await attach_frame(self._tab, one)
+            found = name in self._tab.sessions
+        return TabFrame(self._tab.sessions[name], name, True) if found else None
 
     async def page_value(self, expression: str, frame: TabFrame | None = None) -> Any:
         """Returns the plain value of a JavaScript expression of the page's own scripts. Raises Playwright's

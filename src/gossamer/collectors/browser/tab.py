@@ -251,7 +251,8 @@ class Watch:
 
 QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
 """QUIET_S is the number of seconds without open requests after which a loaded page counts as quiet.
-QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event."""
+QUIET_TIMEOUT_S is the maximum number of seconds to wait for a quiet page after the load event, or after a step, unless
+the page took longer to load."""
 IDLE_S = 0.5
 UNCHANGED_S = 0.35
 """The number of seconds after which a page counts as built if its scripts add nothing to it. React shows what was
@@ -266,10 +267,16 @@ SINCE_CHANGE = """() => new Promise((done) => requestIdleCallback(() => {
   const body = Reflect.get(Document.prototype, "body", document);
   if (globalThis.changed !== undefined) done(performance.now() - globalThis.changed);
   else if (!body || Reflect.get(HTMLElement.prototype, "innerText", body).trim()) done(null);
-  else done(performance.now() - performance.getEntriesByType("navigation")[0].loadEventEnd - 650);
+  else if (!Document.prototype.querySelector.call(document, "script, iframe, frame, object, [onload], meta[http-equiv]")) done(null);
+  else {
+    const { loadEventEnd, responseEnd } = performance.getEntriesByType("navigation")[0];
+    const loaded = Math.max(loadEventEnd, ...performance.getEntriesByType("resource").map((one) => one.responseEnd));
+    done(performance.now() - loaded - Math.max(650, loadEventEnd - responseEnd));
+  }
 }))"""
 """JavaScript that waits until no task of the page's scripts is due. Returns the milliseconds since scripts last
-changed the page, or null if they never did. A page without text gets a second to begin."""
+changed the page, or null if they never did. A page without text gets a second to begin after its last resource, or as
+long as it took to load, if it has scripts or a refresh."""
 POLL_INTERVAL_S = 0.01
 MAX_RESPONSES = 1000
 """The maximum number of responses that a step can wait for."""
@@ -287,6 +294,8 @@ class Rendering:
     `show`: the folder for a picture before and after each step, or None."""
 
     show: Path | None = None
+    frames: type[Frames] = Frames
+    """The class that reads the document with its frames."""
 
     def __init__(self, tab: Tab, watch: Watch, wire: int, received: Callable[[], int]) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
@@ -310,7 +319,8 @@ class Rendering:
     async def load(self, url: str, render: Render, ends: float) -> None:
         """Opens the URL, then waits until the conditions of `render` are met, or until the monotonic time
         `ends`. Raises Playwright's Error if there is no document."""
-        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
+        began = time.monotonic()
+        self._ends, self._spare = ends, (ends - began) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
         with contextlib.suppress(TimeoutError):  # if a request hangs, wait for half of the time
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -318,7 +328,7 @@ class Rendering:
         if render.wait == "idle":
             await self._quiet(IDLE_S, ends)
         else:
-            await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
+            await self._quiet(QUIET_S, quiet_until(began, ends, self._watch.away.is_set()))
         if self._watch.target is None:
             await self._acts(render, ends)
 
@@ -374,14 +384,13 @@ class Rendering:
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """Returns the current document, encoded in UTF-8, and the protocol, such as `h2`. If the document has
         more than `most` characters, returns the document's length instead of the document."""
-        frames = Frames(self._tab, self._watch.blocks)
+        frames = self.frames(self._tab, self._watch.blocks)
         try:
             text, protocol = await frames.read(
                 reading_script(), most, max(self._ends - time.monotonic(), self._spare)
             )
-        except Error:  # the document is read without a script, so frames and shadow roots are left out
-            root = (await self._tab.cdp.send("DOM.getDocument", {"depth": 0}))["root"]["nodeId"]
-            whole = (await self._tab.cdp.send("DOM.getOuterHTML", {"nodeId": root}))["outerHTML"]
+        except Error:  # the document is read as the browser writes it, without frames and shadow roots
+            whole = await frames.serialized()
             text, protocol = len(whole) if len(whole) > most else whole, ""
         if isinstance(text, int):
             return text, protocol
@@ -466,10 +475,17 @@ class Rendering:
         """Scrolls to the end of the page."""
         script, scroll = reading_script(), render.scroll or Scroll()
         found = await Scroller(
-            self._tab, script, scroll, render.human, self._under_way, self._wire, self._received
+            self._tab.steps, script, scroll, render.human, self._under_way, self._wire, self._received
         ).run(ends)
         if found:
             self.told.append(found)
+
+
+def quiet_until(began: float, ends: float, is_loaded: bool) -> float:
+    """Returns the monotonic time until which to wait for a quiet page: QUIET_TIMEOUT_S from now, or if the page is
+    loaded, as long as it took to load since `began`. On a busy machine, scripts that build the page are slow too."""
+    now = time.monotonic()
+    return min(ends, now + max(QUIET_TIMEOUT_S, (now - began) * is_loaded))
 
 
 @lru_cache(1)
@@ -503,6 +519,7 @@ class Tab:
         self.frame = ""
         self.watch: TabListener | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
+        self.sessions: dict[str, Any] = {}
         self.steps = ChromiumStepTab(self)
         self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()
@@ -548,7 +565,7 @@ class Tab:
         """Frees the tab after a page has used it. Stops the page's scripts, and navigates the tab to
         about:blank after a few seconds. Returns whether other pages can use the tab. Raises TimeoutError if
         the tab cannot be closed."""
-        self.watch, self.hears = None, {}
+        self.watch, self.hears, self.sessions = None, {}, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
                 async with asyncio.timeout(BLANK_TIMEOUT_S):
