@@ -87,6 +87,25 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_of_children(server: multiprocessing.process.BaseProcess) -> float:
+    """Ends the server and waits for all children. Returns the CPU time of the others."""
+    served = cpu_seconds(server.pid or 0)
+    server.terminate()
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime - served
+
+
+def file_sizes(folder: Path) -> list[tuple[int, str]]:
+    """Returns the sizes and the names of all files, the largest first."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(((path.stat().st_size, str(path.relative_to(folder))) for path in files), reverse=True)
+
+
 def main() -> int:
     """Runs the command and prints the figures."""
     parser = argparse.ArgumentParser(
@@ -107,9 +126,8 @@ def main() -> int:
         folder = Path(name)
         (folder / "words.txt").write_text("\n".join(NAMES[n] for n in chosen))
         ready.wait()
-        ctypes.CDLL(None).prctl(
-            36, 1, 0, 0, 0
-        )  # the store, which detaches itself, becomes a child of this process
+        # the store, which detaches itself, becomes a child of this process
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
         began, load = time.monotonic(), os.getloadavg()[0]
         process = subprocess.Popen(
             [
@@ -123,25 +141,9 @@ def main() -> int:
         )
         memory = Memory(os.getpid(), without={os.getpid(), server.pid or 0})
         output, _ = process.communicate()
-        seconds, served = time.monotonic() - began, cpu_seconds(server.pid or 0)
-        peak = memory.stop()
-        server.terminate()
-        while True:
-            try:
-                os.wait()
-            except ChildProcessError:
-                break
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = used.ru_utime + used.ru_stime - served
-        told = json.loads(output)["result"]
-        sizes = sorted(
-            (
-                (path.stat().st_size, str(path.relative_to(folder)))
-                for path in folder.rglob("*")
-                if path.is_file()
-            ),
-            reverse=True,
-        )
+        seconds, peak = time.monotonic() - began, memory.stop()
+        cpu = cpu_of_children(server)
+        told, sizes = json.loads(output)["result"], file_sizes(folder)
         with sqlite3.connect(folder / "out.sqlite") as found:
             counts = dict(found.execute("SELECT keyword, count FROM keyword_totals WHERE site = ''"))
             urls = [url for (url,) in found.execute("SELECT url FROM counted_pages")]

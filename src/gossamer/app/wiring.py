@@ -389,9 +389,7 @@ class CrawlWorker:
             tell = partial(FleetCrawls(self.store).apart, setup.crawl)
             self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
         notes = setup.known_at is not None or setup.revisits_on_fleet
-        # no earlier pass has read a page with this version, so no page counts as unchanged
-        version = os.urandom(8).hex() if setup.job.reread else site_versions(setup.sites)
-        by = version if notes else None
+        by = site_versions(setup.sites, anew=setup.job.reread) if notes else None
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
             collectors.pages,

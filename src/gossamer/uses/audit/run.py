@@ -291,6 +291,46 @@ def crawl_folder(url: str, options: AuditOptions) -> Path:
     return Path(options.crawl.get("data") or ".gossamer") / crawl_name(without_credentials(url))
 
 
+def _crawl_options(database: AuditDatabase, record: AuditRecord, options: AuditOptions) -> dict[str, Any]:
+    """Returns the options of the crawl of the site."""
+    given = {
+        "keep": "off",
+        "files": "off",
+        "guard": "off",
+        "scope": "host",
+        "name": crawl_name(record.url),
+    } | options.crawl
+    if options.archive is not None:
+        given |= {"archive": options.archive, "delay": 0}
+    for name in ("limit", "depth"):
+        if getattr(options, name) is not None:
+            given[name] = getattr(options, name)
+    if (since := record.options.get("since")) is not None:
+        given |= {"if_older": time.time() - since, "per_pass": True, "reread": True}
+    elif not database.value("SELECT count(*) FROM responses"):
+        given["fresh"] = True
+    return given
+
+
+def _use_recent(
+    database: AuditDatabase, record: AuditRecord, summary: Any, tell: Callable[[str], None]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """With `--if-older`, copies the pages that the crawl did not request. Returns the numbers of skipped links that
+    may hide pages, and of pages that failed, by the reason. `summary`: the summary of the crawl, or None."""
+    counts = {} if summary is None else summary.skipped
+    skipped = {name: n for name in HIDING_SKIPS if (n := counts.get(name, 0))}
+    failed = failed_visits(summary)
+    if (since := record.options.get("since")) is not None:
+        # the crawl did not see the links of the pages that it skipped
+        skipped = {**record.options["skipped"], **skipped}
+        if recent := copy_recent(database, _rfc3339(since)):
+            tell(f"{recent:,} pages were visited within --if-older, and count as the previous audit saw them")
+        unlinked = forget_unreached(database, record.url, record.options["start"])
+        failed = {name: n - unlinked[name] for name, n in failed.items() if n > unlinked[name]}
+    database.update(record.number, options=to_json(record.options | {"skipped": skipped}))
+    return skipped, failed
+
+
 def _crawl(
     database: AuditDatabase,
     record: AuditRecord,
@@ -307,24 +347,8 @@ def _crawl(
         seeds += [{"url": one} for one, _ in zip(listed, range(MAX_SITEMAP_SEEDS), strict=False)]
     tell(f"the site is crawled, from {len(seeds):,} addresses")
     writer = AuditWriter(database)
-    given = {
-        "keep": "off",
-        "files": "off",
-        "guard": "off",
-        "scope": "host",
-        "name": crawl_name(record.url),
-    } | options.crawl
-    if options.archive is not None:
-        given |= {"archive": options.archive, "delay": 0}
-    for name in ("limit", "depth"):
-        if getattr(options, name) is not None:
-            given[name] = getattr(options, name)
+    given = _crawl_options(database, record, options)
     site_options = {name: given.pop(name) for name in ("ladder", "retries") if name in given}
-    since = record.options.get("since")
-    if since is not None:
-        given |= {"if_older": time.time() - since, "per_pass": True, "reread": True}
-    elif not database.value("SELECT count(*) FROM responses"):
-        given["fresh"] = True
     mark_crawl(crawl_folder(url, options), database)
     site = make_site(
         "default",
@@ -336,17 +360,7 @@ def _crawl(
         **site_options,
     )
     state, summary = run_crawl(site, writer, seeds, given)
-    skipped = (
-        {} if summary is None else {name: n for name in HIDING_SKIPS if (n := summary.skipped.get(name, 0))}
-    )
-    failed = failed_visits(summary)
-    if since is not None:
-        skipped = {**record.options["skipped"], **skipped}
-        if recent := copy_recent(database, _rfc3339(since)):
-            tell(f"{recent:,} pages were visited within --if-older, and count as the previous audit saw them")
-        unlinked = forget_unreached(database, record.url, record.options["start"])
-        failed = {name: n - unlinked[name] for name, n in failed.items() if n > unlinked[name]}
-    database.update(record.number, options=to_json(record.options | {"skipped": skipped}))
+    skipped, failed = _use_recent(database, record, summary, tell)
     reasons = incomplete_reasons(state, summary, skipped)
     if lost := database.forget_unstored():
         reasons.append(f"{lost:,} linked URLs of the site are not among the stored pages")
