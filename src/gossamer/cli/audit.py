@@ -126,10 +126,8 @@ def audit(
 ) -> int:
     """Crawl a site and report what is broken in it: links, redirects, titles, duplicates, indexability and more.
 
-    The next audit of the site shows which problems are new and which are fixed. An interrupted audit
-    continues with the same command.
+    The next audit shows which problems are new and which are fixed. An interrupted audit continues.
     """
-    from gossamer.cli.prices import seconds
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.uses.audit.exports import check_outputs
@@ -143,9 +141,7 @@ def audit(
     if target.endswith(".db") and "://" not in target:
         end_of_checks()
         return finish(stored_audit(target), output or [], as_json, fail_on)
-    if if_older is not None and (crawl is not None or archive is not None):
-        raise UsageError("--if-older is for pages that are requested: --crawl and --archive request none")
-    url, links = start_url(target), parse_external(external)
+    url, links, age = start_url(target), parse_external(external), parse_age(if_older, crawl or archive)
     given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
     given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
     options_of_crawl = crawl_options(given, progress=not quiet)
@@ -155,15 +151,14 @@ def audit(
         external=links,
         limit=limit,
         depth=depth,
-        if_older=seconds("--if-older", if_older),
+        if_older=age,
         fresh=fresh,
         archive=stored_path(crawl, archive, data, store),
         as_host=as_host and host_name(as_host),
         crawl=options_of_crawl,
     )
     end_of_checks()
-    done = run_audit(url, options)
-    return finish(done, output or [f"audit-{Path(done.database).stem}.html"], as_json, fail_on)
+    return finish(run_audit(url, options), output or report_of(options), as_json, fail_on)
 
 
 def given_target(target: str | None, fail_on: str | None) -> str:
@@ -231,6 +226,21 @@ def parse_external(text: str) -> int | None:
     if not text.isdigit():
         raise UsageError(f"--external {text!r}: write a number, or all")
     return int(text)
+
+
+def report_of(options: AuditOptions) -> list[str]:
+    """Returns the outputs of an audit that has no option `-o`."""
+    return [f"audit-{Path(options.database).stem}.html"]
+
+
+def parse_age(text: str | None, stored: str | None) -> float | None:
+    """Returns the seconds of the option `--if-older`. `stored`: the stored pages to audit, if any. Raises
+    UsageError."""
+    from gossamer.cli.prices import seconds
+
+    if text is not None and stored is not None:
+        raise UsageError("--if-older is for pages that are requested: --crawl and --archive request none")
+    return seconds("--if-older", text)
 
 
 def run_audit(url: str, options: AuditOptions) -> AuditSummary:
