@@ -113,8 +113,7 @@ def against(revision: str, scratch: Path) -> Contender:
     """Unpacks the sources of a revision."""
     name = checked("git", "rev-parse", "--short", f"{revision}^{{commit}}", cwd=ROOT)
     checked("git", "archive", "-o", f"{scratch}/against.tar", name, "src", cwd=ROOT)
-    (scratch / "against").mkdir()
-    checked("tar", "-xf", f"{scratch}/against.tar", "-C", f"{scratch}/against")
+    shutil.unpack_archive(scratch / "against.tar", scratch / "against", filter="data")
     return Contender(f"gossamer {name}", CRAWL, scratch / "against" / "src")
 
 

@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +147,12 @@ class Memory:
 
     `shared_once` is the sum of their PSS. If n processes share a page of a library, each process counts 1/n
     of the page. `summed` is the sum of their resident memory, in which such a page counts n times. `largest`
-    is the resident memory of the largest process.
+    is the resident memory of the largest process. `without`: processes that do not count.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, without: Collection[int] = ()) -> None:
         self.shared_once = self.summed = self.largest = 0.0
+        self._without = without
         self._pid, self._stop = pid, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -174,7 +175,8 @@ class Memory:
         sizes = {
             name: int(size.split()[0]) / 1024 for name, _, size in (one.partition(":") for one in lines[1:])
         }
-        yield sizes.get("Pss", 0.0), sizes.get("Rss", 0.0)
+        if pid not in self._without:
+            yield sizes.get("Pss", 0.0), sizes.get("Rss", 0.0)
         for child in children:
             yield from self._now(int(child))
 

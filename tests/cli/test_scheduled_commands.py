@@ -53,6 +53,7 @@ def listed(capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
         "keywords https://shop.example/ --list words.txt --stem en",
         "keywords report -o keywords-{date}.html",
         "audit https://shop.example/ -o audit-{date}.html --fail-on new-error",
+        "audit https://shop.example/ --if-older 24h -o mongodb://db/audits",
         "find bees -maps --count",
         "clean --older 30d --what logs,cache",
         "export shop rows.jsonl",

@@ -24,7 +24,7 @@ ARGUMENTS = {"output"}
 def test_command_line_and_python_have_the_same_options() -> None:
     command, python = {*OWN, *HELP} - TERMINAL - ARGUMENTS, {*gossamer.CrawlOptions.__annotations__}
     assert command - python == set(), "options that Python lacks"
-    extra = python - command - EARLIER - {"progress", "per_pass"}
+    extra = python - command - EARLIER - {"progress", "per_pass", "reread"}
     settings = {name for name in extra if not hasattr(job_of([], {}).settings, name)}
     assert settings == set(), "options that are neither on the command line nor settings"
 

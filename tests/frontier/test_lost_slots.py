@@ -56,6 +56,17 @@ async def test_slots_of_other_leases_stay(bed: Beds, store: Store) -> None:
     assert len(await kept.claim()) == 1
 
 
+async def test_a_lease_without_a_slot_is_named_and_gets_one(bed: Beds, store: Store) -> None:
+    b = bed("one", per_host=1, first_delay=0, delay=0)
+    await b.add(f"{A}/1", f"{A}/2")
+    assert len(await b.claim()) == 1
+    await store.client.hset(f"{keys.tag(keys.bucket_of('a.example', store.buckets))}h:a.example", "i", 0)
+    [wrong] = await lost_slots.wrong_hosts(store, correct=True)
+    assert str(wrong) == "a.example: 0 requests in flight, but 1 leases"
+    assert await lost_slots.wrong_hosts(store, correct=False) == []
+    assert await b.claim() == [], "the host has one slot"
+
+
 async def test_a_wrong_number_of_queued_urls_is_corrected(bed: Beds, store: Store) -> None:
     b = bed("one", per_host=1, first_delay=0)
     await b.add(f"{A}/1", f"{A}/2", f"{A}/3")

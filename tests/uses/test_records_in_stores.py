@@ -15,6 +15,12 @@ import pytest
 
 from gossamer.errors import SinkAway, UsageError
 from gossamer.parsing.ranks import Result, ResultPage
+from gossamer.uses.audit.database import AuditDatabase
+from gossamer.uses.audit.exports import check_outputs as check_audit_outputs
+from gossamer.uses.audit.exports import write_output
+from gossamer.uses.audit.model import AuditSummary, CheckOutcome
+from gossamer.uses.audit.records import KINDS as AUDIT_KINDS
+from gossamer.uses.audit.records import read_records
 from gossamer.uses.keywords.exports import check_output, export
 from gossamer.uses.keywords.records import TABLES as KEYWORD_TABLES
 from gossamer.uses.prices.history import History
@@ -80,6 +86,69 @@ def ranks(tmp_path: Path, clock: Any) -> Iterator[RankHistory]:
         yield history
 
 
+AUDIT = AuditSummary(
+    url="https://a.example/",
+    audit=2,
+    before=1,
+    state="finished",
+    whole=False,
+    reasons=["2 links lead deeper than --depth"],
+    pages=9,
+    recent=3,
+    indexable=8,
+    links=40,
+    external_checked=1,
+    external=2,
+    errors=1,
+    warnings=1,
+    notices=0,
+    new=1,
+    fixed=0,
+    seconds=1.5,
+    database="a.db",
+    checks=[
+        CheckOutcome(
+            "broken-link", "status", "error", "Broken links", "Mend them.", "checked", "", 1, 1, 0, 0.1
+        ),
+        CheckOutcome("orphan", "links", "warning", "Orphans", "Link them.", "likely", "", 1, 0, 0, 0.1),
+    ],
+)
+
+
+@pytest.fixture
+def audits(tmp_path: Path) -> Iterator[AuditDatabase]:
+    """An audit with two findings, and the audit before it."""
+    with AuditDatabase(tmp_path / "audits" / "a.db") as database:
+        for number in (1, 2):
+            assert database.begin(AUDIT.url, {}).number == number
+            database.update(number, ended=1795600000.0)
+        with database.transaction() as base:
+            rows = (
+                (1, "orphan", "https://a.example/o", "", "", 0),
+                (2, "orphan", "https://a.example/o", "", "likely", 0),
+                (
+                    2,
+                    "broken-link",
+                    "https://a.example/x",
+                    "https://a.example/\u00fc",
+                    "HTTP 404, \u201chere\u201d",
+                    1,
+                ),
+            )
+            base.executemany("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?)", rows)
+        yield database
+
+
+def send_audit(outputs: Sequence[str], audits: AuditDatabase) -> Rows:
+    """Sends an audit, and returns its records."""
+    check_audit_outputs(outputs)
+    for output in outputs:
+        write_output(output, audits, AUDIT)
+    rows: Rows = {kind: dict(read_records(audits, AUDIT, kind)) for kind in AUDIT_KINDS}
+    assert {kind: len(of) for kind, of in rows.items()} == {"audit": 1, "audit_finding": 2}
+    return rows
+
+
 PAGES = [
     page(
         "https://www.a.example/1",
@@ -134,10 +203,10 @@ def check(found: Sequence[Mapping[str, Any]], rows: Mapping[str, Mapping[str, An
     "name", ["postgresql", "mongodb", "hash", "hashes", "list", "kafka", "webhook", "cassandra"]
 )
 def test_each_record_of_each_use_is_read_back_from_a_store(
-    name: str, tmp_path: Path, prices: History, ranks: RankHistory
+    name: str, tmp_path: Path, prices: History, ranks: RankHistory, audits: AuditDatabase
 ) -> None:
     with running(name) as place:
-        wanted = _send_all(place, prices, ranks, tmp_path)
+        wanted = _send_all(place, prices, ranks, tmp_path) | send_audit([place.spec], audits)
         for kind, rows in wanted.items():
             assert rows, kind
             check(place.found(kind), rows, kind)
@@ -232,6 +301,24 @@ def test_each_record_is_read_back_from_files(tmp_path: Path, prices: History, ra
             check([{**row, **more} for row, more in zip(parts, extra, strict=True)], rows, kind)
         lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
         check(lines, {key: row for rows in wanted.values() for key, row in rows.items()}, "all")
+
+
+def test_each_record_of_an_audit_is_read_back_from_files(tmp_path: Path, audits: AuditDatabase) -> None:
+    import pyarrow.parquet as pq
+
+    outputs = [str(tmp_path / f"out.{ending}") for ending in ("jsonl", "parquet", "sqlite")]
+    wanted = send_audit(outputs, audits)
+    for kind, rows in wanted.items():
+        with sqlite3.connect(tmp_path / "out.sqlite") as base:
+            base.row_factory = sqlite3.Row
+            check([dict(row) for row in base.execute(f'SELECT * FROM "{kind}"')], rows, kind)  # noqa: S608
+        parts = pq.read_table(tmp_path / f"out.{kind}.parquet").to_pylist()
+        extra = [json.loads(row.pop("_extra") or "{}") for row in parts]
+        check([{**row, **more} for row, more in zip(parts, extra, strict=True)], rows, kind)
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    check(lines, {key: row for rows in wanted.values() for key, row in rows.items()}, "all")
+    with pytest.raises(UsageError, match="appended"):
+        check_audit_outputs(["s3://bucket/audits"])
 
 
 def test_each_record_of_a_keyword_run_is_read_back_from_files(tmp_path: Path) -> None:

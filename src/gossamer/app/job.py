@@ -43,6 +43,8 @@ class Job(msgspec.Struct, kw_only=True):
     per_pass: bool = False
     """Whether each output is meant for the rows of one pass only, such as a new file for each run. No message
     then says that earlier rows are not in it."""
+    reread: bool = False
+    """Whether a pass of `refresh` or `if_older` also reads the pages that it visits and that did not change."""
     known: str | None = None
     """The folder for the records of known pages, if it is not the crawl's own folder. In a fleet, all workers
     must have access to the folder."""

@@ -58,6 +58,8 @@ LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 SEARCHED_TAIL_BYTES = 16 << 20
 """Before a rejected line is appended to the file of rejected lines, the last SEARCHED_TAIL_BYTES bytes of the
 file are searched for the line. If the line is found, it is not appended again."""
+MAX_REJECTED_BYTES = 256 << 20
+"""When the file of rejected lines has this size, further rejected lines are only counted."""
 MAX_OUTAGE_S = 60.0
 """The maximum number of seconds for which the store may be unreachable."""
 ADDED_TO = ("running", "paused")
@@ -157,6 +159,8 @@ class Feeder:
         self._beside = "*" if setup.spec.scope == "page" else source.beside
         self._looked = self._told = time.monotonic()
         self.read = self.rejected = 0
+        self._has_room = True
+        """Whether the file of rejected lines has room left."""
         self._share: float | None = None
         self._trouble = ""
         self._recent, self._changes = RecentBatches(), store.client.servers.changes
@@ -252,7 +256,13 @@ class Feeder:
     async def add(self, batch: UrlBatch) -> None:
         """Adds a batch to the frontier."""
         if batch.rejected:
-            keep_aside(self._folder, batch.rejected, "ab", again=self._again or batch.again)
+            has_room = keep_aside(self._folder, batch.rejected, "ab", again=self._again or batch.again)
+            if self._has_room and not has_room:
+                self._warn(
+                    f"{self._folder / 'rejected.jsonl'} has {MAX_REJECTED_BYTES >> 20} MiB and is full: further "
+                    "rejected lines are only counted"
+                )
+            self._has_room = has_room
         if self._signals is not None and any(batch.editions):
             batch = await _without_signals(batch, self._signals)
         taken, priority = TakenLinks(), self._priority
@@ -522,17 +532,21 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
     await store.guard(cast(Awaitable[Any], store.client.zadd(leases_key(crawl), {name: until})))
 
 
-def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Writes rejected seed lines to a file of the crawl. `again`: whether the file may already contain some
-    of the lines."""
+def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> bool:
+    """Writes rejected seed lines to a file of the crawl, until the file has MAX_REJECTED_BYTES. Returns whether the
+    file has room left. `again`: whether the file may already contain some of the lines."""
+    path = folder / "rejected.jsonl"
     try:
         make_folder(folder)
-        lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
-        if again:
-            known = _last(folder / "rejected.jsonl")
-            lines = [line for line in lines if line not in known]
-        with open(folder / "rejected.jsonl", mode, opener=open_file) as file:
-            file.writelines(lines)
+        with open(path, mode, opener=open_file) as file:
+            if file.tell() >= MAX_REJECTED_BYTES:
+                return False
+            lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
+            known = _last(path) if again else ()
+            for line in lines:
+                if line not in known:
+                    file.write(line)
+            return file.tell() < MAX_REJECTED_BYTES
     except OSError as error:
         raise of_data(folder.parent, error) from error
 

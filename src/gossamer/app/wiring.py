@@ -389,7 +389,7 @@ class CrawlWorker:
             tell = partial(FleetCrawls(self.store).apart, setup.crawl)
             self.apart = SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
         notes = setup.known_at is not None or setup.revisits_on_fleet
-        by = site_versions(setup.sites) if notes else None
+        by = site_versions(setup.sites, anew=setup.job.reread) if notes else None
         climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
         fetching = Fetching(
             collectors.pages,

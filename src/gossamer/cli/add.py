@@ -180,7 +180,7 @@ def _report(result: Added, quiet: bool) -> None:
         remark(f"{line.source} line {line.line}: {line.reason}", quiet)
     if result.rejected:
         remark(
-            f"{result.rejected:,} lines are not requests; rejected.jsonl in the crawl's folder has all of them, "
+            f"{result.rejected:,} lines are not requests; rejected.jsonl in the crawl's folder has them, "
             "and the other lines were taken",
             quiet,
         )

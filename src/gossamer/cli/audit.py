@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Json, Option, Quiet, StoreUrl, read_settings
-from gossamer.errors import ConfigError, GateNotMet, GossamerError, UsageError
+from gossamer.cli.options import Argument, IfOlder, Json, Option, Quiet, StoreUrl, read_settings
+from gossamer.errors import GateNotMet, GossamerError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.uses.audit.model import AuditSummary
@@ -28,7 +28,8 @@ Outputs = Annotated[
         metavar="FILE",
         help=(
             "report.html (default audit-HOST.html), .xlsx, .csv, FOLDER/ (a CSV file per check), .gexf (the "
-            "link graph), .xml or .xml.gz (a sitemap); repeatable."
+            "link graph), .xml or .xml.gz (a sitemap), .jsonl, .parquet, .sqlite or a store such as mongodb://... "
+            "(records); repeatable."
         ),
     ),
 ]
@@ -116,6 +117,7 @@ def audit(
     ignore_robots: IgnoreRobots = False,
     data: DataFolder = None,
     store: StoreUrl = None,
+    if_older: IfOlder = None,
     fresh: Fresh = False,
     setting: Setting = None,
     checks: ListChecks = False,
@@ -124,8 +126,7 @@ def audit(
 ) -> int:
     """Crawl a site and report what is broken in it: links, redirects, titles, duplicates, indexability and more.
 
-    The next audit of the site shows which problems are new and which are fixed. An interrupted audit
-    continues with the same command.
+    The next audit shows which problems are new and which are fixed. An interrupted audit continues.
     """
     from gossamer.cli.printing import hush_remarks
     from gossamer.cli.scheduled_commands import end_of_checks
@@ -140,7 +141,7 @@ def audit(
     if target.endswith(".db") and "://" not in target:
         end_of_checks()
         return finish(stored_audit(target), output or [], as_json, fail_on)
-    url, links = start_url(target), parse_external(external)
+    url, links, age = start_url(target), parse_external(external), parse_age(if_older, crawl or archive)
     given: dict[str, Any] = {"delay": delay, "include": include, "exclude": exclude, "ladder": ladder}
     given |= {"ignore_robots": ignore_robots or None, "data": data, "setting": setting}
     options_of_crawl = crawl_options(given, progress=not quiet)
@@ -150,14 +151,14 @@ def audit(
         external=links,
         limit=limit,
         depth=depth,
+        if_older=age,
         fresh=fresh,
         archive=stored_path(crawl, archive, data, store),
         as_host=as_host and host_name(as_host),
         crawl=options_of_crawl,
     )
     end_of_checks()
-    done = run_audit(url, options)
-    return finish(done, output or [f"audit-{Path(done.database).stem}.html"], as_json, fail_on)
+    return finish(run_audit(url, options), output or report_of(options), as_json, fail_on)
 
 
 def given_target(target: str | None, fail_on: str | None) -> str:
@@ -227,6 +228,21 @@ def parse_external(text: str) -> int | None:
     return int(text)
 
 
+def report_of(options: AuditOptions) -> list[str]:
+    """Returns the outputs of an audit that has no option `-o`."""
+    return [f"audit-{Path(options.database).stem}.html"]
+
+
+def parse_age(text: str | None, stored: str | None) -> float | None:
+    """Returns the seconds of the option `--if-older`. `stored`: the stored pages to audit, if any. Raises
+    UsageError."""
+    from gossamer.cli.prices import seconds
+
+    if text is not None and stored is not None:
+        raise UsageError("--if-older is for pages that are requested: --crawl and --archive request none")
+    return seconds("--if-older", text)
+
+
 def run_audit(url: str, options: AuditOptions) -> AuditSummary:
     """Audits a site. Raises GossamerError."""
     from gossamer.cli.printing import remark
@@ -261,7 +277,7 @@ def write_outputs(paths: list[str], done: AuditSummary) -> list[GossamerError]:
         for path in paths:
             try:
                 done.outputs += write_output(path, database, done)
-            except (UsageError, ConfigError) as error:
+            except GossamerError as error:
                 problems.append(error)
     return problems
 
@@ -302,10 +318,11 @@ def print_summary(done: AuditSummary) -> None:
     if rows:
         put_table(heads, rows, right=("count", "new", "fixed"), least=("check",))
         print()
+    recent = f", {done.recent:,} visited within --if-older" if done.recent else ""
     change = f", {done.new:,} new, {done.fixed:,} fixed since audit {done.before}" if compared else ""
     print(
         f"audit {done.audit} of {done.url} {done.state} in {format_duration(done.seconds)}: "
-        f"{counted(done.pages, 'page')} ({done.indexable:,} indexable), {counted(done.errors, 'error')}, "
+        f"{counted(done.pages, 'page')} ({done.indexable:,} indexable{recent}), {counted(done.errors, 'error')}, "
         f"{counted(done.warnings, 'warning')}, {counted(done.notices, 'notice')}{change}"
     )
     if done.pages and not done.indexable:

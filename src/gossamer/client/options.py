@@ -78,6 +78,9 @@ class CrawlOptions(PageOptions, total=False):
     per_pass: bool
     """Whether each output is meant for the rows of one pass only (`refresh`, `if_older`), such as a new file for
     each run. No message then says that earlier rows are not in it."""
+    reread: bool
+    """Whether a pass of `refresh` or `if_older` also reads the pages that it visits and that did not change. Their
+    requests are unconditional, and their rows are written again."""
     known: Path
     text: bool
     links: bool
@@ -152,7 +155,7 @@ class CrawlOptions(PageOptions, total=False):
 
 OUTSIDE_JOB = ("progress", "output")
 """Options that the caller handles, because they are not part of a job."""
-_SAME = ("name", "fresh", "refresh", "per_pass", "text", "links", "sitemaps")
+_SAME = ("name", "fresh", "refresh", "per_pass", "reread", "text", "links", "sitemaps")
 _PATHS = ("pages", "attempts", "graph", "known", "archive")
 _EARLIER = {"headers": "header", "args": "argument", "gates": "fail_on"}
 _LISTS = ("include", "exclude", "ladder", "proxies", "allow_private", "allow_port", "browser", "broker")

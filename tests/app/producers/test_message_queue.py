@@ -14,6 +14,7 @@ import redis
 
 from app.producers.feed_crawl import fed_until, queued
 from e2e.runs import job, rows
+from gossamer.app import producer_runner
 from gossamer.app.producers import message_queue
 from gossamer.app.producers.message_queue import QueueUrls
 from gossamer.app.targets import SeedLine, parse_queue, target_kind
@@ -226,6 +227,29 @@ async def test_thousands_of_malformed_messages_are_aside_and_told(
     (line,) = said
     assert "'{0' is rejected: " in line
     assert line.endswith("rejected.jsonl")
+
+
+async def test_a_full_file_of_malformed_messages_is_reported_once(
+    tmp_path: Path, server: str, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_queue, "BATCH_URLS", 50)
+    monkeypatch.setattr(producer_runner, "MAX_REJECTED_BYTES", 1 << 20)
+    said: list[str] = []
+    one = job([f"{server.replace('redis', 'redis-list', 1)}?key=tasks"], tmp_path)
+    aside = tmp_path / "data" / "c" / "rejected.jsonl"
+    with redis.Redis.from_url(server) as client:
+        client.rpush("tasks", *(b"{%d%s" % (n, b"x" * 500) for n in range(4000)), url(1))
+        async with fed_until(one, 1, warn=said.append):
+            await until(lambda: left(client, "list") == 0)
+        full = aside.stat().st_size
+        assert 0 <= full - (1 << 20) < 1000 * 50
+        assert len(said) == 2
+        assert said[1] == f"{aside} has 1 MiB and is full: further rejected lines are only counted"
+        client.rpush("tasks", b"{", url(2))
+        async with fed_until(one, 2, warn=said.append):
+            await until(lambda: left(client, "list") == 0)
+    assert aside.stat().st_size == full
+    assert len(said) == 4, "each run reports it"
 
 
 async def test_a_queue_of_another_type_and_a_server_that_is_down_are_named(server: str) -> None:

@@ -163,6 +163,8 @@ class AuditedSite:
         self.security: dict[str, str] = {}
         self.redirects_http = False
         """Whether http redirects to https."""
+        self.asked: list[str] = []
+        """The requested paths of the site itself."""
         self.rng = random.Random(7)
 
     def url(self, path: str) -> str:
@@ -899,6 +901,8 @@ def _handler(site: AuditedSite) -> type[http.server.BaseHTTPRequestHandler]:
             is_other = self.headers.get("Host", "").startswith(OTHER)
             found = (site.others if is_other else site.answers).get(self.path)
             answer = found or Answer(b"<title>none</title>none", 404, kind="text/html")
+            if not is_other:
+                site.asked.append(self.path)
             if answer.reset:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)

@@ -35,7 +35,7 @@ def run_audit(tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
 
-    def run(url: str, **more: Any) -> AuditSummary:
+    def run(url: str, tell: Callable[[str], None] = print, **more: Any) -> AuditSummary:
         crawl = {
             "delay": 0,
             "per_host": 8,
@@ -45,7 +45,7 @@ def run_audit(tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
             "ca_file": str(keys / "own.pem"),
             "retries": "none",
         } | more.pop("crawl", {})
-        options = AuditOptions(database=str(tmp_path / "audit.db"), crawl=crawl, **more)
-        return audit(url, options, print)
+        options = AuditOptions(**{"database": str(tmp_path / "audit.db"), "crawl": crawl} | more)
+        return audit(url, options, tell)
 
     return run

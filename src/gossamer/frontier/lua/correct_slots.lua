@@ -5,17 +5,14 @@
 --   missing, crawls whose number of queued URLs is wrong.
 -- Promise: every script changes leases, slots and queues together, so a host that is wrong stays wrong until
 --   it is corrected here.
--- Cost: 2 us per host, plus 1 us per lease of the bucket if any of the hosts has requests in flight.
-local names, leased, robots = call('SMEMBERS', T .. 'c'), nil, {}
-local function count_leases()
-  leased = {}
-  for _, name in ipairs(names) do
-    local records = call('HGETALL', T .. name .. ':lp')
-    for j = 1, #records, 2 do
-      local host, _, kind = parts(records[j + 1])
-      if kind ~= 'landed' then leased[host] = (leased[host] or 0) + 1 end
-      if kind == 'robots' then robots[host] = true end
-    end
+-- Cost: 2 us per host, plus 1 us per lease of the bucket.
+local names, leased, robots = call('SMEMBERS', T .. 'c'), {}, {}
+for _, name in ipairs(names) do
+  local records = call('HGETALL', T .. name .. ':lp')
+  for j = 1, #records, 2 do
+    local host, _, kind = parts(records[j + 1])
+    if kind ~= 'landed' then leased[host] = (leased[host] or 0) + 1 end
+    if kind == 'robots' then robots[host] = true end
   end
 end
 
@@ -40,8 +37,7 @@ local out, correct = {}, ARGV[2] == '1'
 for j = 3, #ARGV do
   local host = ARGV[j]
   local s = slot(host)
-  if (s.i > 0 or s.rb) and not leased then count_leases() end
-  local held = leased and leased[host] or 0
+  local held = leased[host] or 0
   local alone, queues = s.rb and not robots[host], check_queues(host, correct)
   if s.i ~= held or alone or queues > 0 then
     for _, x in ipairs({host, s.i, held, alone and 1 or 0, queues}) do out[#out + 1] = x end

@@ -58,13 +58,16 @@ CREATE TABLE IF NOT EXISTS robots_files (origin TEXT PRIMARY KEY, status INTEGER
 CREATE TABLE IF NOT EXISTS blocked (id INTEGER PRIMARY KEY, rule TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS hosts (host TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS unstored (id INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS recent (id INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS host_findings (url TEXT, fact TEXT, detail TEXT NOT NULL, PRIMARY KEY (url, fact));
 """
 SITE_TABLES = (
     *("urls", "pages", "responses", "links", "hreflangs", "sitemaps", "sitemap_urls", "robots_files"),
     *("blocked", "hosts", "host_findings", "finals", "depths", "alike", "inlinks", "targets"),
-    *("missing_fragments", "unstored", "unread"),
+    *("missing_fragments", "unstored", "unread", "recent"),
 )
+REUSABLE = ("urls", "pages", "responses", "links", "hreflangs")
+"""The tables of an audit that the next audit may use again (`recent_pages`)."""
 
 
 class AuditRecord(NamedTuple):
@@ -182,10 +185,20 @@ class AuditDatabase:
             )
         ]
 
-    def begin(self, url: str, options: dict[str, Any]) -> AuditRecord:
+    def begin(self, url: str, options: dict[str, Any], *, reuse: bool = False) -> AuditRecord:
         """Begins an audit, and returns the audit's record. Deletes the pages of the previous audit. Deletes
-        all findings except those of the newest audits."""
+        all findings except those of the newest audits. `reuse`: whether the pages of the previous audit are renamed
+        instead of deleted, to `earlier_pages` and so on."""
         with self.transaction() as base:
+            for name in REUSABLE:
+                base.execute(f"DROP TABLE IF EXISTS earlier_{name}")
+                if reuse:
+                    base.execute(f"ALTER TABLE {name} RENAME TO earlier_{name}")
+            for name in (
+                "hreflangs_page",
+                "links_target",
+            ):  # an index keeps its name when its table is renamed
+                base.execute(f"DROP INDEX IF EXISTS {name}")
             for name in SITE_TABLES:
                 base.execute(f"DROP TABLE IF EXISTS {name}")
             base.execute("DELETE FROM audits WHERE ended IS NULL")

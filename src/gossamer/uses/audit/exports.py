@@ -1,10 +1,12 @@
 """Writes an audit to files: the report as HTML, one CSV file per check, Excel, the link graph as GEXF, and a
-sitemap of the site. Rows are copied from the database to the file one by one."""
+sitemap of the site. Rows are copied from the database to the file one by one. Stores, streams and files to which rows
+can be appended receive the audit and its findings as records."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,14 +14,18 @@ from typing import IO, Any, Final, cast
 from xml.sax.saxutils import escape, quoteattr
 
 from gossamer.client.install_command import install_command
+from gossamer.client.row_outputs import RowOutputs, check_output_spec
 from gossamer.client.spreadsheets import path_and_encoding
 from gossamer.errors import ConfigError, UsageError
 from gossamer.uses.audit.database import AuditDatabase
 from gossamer.uses.audit.findings import fixed_findings
 from gossamer.uses.audit.link_graph import CLICKS
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome
+from gossamer.uses.audit.records import KINDS, read_records
 
 FORMS: Final = (".html", ".xlsx", ".gexf", ".xml", ".xml.gz", ".csv")
+_ROW_FORMS: Final = (".jsonl", ".parquet", ".sqlite")
+_BATCH: Final = 500
 MAX_SITEMAP_URLS: Final = 50_000
 MAX_SITEMAP_BYTES: Final = 50_000_000
 MAX_IMAGES: Final = 1000
@@ -37,23 +43,47 @@ def check_outputs(paths: Iterable[str]) -> None:
     """Raises UsageError if the extension of a path is unknown or its folder does not exist."""
     for output in paths:
         path, _ = path_and_encoding(output)
+        if _takes_rows(path):
+            check_output_spec(output)
+            continue
         if path.endswith("/") or Path(path).is_dir():
             continue
         if not path.lower().endswith(FORMS):
             raise UsageError(
                 f"-o {path}: the ending decides: .html, .xlsx, .csv, .gexf, .xml or .xml.gz; FOLDER/ gets a CSV "
-                "file per check"
+                f"file per check; {', '.join(_ROW_FORMS)} and stores such as mongodb://... get records"
             )
         if not Path(path).parent.is_dir():
             raise UsageError(f"-o {path}: there is no folder {Path(path).parent}")
 
 
+def _takes_rows(path: str) -> bool:
+    return "://" in path or path.lower().endswith(_ROW_FORMS)
+
+
+def send_rows(output: str, database: AuditDatabase, summary: AuditSummary) -> str:
+    """Sends the records of an audit to an output, and returns its name. A second call sends the same records, with the
+    same keys. Raises GossamerError."""
+    folder = str(database.path.parent / ".sending")
+    rows = RowOutputs([output], "gossamer audits", f"{summary.url} {summary.audit}", folder, KINDS)
+    try:
+        for kind in KINDS:
+            found = read_records(database, summary, kind)
+            while part := list(itertools.islice(found, _BATCH)):
+                rows.send(kind, part)
+    finally:
+        rows.close()
+    return rows.names[0]
+
+
 def write_output(output: str, database: AuditDatabase, summary: AuditSummary) -> list[str]:
     """Writes one output, and returns the paths of the written files. CSV outputs may end in `?bom=yes`. Raises
-    UsageError, and ConfigError if a library is missing."""
+    UsageError, and ConfigError if a library is missing. A store may raise other GossamerErrors."""
     path, encoding = path_and_encoding(output)
     lower = path.lower()
     try:
+        if _takes_rows(path):
+            return [send_rows(output, database, summary)]
         if path.endswith("/") or Path(path).is_dir():
             return write_csv_folder(Path(path), database, summary, encoding)
         if lower.endswith(".html"):

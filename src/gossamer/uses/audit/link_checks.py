@@ -48,11 +48,16 @@ def check_links(
     """Checks two groups of URLs: the links to other sites, and the embedded files and unvisited pages of the
     site. At most `limit` URLs of each group are checked, and the URLs with the most links come first. If
     `limit` is None, all URLs are checked. The check consists of two crawls: one with HEAD, and one with GET
-    for the URLs for which HEAD failed."""
+    for the URLs for which HEAD failed. URLs of the table `recent` are not requested again."""
     database.define("is_public", 1, is_public)
     external = _links_to_check(database, limit, external=True)
     own = _links_to_check(database, limit, external=False)
-    seeds = [{"url": url, "method": "HEAD", "key": f"head {url}"[:500]} for url in (*external, *own)]
+    recent = {url for (url,) in database.rows("SELECT u.url FROM recent JOIN urls u USING (id)")}
+    seeds = [
+        {"url": url, "method": "HEAD", "key": f"head {url}"[:500]}
+        for url in (*external, *own)
+        if url not in recent
+    ]
     if seeds:
         _check(database, f"{name}-head", seeds, options)
     again = [
@@ -73,7 +78,8 @@ def is_offline(database: AuditDatabase) -> bool:
     """Returns whether requests were sent to several other sites and none of them answered."""
     query = (
         "SELECT count(DISTINCT u.host), count(r.status) FROM responses r JOIN urls u ON u.id = r.id "
-        "WHERE r.checked = 1 AND r.outcome != 'size' AND u.host NOT IN (SELECT host FROM hosts)"
+        "WHERE r.checked = 1 AND r.outcome != 'size' AND u.host NOT IN (SELECT host FROM hosts) "
+        "AND r.id NOT IN (SELECT id FROM recent)"
     )
     hosts, answered = next(iter(database.rows(query)))
     return bool(hosts >= MIN_SILENT_HOSTS and not answered)

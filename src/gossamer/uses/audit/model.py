@@ -269,6 +269,8 @@ class AuditSummary(msgspec.Struct, kw_only=True):
     reasons: list[str]
     """The reasons why the crawl may have missed pages of the site."""
     pages: int
+    recent: int = 0
+    """Number of pages that count again and were not requested, because of `if_older`."""
     indexable: int
     links: int
     external_checked: int

@@ -45,6 +45,7 @@ def render_report(database: AuditDatabase, summary: AuditSummary) -> Iterator[st
 def _facts(summary: AuditSummary) -> str:
     numbers = [
         ("pages", f"{summary.pages:,}"),
+        *([("visited before", f"{summary.recent:,}")] if summary.recent else []),
         ("indexable", f"{summary.indexable:,}"),
         ("errors", f"{summary.errors:,}"),
         ("warnings", f"{summary.warnings:,}"),

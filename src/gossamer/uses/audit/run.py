@@ -3,8 +3,10 @@ links, derives the link graph, runs the checks, and compares the findings with t
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +21,12 @@ from gossamer.uses.audit.host_probe import probe_hosts
 from gossamer.uses.audit.link_checks import CheckedLinks, check_links, is_offline
 from gossamer.uses.audit.link_graph import FAILED, build_graph
 from gossamer.uses.audit.model import AuditSummary, CheckOutcome, HostAlias, Severity, to_json
+from gossamer.uses.audit.recent_pages import (
+    copy_recent,
+    forget_unreached,
+    is_last_of_crawl,
+    mark_crawl,
+)
 from gossamer.uses.audit.registry import CHECKS
 from gossamer.uses.audit.single_requests import NOT_STORED, request
 from gossamer.uses.audit.site_crawl import AuditWriter, make_site, run_crawl
@@ -40,6 +48,8 @@ _FETCH: Final = (
     *("setting", "user_agent", "header", "proxies", "allow_private", "ca_file", "timeout", "ladder"),
 )
 """The names of the crawl options that also apply to requests that an audit sends outside of its crawl."""
+_BESIDE: Final = ("progress", "data", "delay", "per_host", "processes", "retries", "store")
+"""The names of the crawl options that do not change what an audit sees on a page."""
 
 
 class AuditOptions(msgspec.Struct, kw_only=True):
@@ -52,6 +62,10 @@ class AuditOptions(msgspec.Struct, kw_only=True):
     if `external` is 0, the audit checks no links."""
     limit: int | None = None
     depth: int | None = None
+    if_older: float | None = None
+    """Seconds. If not None, pages and links whose last good visit by the previous audit is younger are not requested,
+    and count as the previous audit saw them. If the previous audit had other options or did not finish, all pages
+    are requested."""
     fresh: bool = False
     """Whether an interrupted audit is deleted instead of being continued."""
     archive: str | None = None
@@ -70,6 +84,14 @@ class AuditOptions(msgspec.Struct, kw_only=True):
         found: dict[str, Any] = {"limit": self.limit, "depth": self.depth, "external": self.external}
         found |= {"as": self.as_host} if self.as_host is not None else {}
         return found | ({"archive": self.archive} if self.archive is not None else {})
+
+    def view(self) -> str:
+        """Returns a hash of the options that decide what an audit sees on a page. It contains no secrets."""
+        crawl = {
+            name: value for name, value in self.crawl.items() if name not in _BESIDE and value is not None
+        }
+        told = repr((gossamer.__version__, self.identity(), sorted(crawl.items())))
+        return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
     def alias(self, start: str) -> HostAlias | None:
         """Returns the host that the audited site stands for, or None. `start`: the first page of the site."""
@@ -161,11 +183,41 @@ def _begin(
         tell(f"audit {record.number} continues")
         return record
     first = _first_page(url, options)
-    record = database.begin(without_credentials(url), {"identity": options.identity(), "start": first})
+    given: dict[str, Any] = {"identity": options.identity(), "view": options.view(), "start": first}
+    reuse = False
+    if audits and options.if_older is not None and not options.fresh:
+        reason = reason_to_visit_all(database, audits[-1], crawl_folder(url, options), given)
+        if reason:
+            tell(f"all pages are visited, because {reason}")
+        else:
+            reuse = True
+            given |= {"since": time.time() - options.if_older, "skipped": audits[-1].options["skipped"]}
+    record = database.begin(without_credentials(url), given, reuse=reuse)
     with database.transaction() as base:
         hosts = {host_of(url), host_of(first)}
         base.executemany("INSERT OR IGNORE INTO hosts VALUES (?)", [(host,) for host in hosts])
     return _staged(database, record, "site-files")
+
+
+def reason_to_visit_all(
+    database: AuditDatabase, last: AuditRecord, folder: Path, given: Mapping[str, Any]
+) -> str:
+    """Returns the reason why an audit may not use the pages of the last one again, or ''. `folder`: the folder of the
+    crawl. `given`: the options of the new audit, as its record contains them."""
+    if "skipped" not in last.options:
+        return f"an earlier version made audit {last.number}"
+    if last.state != "finished":
+        return f"audit {last.number} did not finish"
+    if any(last.options[name] != given[name] for name in ("view", "start")):
+        return f"audit {last.number} had other options"
+    if not is_last_of_crawl(folder, database):
+        return f"another audit has crawled the site since audit {last.number}"
+    return ""
+
+
+def _rfc3339(seconds: float) -> str:
+    """Returns a time as the attempts of a crawl contain it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def _shown(identity: Mapping[str, Any]) -> str:
@@ -234,6 +286,51 @@ def crawl_name(url: str) -> str:
     return f"audit-{host_of(url).replace(':', '-')}"[:60]
 
 
+def crawl_folder(url: str, options: AuditOptions) -> Path:
+    """Returns the folder of the crawl of a site."""
+    return Path(options.crawl.get("data") or ".gossamer") / crawl_name(without_credentials(url))
+
+
+def _crawl_options(database: AuditDatabase, record: AuditRecord, options: AuditOptions) -> dict[str, Any]:
+    """Returns the options of the crawl of the site."""
+    given = {
+        "keep": "off",
+        "files": "off",
+        "guard": "off",
+        "scope": "host",
+        "name": crawl_name(record.url),
+    } | options.crawl
+    if options.archive is not None:
+        given |= {"archive": options.archive, "delay": 0}
+    for name in ("limit", "depth"):
+        if getattr(options, name) is not None:
+            given[name] = getattr(options, name)
+    if (since := record.options.get("since")) is not None:
+        given |= {"if_older": time.time() - since, "per_pass": True, "reread": True}
+    elif not database.value("SELECT count(*) FROM responses"):
+        given["fresh"] = True
+    return given
+
+
+def _use_recent(
+    database: AuditDatabase, record: AuditRecord, summary: Any, tell: Callable[[str], None]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """With `--if-older`, copies the pages that the crawl did not request. Returns the numbers of skipped links that
+    may hide pages, and of pages that failed, by the reason. `summary`: the summary of the crawl, or None."""
+    counts = {} if summary is None else summary.skipped
+    skipped = {name: n for name in HIDING_SKIPS if (n := counts.get(name, 0))}
+    failed = failed_visits(summary)
+    if (since := record.options.get("since")) is not None:
+        # the crawl did not see the links of the pages that it skipped
+        skipped = {**record.options["skipped"], **skipped}
+        if recent := copy_recent(database, _rfc3339(since)):
+            tell(f"{recent:,} pages were visited within --if-older, and count as the previous audit saw them")
+        unlinked = forget_unreached(database, record.url, record.options["start"])
+        failed = {name: n - unlinked[name] for name, n in failed.items() if n > unlinked[name]}
+    database.update(record.number, options=to_json(record.options | {"skipped": skipped}))
+    return skipped, failed
+
+
 def _crawl(
     database: AuditDatabase,
     record: AuditRecord,
@@ -250,22 +347,9 @@ def _crawl(
         seeds += [{"url": one} for one, _ in zip(listed, range(MAX_SITEMAP_SEEDS), strict=False)]
     tell(f"the site is crawled, from {len(seeds):,} addresses")
     writer = AuditWriter(database)
-    given = {
-        "keep": "off",
-        "files": "off",
-        "guard": "off",
-        "scope": "host",
-        "name": crawl_name(record.url),
-    } | options.crawl
-    if options.archive is not None:
-        given |= {"archive": options.archive, "delay": 0}
-    for name in ("limit", "depth"):
-        if getattr(options, name) is not None:
-            given[name] = getattr(options, name)
+    given = _crawl_options(database, record, options)
     site_options = {name: given.pop(name) for name in ("ladder", "retries") if name in given}
-    resumed = bool(database.value("SELECT count(*) FROM responses"))
-    if not resumed:
-        given["fresh"] = True
+    mark_crawl(crawl_folder(url, options), database)
     site = make_site(
         "default",
         writer,
@@ -276,16 +360,17 @@ def _crawl(
         **site_options,
     )
     state, summary = run_crawl(site, writer, seeds, given)
-    reasons = incomplete_reasons(state, summary)
-    failed = failed_visits(summary)
+    skipped, failed = _use_recent(database, record, summary, tell)
+    reasons = incomplete_reasons(state, summary, skipped)
     if lost := database.forget_unstored():
         reasons.append(f"{lost:,} linked URLs of the site are not among the stored pages")
     return {"state": state, "reasons": reasons, "failed": failed}
 
 
-def incomplete_reasons(state: str, summary: Any) -> list[str]:
+def incomplete_reasons(state: str, summary: Any, skipped: Mapping[str, int]) -> list[str]:
     """Returns the reasons why a crawl may have missed pages of the site, except pages that failed. The list is
-    empty if the crawl certainly requested all pages that it found."""
+    empty if the crawl certainly requested all pages that it found. `skipped`: the number of skipped links, by the
+    reason."""
     reasons = []
     if state == "limited":
         reasons.append("a limit ended the crawl")
@@ -294,7 +379,7 @@ def incomplete_reasons(state: str, summary: Any) -> list[str]:
     if summary is None:
         return [*reasons, "the crawl has no summary"]
     for skip, text in HIDING_SKIPS.items():
-        if text and (n := summary.skipped.get(skip, 0)):
+        if text and (n := skipped.get(skip, 0)):
             reasons.append(text.format(n=f"{n:,}"))
     if summary.pending:
         reasons.append(f"{summary.pending:,} URLs were not visited")
@@ -437,6 +522,7 @@ def summarize(
             "SELECT count(*) FROM targets t JOIN pages p ON p.id = t.id WHERE t.internal "
             "AND p.is_html AND p.status = 200"
         ),
+        recent=database.value("SELECT count(*) FROM pages WHERE id IN (SELECT id FROM recent)"),
         indexable=database.value("SELECT count(*) FROM targets WHERE indexable"),
         links=database.value("SELECT count(*) FROM links"),
         external_checked=checked.external,
