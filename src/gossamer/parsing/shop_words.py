@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Final
 
-from gossamer.data import alternatives, grouped
+from gossamer.data import alternatives, grouped, sections
 
 _words = partial(alternatives, "shop_words")
 _grouped = partial(grouped, "shop_words")
@@ -255,31 +255,7 @@ NO_BRAND: Final = re.compile(
     re.IGNORECASE,
 )
 SIGNS: Final = {
-    "$": {
-        "ar": "ARS",
-        "au": "AUD",
-        "ca": "CAD",
-        "cl": "CLP",
-        "co": "COP",
-        "hk": "HKD",
-        "mx": "MXN",
-        "nz": "NZD",
-        "sg": "SGD",
-        "tw": "TWD",
-        "uy": "UYU",
-    },
-    "kr": {
-        "dk": "DKK",
-        "da": "DKK",
-        "no": "NOK",
-        "nb": "NOK",
-        "nn": "NOK",
-        "is": "ISK",
-        "se": "SEK",
-        "sv": "SEK",
-    },
-    "元": {"tw": "TWD", "hk": "HKD", "mo": "MOP"},
-    "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
-    "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
+    sign: dict(one.split("=") for one in rest)
+    for sign, *rest in map(str.split, sections("currencies")["signs"])
 }
 """For each sign that several currencies share, maps country codes and language codes to currency codes."""

@@ -13,7 +13,7 @@ from gossamer.parsing import shop_words as words
 from gossamer.parsing.embedded import ATTRIBUTES
 from gossamer.parsing.html import attribute_of
 from gossamer.parsing.products.shown_brands import named_so, shown_brand, titled_brand
-from gossamer.parsing.products.shown_prices import currency_of
+from gossamer.parsing.products.shown_prices import currency_of, reduced
 from gossamer.parsing.products.sources import ProductSources
 from gossamer.parsing.products.structured_product import FIELDS, gtin_in, told_by
 
@@ -75,7 +75,7 @@ def _compare(sources: ProductSources, record: dict[str, Any]) -> tuple[bool, boo
     what a buyer pays, and does not show the told one, the shown price replaces it in the record. Returns whether it was
     replaced, and whether the two contradict each other without a winner."""
     told, shown = record["price"], sources.shown
-    if (less := shown.reduced(told)) is not None:
+    if (less := reduced(shown, told)) is not None:
         record["price"] = less.price.amount
         return True, False
     if shown.pays_plainly(told):

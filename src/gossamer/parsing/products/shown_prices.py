@@ -116,7 +116,7 @@ class ShownPrices:
         elements near the product's heading. If the page has no such element, or if all of them are doubtful,
         the price is the first text that is only a price."""
         best = min(self._own_named, key=lambda one: one.key, default=None)
-        if best and best.price.amount and (less := self.reduced(best.price.amount)):
+        if best and best.price.amount and (less := reduced(self, best.price.amount)):
             return less
         if best and not words.BARE_PRICE.fullmatch(best.text):
             best = next(filter(partial(_is_part, best), self._named), best)
@@ -163,33 +163,6 @@ class ShownPrices:
             and self.own.may_own(element)
             for element, _, text, found, role in self._called
         )
-
-    def reduced(self, amount: Decimal) -> ShownPrice | None:
-        """Returns the price that remains of an amount after the discount in percent that the page shows beside both,
-        or None. A class of the amount's element calls the amount a former price."""
-        digits = str(amount).split(".")[0]
-        for element in self._shop.tree.select(_FORMER)[:MAX_ELEMENTS]:
-            text = element_text(element, 12)
-            if digits not in _digits(text) or not words.STRUCK.search(author_names(element)):
-                continue
-            if (found := _read(text, self._hint)) is None or found.amount != amount:
-                continue
-            for around in islice(element.ancestors, MAX_DISCOUNT_LEVELS):
-                if not isinstance(around, Element) or len(beside := around.text) > MAX_DISCOUNT_CHARS:
-                    break
-                rates = [Decimal(rate) for rate in _DISCOUNT.findall(beside)]
-                for one in self._named if rates else ():
-                    paid = one.price.amount or amount
-                    # a rate is a whole number of percent, the price is often rounded to a whole number, too
-                    if (
-                        around in one.element.ancestors
-                        and one.role == PriceRole.PRICE
-                        and not one.key[3]
-                        and paid < amount
-                        and any(abs(amount * (100 - rate) / 100 - paid) <= amount / 100 for rate in rates)
-                    ):
-                        return one
-        return None
 
     def lists(self, amount: Decimal) -> bool:
         """Whether the page shows an amount as a former price of its product."""
@@ -355,6 +328,34 @@ class ShownPrices:
                         return one
                     first, ahead = (first or one, ahead) if behind else (first, one)
         return first or ahead
+
+
+def reduced(shown: ShownPrices, amount: Decimal) -> ShownPrice | None:
+    """Returns the price that remains of an amount after the discount in percent that the page shows beside both,
+    or None. A class of the amount's element calls the amount a former price."""
+    digits = str(amount).split(".")[0]
+    for element in shown._shop.tree.select(_FORMER)[:MAX_ELEMENTS]:
+        text = element_text(element, 12)
+        if digits not in _digits(text) or not words.STRUCK.search(author_names(element)):
+            continue
+        if (found := _read(text, shown._hint)) is None or found.amount != amount:
+            continue
+        for around in islice(element.ancestors, MAX_DISCOUNT_LEVELS):
+            if not isinstance(around, Element) or len(beside := around.text) > MAX_DISCOUNT_CHARS:
+                break
+            rates = [Decimal(rate) for rate in _DISCOUNT.findall(beside)]
+            for one in shown._named if rates else ():
+                paid = one.price.amount or amount
+                # a rate is a whole number of percent, the price is often rounded to a whole number, too
+                if (
+                    around in one.element.ancestors
+                    and one.role == PriceRole.PRICE
+                    and not one.key[3]
+                    and paid < amount
+                    and any(abs(amount * (100 - rate) / 100 - paid) <= amount / 100 for rate in rates)
+                ):
+                    return one
+    return None
 
 
 def _called(shop: Shop, hint: str | None) -> Iterator[tuple[Element, int, str, Price, PriceRole | None]]:
