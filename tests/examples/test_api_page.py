@@ -1,4 +1,5 @@
-"""The commands and programs of docs/api.md run as printed, against a real `gossamer serve`."""
+"""The commands and programs of docs/api.md, and the program of the README for the API, run as printed, against
+a real `gossamer serve`."""
 
 from __future__ import annotations
 
@@ -19,11 +20,18 @@ from operations.service_process import served_folder
 PAGE = (ROOT / "docs" / "api.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ADDRESS = "127.0.0.1:8321"
+(README,) = re.findall(
+    r"^```python\n([^`]*gossamer\.Client\([^`]*)^```$", (ROOT / "README.md").read_text(), re.MULTILINE
+)
 
 
 def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str) -> None:
     with served_folder(tmp_path) as server:
-        here = {DOCUMENTED: bookshop, ADDRESS: f"{server.host}:{server.port}"}
+        here = {
+            DOCUMENTED: bookshop,
+            "https://example.com": f"http://{bookshop}",
+            ADDRESS: f"{server.host}:{server.port}",
+        }
 
         def fitted(text: str) -> str:
             for shown, real in here.items():
@@ -39,6 +47,11 @@ def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(shown), done.stdout
         assert "crawl.ended" in done.stdout
+        done = subprocess.run(
+            [sys.executable, "-c", fitted(README)], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        assert re.fullmatch(r"(finished|limited) (\d+) \(\2, 17\)\n", done.stdout)
         (requests,) = [text for kind, text in BLOCKS if kind == "sh"]
         for line in requests.splitlines():
             words = shlex.split(fitted(line))
