@@ -63,9 +63,22 @@ APART = (
 )
 APART += ("house/test_install.py", "house/test_launcher.py")
 """Folders and files of tests that start processes. Any pytest process may run each of these tests."""
-FIRST = ("house", "sinks/databases", "sinks/test_object", "fleet", "config", "e2e", "scheduler", "collectors")
-FIRST += ("recrawl", "uses", "app", "frontier")
+FIRST = (
+    "house",
+    "sinks/databases",
+    "sinks/test_object",
+    "collectors",
+    "e2e",
+    "config",
+    "scheduler",
+    "recrawl",
+)
+FIRST += ("uses", "app", "frontier")
 """Folders and files with the longest tests, which start first, so that no process ends long after the others."""
+WAITING = "fleet"
+"""The folder of tests that mostly wait. They are spread among the others, which use the processors meanwhile."""
+BETWEEN = 3
+"""The number of groups of other tests between two groups of tests that mostly wait."""
 SERVERS = re.compile(r"^tests/sinks/.*[\[-](postgresql|kafka|mongodb|cassandra|S3|GCS|HDFS)[\]-]")
 """Tests of servers that take long to start."""
 
@@ -84,7 +97,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         return next((n for n, name in enumerate(names) if item.nodeid.startswith(name)), len(names))
 
-    items.sort(key=rank)
+    waiting, others = dict[str, list[pytest.Item]](), dict[str, list[pytest.Item]]()
+    for item in sorted(items, key=rank):
+        some = waiting if item.nodeid.startswith(f"tests/{WAITING}/") else others
+        some.setdefault(group(item.nodeid), []).append(item)
+    rest = iter(waiting.values())
+    items.clear()
+    for number, tests in enumerate(others.values()):
+        items += [] if number % BETWEEN else next(rest, [])
+        items += tests
+    for tests in rest:
+        items += tests
 
 
 def group(nodeid: str) -> str:
@@ -95,6 +118,8 @@ def group(nodeid: str) -> str:
     if "kafka" in nodeid.lower():
         return "kafka"
     path = nodeid.partition("::")[0].removeprefix("tests/")
+    if path.startswith("collectors/browser/"):
+        return path  # the tests of a file share a browser
     if path.startswith(APART):
         return nodeid
     # the tests of `house` share the parsed source files

@@ -52,6 +52,7 @@ WORDS = {
     "theirs": "theirs.example",
     "pages": "pages.warc.gz",
     "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
+    "number": "1",
 }
 
 
