@@ -75,10 +75,10 @@ FIRST = (
 )
 FIRST += ("uses", "app", "frontier")
 """Folders and files with the longest tests, which start first, so that no process ends long after the others."""
-WAITING = "fleet"
-"""The folder of tests that mostly wait. They are spread among the others, which use the processors meanwhile."""
-BETWEEN = 3
-"""The number of groups of other tests between two groups of tests that mostly wait."""
+SPREAD = ("tests/fleet/", "tests/collectors/browser/")
+"""Folders whose tests are spread among the others: the first mostly waits, the second loads the processors."""
+SPREAD_OVER = 0.8
+"""The share of the run in which the tests of these folders start. They are long, so none may start last."""
 SERVERS = re.compile(r"^tests/sinks/.*[\[-](postgresql|kafka|mongodb|cassandra|S3|GCS|HDFS)[\]-]")
 """Tests of servers that take long to start."""
 
@@ -97,17 +97,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         return next((n for n, name in enumerate(names) if item.nodeid.startswith(name)), len(names))
 
-    waiting, others = dict[str, list[pytest.Item]](), dict[str, list[pytest.Item]]()
+    streams: dict[str, dict[str, list[pytest.Item]]] = {}
     for item in sorted(items, key=rank):
-        some = waiting if item.nodeid.startswith(f"tests/{WAITING}/") else others
-        some.setdefault(group(item.nodeid), []).append(item)
-    rest = iter(waiting.values())
-    items.clear()
-    for number, tests in enumerate(others.values()):
-        items += [] if number % BETWEEN else next(rest, [])
-        items += tests
-    for tests in rest:
-        items += tests
+        stream = next((folder for folder in SPREAD if item.nodeid.startswith(folder)), "")
+        streams.setdefault(stream, {}).setdefault(group(item.nodeid), []).append(item)
+    placed = [
+        ((number + 0.5) / len(groups) * (SPREAD_OVER if stream else 1.0), tests)
+        for stream, groups in streams.items()
+        for number, tests in enumerate(groups.values())
+    ]
+    items[:] = [item for _, tests in sorted(placed, key=lambda one: one[0]) for item in tests]
 
 
 def group(nodeid: str) -> str:
@@ -118,8 +117,8 @@ def group(nodeid: str) -> str:
     if "kafka" in nodeid.lower():
         return "kafka"
     path = nodeid.partition("::")[0].removeprefix("tests/")
-    if path.startswith("collectors/browser/"):
-        return path  # the tests of a file share a browser
+    if path.startswith(("collectors/browser/", "collectors/archive/")):
+        return path  # the tests of a file of the first folder share a browser
     if path.startswith(APART):
         return nodeid
     # the tests of `house` share the parsed source files
