@@ -253,6 +253,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer doctor --size --hosts 100 --urls 1000000",
         "gossamer doctor --repair --dry-run",
     ),
+    "serve": (
+        "gossamer serve",
+        "gossamer serve --sites sites/ -s allow_private=10.0.0.0/8",
+        "gossamer serve --host 0.0.0.0 --token-file tokens.jsonl --store valkey://store:6379/0",
+    ),
+    "tokens add": (
+        "gossamer tokens add --scope admin",
+        "gossamer tokens add --scope run --prefix shop- --expires 30d",
+    ),
+    "tokens list": ("gossamer tokens list", "gossamer tokens list --json"),
+    "tokens remove": (
+        "gossamer tokens remove 4f2a91c07d5e",
+        "gossamer tokens remove 4f2a91c07d5e --token-file team.jsonl",
+    ),
     "config show": ("gossamer config show", "gossamer config show --folder shops/"),
     "config schema": ("gossamer config schema", "gossamer config schema > gossamer.schema.json"),
     "version": ("gossamer version", "gossamer version --json"),
