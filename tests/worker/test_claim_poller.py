@@ -133,9 +133,9 @@ async def test_urgent_hosts_of_one_bucket_come_before_ordinary_ones_of_all(sprea
     web = Wide(one, BUCKETS)
     for bucket in range(BUCKETS):
         await web.add(bucket, 0, 20)
-    await web.add(2, 5, 12)
-    found = priorities(await asked(ClaimPoller(one, BUCKETS), 8))
-    assert (len(found), found.count(5)) == (8, 7), "and the one that is due longest"
+    await web.add(2, 5, 20)
+    found = priorities(await asked(ClaimPoller(one, BUCKETS), 16))
+    assert (len(found), found.count(5)) == (16, 15), "and the one that is due longest"
     found = priorities(await asked(ClaimPoller(one, BUCKETS), 100))
     assert found.count(5) == 5
     assert len(found) > 60, "what room is left goes to the others"
