@@ -22,7 +22,7 @@ from web import Web, preset, serve
 @pytest.fixture
 def web() -> Iterator[Web]:
     """Hosts to crawl."""
-    with serve(preset("tiny", hosts=4, pages=200, latency=0.01)) as web:
+    with serve(preset("tiny", hosts=4, pages=100, latency=0.01)) as web:
         yield web
 
 
@@ -85,7 +85,7 @@ def test_a_submit_that_waits_waits_for_the_store_too(
     fleet.worker()
     fleet.ready(1)
     with submitting(
-        fleet, *web.plan.seeds(), "--name", "c", "--wait", "--json", "--delay", "0.05", "-o", "out/"
+        fleet, *web.plan.seeds(), "--name", "c", "--wait", "--json", "--delay", "0.1", "-o", "out/"
     ) as process:
         until("pages", lambda: waiting(fleet) > 5)
         assert server.process is not None

@@ -87,14 +87,14 @@ def system_python() -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Returns an environment whose PATH begins with the system's Python, without the variables of this test
-    run."""
+    """Returns an environment without the variables of this test run. Its PATH is the system's Python and the
+    usual folders, because the launcher tries each Python on PATH three times."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
     }
-    return {**kept, "PATH": f"{system_python()}:{os.environ['PATH']}", **more}
+    return {**kept, "PATH": f"{system_python()}:/usr/local/bin:/usr/bin:/bin", **more}
 
 
 def launch(checkout: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:

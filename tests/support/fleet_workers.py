@@ -22,6 +22,7 @@ from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary
+from gossamer.state.workers import WorkerRecords
 from support import fork_server
 from support.processes import free_port
 
@@ -46,6 +47,14 @@ async def _summary(store_url: str, name: str) -> Summary:
     store = await open_url(store_url, embedded=False)
     try:
         return await summary(store, name)
+    finally:
+        await store.close()
+
+
+async def _states(store_url: str) -> list[str]:
+    store = await open_url(store_url, embedded=False)
+    try:
+        return [worker.state for worker in await WorkerRecords(store).all()]
     finally:
         await store.close()
 
@@ -214,10 +223,13 @@ class Fleet:
 
     def ready(self, count: int) -> None:
         """Wait until `count` workers are running."""
-        until(
-            f"{count} workers",
-            lambda: len([w for w in self.json("workers", "list") if w["state"] == "running"]) >= count,
-        )
+
+        def states() -> list[str]:
+            if self.src != SRC:  # only that version knows its records
+                return [worker["state"] for worker in self.json("workers", "list")]
+            return asyncio.run(_states(self.store))
+
+        until(f"{count} workers", lambda: states().count("running") >= count)
 
     def submit(self, *targets: str, **options: str) -> str:
         """Submit a crawl of the test web. Returns the crawl's name."""
