@@ -107,7 +107,7 @@ for name, seed, fragments in {seeds!r}:
 """
 WORDS = [
     *("--name", "shops", "--delay", "0.01", "--per-host", "2", "--retries", "none"),
-    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-O", "items.jsonl"),
+    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-s", "timeout=90", "-O", "items.jsonl"),
 ]
 
 
