@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from collectors.browser.conftest import IN_MODULE, Make, Stage, failure, page
-from gossamer.collectors.browser.memory_watch import INTERVAL_S, MAX_BYTES
+from gossamer.collectors.browser.memory_watch import MAX_BYTES
 from gossamer.model.rendering import Render, Scroll
 from gossamer.model.request import Request
 
@@ -45,13 +45,13 @@ WAYS = [*((way, Render(until="false")) for way in ENDLESS), ("elements", Render(
 
 @contextlib.contextmanager
 def counted_turns() -> Iterator[Callable[[], int]]:
-    """Counts how often a thread that sleeps as long as the memory watch between two samples gets the processor, which
-    on a busy machine is seldom. Yields a function that returns the number."""
+    """Counts the turns of a thread that sleeps 20 ms between two turns, which on a busy machine are few. Yields a
+    function that returns the number."""
     found, ended = 0, threading.Event()
 
     def count() -> None:
         nonlocal found
-        while not ended.wait(INTERVAL_S):
+        while not ended.wait(0.02):
             found += 1
 
     thread = threading.Thread(target=count)
