@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import redis
@@ -28,6 +29,7 @@ from support.processes import free_port
 
 SRC = Path(__file__).parents[2] / "src"
 WAIT = 60.0
+Result = TypeVar("Result")
 
 
 def until(what: str, call: Any, seconds: float = WAIT) -> Any:
@@ -41,6 +43,13 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
         now = time.monotonic()
         assert now < deadline, f"{what}: not within {seconds} s"
         time.sleep(min(1.0, max(0.05, 4 * (now - began))))
+
+
+def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
+    """Runs a coroutine in an event loop of its own, because the test may be in one. The loop's thread is on the
+    machine (`machines_apart`) of the caller."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 async def _summary(store_url: str, name: str) -> Summary:
@@ -204,7 +213,7 @@ class Fleet:
     def status(self, name: str) -> dict[str, Any]:
         """Returns the summary of a crawl, without the command that prints it, which would take longer."""
         try:
-            found: dict[str, Any] = msgspec.to_builtins(asyncio.run(_summary(self.store, name)))
+            found: dict[str, Any] = msgspec.to_builtins(run_apart(_summary(self.store, name)))
         except GossamerError as error:  # as where the command fails
             raise AssertionError(str(error)) from error
         return found
@@ -227,7 +236,7 @@ class Fleet:
         def states() -> list[str]:
             if self.src != SRC:  # only that version knows its records
                 return [worker["state"] for worker in self.json("workers", "list")]
-            return asyncio.run(_states(self.store))
+            return run_apart(_states(self.store))
 
         until(f"{count} workers", lambda: states().count("running") >= count)
 
