@@ -2,66 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
-
-from msgspec import Struct
-
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
-
-
-class Operation(Struct, frozen=True, kw_only=True):
-    """One operation."""
-
-    name: str
-    method: Literal["GET", "POST", "PUT"]
-    path: str
-    """The path of the route. The other fields of the input are in the query (GET) or in the body."""
-    code: str
-    """The function, as `module:function` of this package. The client does not import it."""
-    input: type[inputs.Input]
-    result: type
-    scope: Literal["read", "run", "admin"] = "read"
-    reach: Literal["crawl", "crawls", "store", "none"] = "crawl"
-    """What the operation concerns: the crawl in its path, all crawls that the caller sees, the whole store (the
-    token then needs to have no prefix), or no crawl."""
-    command: str
-    """The command that does the same, or '' if there is none."""
-    method_of_client: str
-    example: dict[str, Any] = {}
-    status: int = 200
-    streams: bool = False
-    """Whether the rows are also available as NDJSON and CSV."""
-    tagged: str = ""
-    """The name of the operation whose entity tag `If-Match` is compared with, or ''."""
-    needs_tag: bool = False
-
-    @property
-    def changes(self) -> bool:
-        """Whether the operation changes anything."""
-        return self.method != "GET"
-
-    @property
-    def call(self) -> Callable[..., Awaitable[Any]]:
-        """The function of the operation."""
-        module, _, name = self.code.partition(":")
-        found: Callable[..., Awaitable[Any]] = getattr(
-            importlib.import_module(f"gossamer.operations.{module}"), name
-        )
-        return found
-
-    @property
-    def about(self) -> str:
-        """The description of the operation, which is the docstring of its function."""
-        return " ".join((inspect.getdoc(self.call) or "").split())
-
-    @property
-    def in_path(self) -> tuple[str, ...]:
-        """The fields of the input that are in the path."""
-        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+from gossamer.operations.operation import Operation
+from gossamer.operations.table_of_schedules import SCHEDULES
+from gossamer.operations.table_of_uses import USES
 
 
 def _steering(verb: str, result: type = results.CrawlHandle) -> Operation:
@@ -343,6 +288,8 @@ OPERATIONS = (
         method_of_client="scrape",
         example={"url": "https://books.toscrape.com/", "links": True, "markdown": True},
     ),
+    *SCHEDULES,
+    *USES,
 )
 """All operations. The order is the order of `docs/openapi.json`."""
 BY_NAME = {one.name: one for one in OPERATIONS}
