@@ -11,7 +11,8 @@ import pytest
 
 from cli.command_line import gossamer
 from gossamer.operations.context import SCOPES
-from gossamer.operations.table import OPERATIONS, Operation
+from gossamer.operations.operation import Operation
+from gossamer.operations.table import OPERATIONS
 from gossamer.web.access import MAX_FAILURES
 from operations.service_process import Serving, served_folder
 

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from cli.command_line import PAGES, gossamer
-from gossamer.operations.table import BY_NAME, OPERATIONS, Operation
+from gossamer.operations.operation import Operation
+from gossamer.operations.table import BY_NAME, OPERATIONS
 from operations.service_process import Answer, Serving
 
 

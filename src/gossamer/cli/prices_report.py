@@ -67,7 +67,8 @@ def moves(
 ) -> int:
     """List the biggest changes of price, biggest first. A rise from 2 to 3 counts as much as a fall from 3 to
     2."""
-    from gossamer.cli.printing import format_number, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_number
     from gossamer.uses.prices.report import choose_targets
     from gossamer.uses.prices.report_tables import moves_table
     from gossamer.uses.prices.series import biggest_moves
@@ -138,7 +139,8 @@ def stale(
     as_json: Json = False,
 ) -> int:
     """List the targets that no visit has found for days, oldest first."""
-    from gossamer.cli.printing import format_number, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_number
     from gossamer.uses.prices.report import choose_targets
     from gossamer.uses.prices.report_tables import stale_table
     from gossamer.uses.prices.series import stale_offers

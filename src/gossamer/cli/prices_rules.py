@@ -159,7 +159,8 @@ def shops(
     as_json: Json = False,
 ) -> int:
     """List the shops with their state: ok, redesigned, away or moved."""
-    from gossamer.cli.printing import format_number, put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_number
     from gossamer.uses.prices.report_tables import shops_table
 
     with opened(history) as base:

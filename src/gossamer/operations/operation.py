@@ -34,6 +34,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     method_of_client: str
     example: dict[str, Any] = {}
     status: int = 200
+    media: str = "application/json"
+    """The media type of the answer. The result of an operation with another type is a text."""
     streams: bool = False
     """Whether the rows are also available as NDJSON and CSV."""
     tagged: str = ""

@@ -15,12 +15,17 @@ PAGES_AT_ONCE = 4
 _turns: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
+def one_turn() -> asyncio.Semaphore:
+    """Returns the semaphore that limits how many requests of callers fetch pages at once."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PAGES_AT_ONCE))
+
+
 async def scrape(context: OperationContext, given: inputs.Scrape) -> results.ScrapedPage:
     """Fetches and reads one page, and stores nothing. robots.txt, limits and guards apply as in a crawl."""
     check_target(given.url, context.settings, "/url")
     targets = [] if given.site is None else [context.site_file(given.site, "/site")]
     job = Job(targets=targets, settings=context.settings)
-    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PAGES_AT_ONCE)):
+    async with one_turn():
         trial = await try_one(job, given.url, given.use)
     plain = trial_values(trial)
     page = dict(plain["page"] or {})

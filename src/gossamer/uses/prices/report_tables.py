@@ -12,7 +12,7 @@ from gossamer.client.table_files import TableRows
 from gossamer.uses.prices.failing import Failing
 from gossamer.uses.prices.recorder import ShopState
 from gossamer.uses.prices.report import PriceReport
-from gossamer.uses.prices.series import CurrentPrice, MarketOffer, Move, StaleOffer
+from gossamer.uses.prices.series import CurrentPrice, MarketOffer, Move, Point, StaleOffer
 from gossamer.uses.prices.shop_health import judge
 
 
@@ -54,6 +54,12 @@ def current_table(offers: Sequence[CurrentPrice]) -> TableRows:
     ]
     names = ("name", "target", "variant", "shop", "price", "currency", "availability", "last found")
     return TableRows(names, rows)
+
+
+def series_table(points: Sequence[Point]) -> TableRows:
+    """Returns the table of the prices of one offer. Each price holds from its time on."""
+    rows = [(_time(one.time), *one[1:]) for one in points]
+    return TableRows(Point._fields, rows)
 
 
 def stale_table(offers: Sequence[StaleOffer]) -> TableRows:
