@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.config.data_files import make_folder
 from gossamer.config.value_texts import format_time
 from gossamer.errors import UnknownName, UsageError
 from gossamer.operations import inputs, inputs_of_uses, results, results_of_uses
@@ -137,5 +138,6 @@ async def audit_run(
     words += options_of(
         given, *("limit", "depth", "external", "include", "exclude", "delay", "if_older", "fresh")
     )
+    await asyncio.to_thread(make_folder, data / "audits")  # the command checks the place of its output first
     words += [f"--output={data / 'audits' / name}.html", "--json", "--quiet", "--", given.url]
     return await start_run(context, "audit", words, given.wait)
