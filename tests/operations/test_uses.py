@@ -65,7 +65,9 @@ def test_the_rows_are_those_of_the_command(server: Serving, path: str, words: li
     path = path.replace("?x", "?limit=1") if "?x" in path else f"{path}&limit=1"
     found = rows_of(server, f"/v1/{path}")
     assert found == expected
-    assert found or path.startswith(("prices/stale", "ranks/features", "ranks/competing", "keywords/cannibals"))
+    assert found or path.startswith(
+        ("prices/stale", "ranks/features", "ranks/competing", "keywords/cannibals")
+    )
 
 
 def test_the_history_of_one_target_and_its_changes(server: Serving) -> None:
@@ -93,9 +95,7 @@ def test_the_last_audit_and_its_findings(server: Serving) -> None:
     assert len(findings) == sum(one["count"] for one in theirs["checks"])
     worst = rows_of(server, "/v1/audits/a.example/findings?severity=notice")
     assert {one["severity"] for one in worst} == {"notice"}
-    (listed,) = [
-        one for one in server.ask("GET", "/v1/audits").json["items"] if one["audit"] == "a.example"
-    ]
+    (listed,) = [one for one in server.ask("GET", "/v1/audits").json["items"] if one["audit"] == "a.example"]
     assert (listed["audits"], listed["errors"]) == (1, theirs["errors"])
     assert len(server.ask("GET", "/v1/audit-checks").json["items"]) > 50
 

@@ -11,6 +11,7 @@ from gossamer.app.dry_run import Trial, try_one
 from gossamer.app.job import Job
 from gossamer.config.settings import Settings
 from gossamer.errors import PrivateAddress
+from gossamer.model.page import Page
 from gossamer.operations import inputs_of_uses as inputs
 from gossamer.operations import results_of_uses as results
 from gossamer.operations.context import OperationContext
@@ -57,10 +58,9 @@ class SiteMapper:
             await self._read_sitemaps()
 
     async def _page(self, url: str) -> list[str]:
-        trial = await self._fetch(url)
-        if trial is None or trial.page is None:
+        page = await self._fetch(url)
+        if page is None:
             return []
-        page = trial.page
         if url == self._given.url:
             self.start = page.url  # after redirects
         self._add(page.url, page.url)
@@ -70,7 +70,7 @@ class SiteMapper:
     async def _read_sitemaps(self) -> None:
         origin = urls.origin(self.start)
         robots = await self._fetch(f"{origin}/robots.txt", is_needed=False)
-        named = Robots(robots.page.body).sitemaps if robots is not None and robots.page is not None else ()
+        named = Robots(robots.body).sitemaps if robots is not None else ()
         waiting = [one for one in named if self._may_read(one)] or [f"{origin}/sitemap.xml"]
         seen: set[str] = set()
         while waiting:
@@ -81,10 +81,10 @@ class SiteMapper:
             if url in seen:
                 continue
             seen.add(url)
-            trial = await self._fetch(url, is_needed=bool(named))
-            if trial is None or trial.page is None:
+            page = await self._fetch(url, is_needed=bool(named))
+            if page is None:
                 continue
-            pages, children = await asyncio.to_thread(sitemaps.entries, trial.page.body, url)
+            pages, children = await asyncio.to_thread(sitemaps.entries, page.body, url)
             self.sitemaps.append(url)
             for one in pages:
                 self._add(str(one), url)
@@ -112,8 +112,9 @@ class SiteMapper:
             self.links.setdefault(found, source)
         return True
 
-    async def _fetch(self, url: str, *, is_needed: bool = True) -> Trial | None:
-        """Fetches a URL as a crawl would. Returns None if there is no time left."""
+    async def _fetch(self, url: str, *, is_needed: bool = True) -> Page | None:
+        """Fetches a URL as a crawl would. Returns None if there is no page or no time left. `is_needed`: whether a
+        missing page is a problem."""
         if time.monotonic() > self._deadline:
             self.complete = False
             self.problems.setdefault(url, f"not read within {TIMEOUT_S:.0f} s")
@@ -128,9 +129,12 @@ class SiteMapper:
             await asyncio.sleep(PAUSE_S if delay is None else delay[1])
         self._requests += 1
         trial = await try_one(Job(targets=[], settings=self._settings), url)
-        if trial.page is None and is_needed:
-            self.problems[url] = next(_reasons(trial), "no response")
-        return trial
+        if trial.page is not None and trial.page.status == 200:
+            return trial.page
+        if is_needed:
+            status = f"HTTP {trial.page.status}" if trial.page is not None else "no response"
+            self.problems[url] = next(_reasons(trial), status)
+        return None
 
 
 def _reasons(trial: Trial) -> Iterator[str]:
