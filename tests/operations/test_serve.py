@@ -41,7 +41,7 @@ EXPECTED = {
     "worker_drain": 404,
     "worker_stop": 404,
     "crawl_freshness": 404,
-    "crawl_changed": 400,
+    "crawl_changed": 422,
     "run_show": 404,
     "run_stop": 404,
 }

@@ -135,7 +135,7 @@ class AsyncClient:
     audits = _iterated(Client.audits)
     audit = _awaited(Client.audit)
     audit_findings = _iterated(Client.audit_findings)
-    audit_checks = _iterated(Client.audit_checks)
+    audit_checks = _awaited(Client.audit_checks)
     audit_run = _awaited(Client.audit_run)
     find = _awaited(Client.find)
     wait_run = _awaited(Client.wait_run)

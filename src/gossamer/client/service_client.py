@@ -486,9 +486,7 @@ class Client:
         product: str | None = None,
     ) -> Iterator[Row]:
         """Yields the current prices, as the table `prices` of `gossamer prices report` does."""
-        yield from self._pages(
-            results.RowPage, "price_list", {"history": history, "shop": shop, "tag": tag, "product": product}
-        )
+        return self._table("price_list", history=history, shop=shop, tag=tag, product=product)
 
     def price_moves(
         self,
@@ -500,15 +498,11 @@ class Client:
         days: int = 30,
     ) -> Iterator[Row]:
         """Yields the biggest changes of price, biggest first."""
-        yield from self._pages(
-            results.RowPage,
-            "price_moves",
-            {"history": history, "shop": shop, "tag": tag, "product": product, "days": days},
-        )
+        return self._table("price_moves", history=history, shop=shop, tag=tag, product=product, days=days)
 
     def price_market(self, *, history: str = "prices", product: str | None = None) -> Iterator[Row]:
         """Yields the comparison of the offers of a product, or of all products with several targets, cheapest first."""
-        yield from self._pages(results.RowPage, "price_market", {"history": history, "product": product})
+        return self._table("price_market", history=history, product=product)
 
     def price_stale(
         self,
@@ -520,33 +514,23 @@ class Client:
         days: int = 2,
     ) -> Iterator[Row]:
         """Yields the targets that no visit has found for days, oldest first."""
-        yield from self._pages(
-            results.RowPage,
-            "price_stale",
-            {"history": history, "shop": shop, "tag": tag, "product": product, "days": days},
-        )
+        return self._table("price_stale", history=history, shop=shop, tag=tag, product=product, days=days)
 
     def price_failing(
         self, *, history: str = "prices", state: str | None = None, shop: str | None = None, runs: int = 1
     ) -> Iterator[Row]:
         """Yields the targets that fail: since when, in how many runs, and the last response."""
-        yield from self._pages(
-            results.RowPage, "price_failing", {"history": history, "state": state, "shop": shop, "runs": runs}
-        )
+        return self._table("price_failing", history=history, state=state, shop=shop, runs=runs)
 
     def price_shops(self, *, history: str = "prices") -> Iterator[Row]:
         """Yields the shops with their state: ok, redesigned, away or moved."""
-        yield from self._pages(results.RowPage, "price_shops", {"history": history})
+        return self._table("price_shops", history=history)
 
     def price_series(
         self, target: str, *, history: str = "prices", variant: str = "", since: str | None = None
     ) -> Iterator[Row]:
         """Yields the prices of a target, oldest first."""
-        yield from self._pages(
-            results.RowPage,
-            "price_series",
-            {"target": target, "history": history, "variant": variant, "since": since},
-        )
+        return self._table("price_series", target=target, history=history, variant=variant, since=since)
 
     def price_events(
         self,
@@ -557,11 +541,7 @@ class Client:
         since: str | None = None,
     ) -> Iterator[Row]:
         """Yields the changes of prices, availability, sellers, pages and shops, oldest first."""
-        yield from self._pages(
-            results.RowPage,
-            "price_events",
-            {"history": history, "target": target, "kind": kind, "since": since},
-        )
+        return self._table("price_events", history=history, target=target, kind=kind, since=since)
 
     def price_run(
         self,
@@ -601,55 +581,41 @@ class Client:
         tag: str | None = None,
     ) -> Iterator[Row]:
         """Yields the current, best and worst positions of the own domains, and the change in some days."""
-        yield from self._pages(
-            results.RowPage,
-            "rank_positions",
-            {"history": history, "domain": domain, "days": days, "moves": moves, "tag": tag},
-        )
+        return self._table("rank_positions", history=history, domain=domain, days=days, moves=moves, tag=tag)
 
     def rank_history(
         self, keyword: str, *, history: str = "ranks", domain: str | None = None, days: int = 30
     ) -> Iterator[Row]:
         """Yields the results of all checks of a keyword, including failed checks, oldest first."""
-        yield from self._pages(
-            results.RowPage,
-            "rank_history",
-            {"keyword": keyword, "history": history, "domain": domain, "days": days},
-        )
+        return self._table("rank_history", keyword=keyword, history=history, domain=domain, days=days)
 
     def rank_competitors(
         self, *, history: str = "ranks", domain: str | None = None, side_by_side: bool = False
     ) -> Iterator[Row]:
         """Yields the comparison of domains by share of voice, or side by side for each keyword."""
-        yield from self._pages(
-            results.RowPage,
-            "rank_competitors",
-            {"history": history, "domain": domain, "side_by_side": side_by_side},
-        )
+        return self._table("rank_competitors", history=history, domain=domain, side_by_side=side_by_side)
 
     def rank_features(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
         """Yields the features of first result pages, and how often they contain own domains."""
-        yield from self._pages(results.RowPage, "rank_features", {"history": history, "days": days})
+        return self._table("rank_features", history=history, days=days)
 
     def rank_volatility(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
         """Yields how much the first ten results changed from run to run."""
-        yield from self._pages(results.RowPage, "rank_volatility", {"history": history, "days": days})
+        return self._table("rank_volatility", history=history, days=days)
 
     def rank_competing(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
         """Yields the keywords for which several own pages compete."""
-        yield from self._pages(results.RowPage, "rank_competing", {"history": history, "days": days})
+        return self._table("rank_competing", history=history, days=days)
 
     def rank_failing(self, *, history: str = "ranks") -> Iterator[Row]:
         """Yields the searches that were never checked, and those whose last check failed or was skipped."""
-        yield from self._pages(results.RowPage, "rank_failing", {"history": history})
+        return self._table("rank_failing", history=history)
 
     def rank_events(
         self, *, history: str = "ranks", kind: str | None = None, since: str | None = None
     ) -> Iterator[Row]:
         """Yields the changes that checks found, oldest first."""
-        yield from self._pages(
-            results.RowPage, "rank_events", {"history": history, "kind": kind, "since": since}
-        )
+        return self._table("rank_events", history=history, kind=kind, since=since)
 
     def rank_run(
         self,
@@ -691,15 +657,13 @@ class Client:
 
     def keyword_runs(self, *, folder: str = "keywords") -> Iterator[Row]:
         """Yields the keyword counts of a folder, oldest first."""
-        yield from self._pages(results.RowPage, "keyword_runs", {"folder": folder})
+        return self._table("keyword_runs", folder=folder)
 
     def keyword_totals(
         self, *, folder: str = "keywords", run: str | None = None, site: str | None = None
     ) -> Iterator[Row]:
         """Yields the counted keywords, the most frequent first: counts, pages, density, places on the pages."""
-        yield from self._pages(
-            results.RowPage, "keyword_totals", {"folder": folder, "run": run, "site": site}
-        )
+        return self._table("keyword_totals", folder=folder, run=run, site=site)
 
     def keyword_terms(
         self,
@@ -711,47 +675,35 @@ class Client:
         words: int = 0,
     ) -> Iterator[Row]:
         """Yields the words and phrases that matter on the pages, with count, pages, density and TF-IDF."""
-        yield from self._pages(
-            results.RowPage,
-            "keyword_terms",
-            {"folder": folder, "run": run, "site": site, "language": language, "words": words},
-        )
+        return self._table("keyword_terms", folder=folder, run=run, site=site, language=language, words=words)
 
     def keyword_pages(
         self, keyword: str, *, folder: str = "keywords", run: str | None = None, site: str | None = None
     ) -> Iterator[Row]:
         """Yields the pages with a keyword: count, density, where on the page, and the first contexts."""
-        yield from self._pages(
-            results.RowPage, "keyword_pages", {"keyword": keyword, "folder": folder, "run": run, "site": site}
-        )
+        return self._table("keyword_pages", keyword=keyword, folder=folder, run=run, site=site)
 
     def keyword_gaps(
         self, mine: str, theirs: str, *, folder: str = "keywords", run: str | None = None
     ) -> Iterator[Row]:
         """Yields the keywords and terms that a competitor's pages have and the own pages do not have."""
-        yield from self._pages(
-            results.RowPage, "keyword_gaps", {"mine": mine, "theirs": theirs, "folder": folder, "run": run}
-        )
+        return self._table("keyword_gaps", mine=mine, theirs=theirs, folder=folder, run=run)
 
     def keyword_overlap(self, *, folder: str = "keywords", run: str | None = None) -> Iterator[Row]:
         """Yields the comparison of the sites of a run pair by pair: the keywords on both sites, and on only one."""
-        yield from self._pages(results.RowPage, "keyword_overlap", {"folder": folder, "run": run})
+        return self._table("keyword_overlap", folder=folder, run=run)
 
     def keyword_cannibals(
         self, *, folder: str = "keywords", run: str | None = None, site: str | None = None
     ) -> Iterator[Row]:
         """Yields keywords for which several pages of one site compete."""
-        yield from self._pages(
-            results.RowPage, "keyword_cannibals", {"folder": folder, "run": run, "site": site}
-        )
+        return self._table("keyword_cannibals", folder=folder, run=run, site=site)
 
     def keyword_trend(
         self, keyword: str, *, folder: str = "keywords", site: str | None = None
     ) -> Iterator[Row]:
         """Yields how often a keyword was found in each run, oldest first."""
-        yield from self._pages(
-            results.RowPage, "keyword_trend", {"keyword": keyword, "folder": folder, "site": site}
-        )
+        return self._table("keyword_trend", keyword=keyword, folder=folder, site=site)
 
     def keyword_run(
         self,
@@ -803,15 +755,11 @@ class Client:
         self, audit: str, *, check: str | None = None, severity: str | None = None, new: bool = False
     ) -> Iterator[Row]:
         """Yields the findings of the last complete audit of a site."""
-        yield from self._pages(
-            results.RowPage,
-            "audit_findings",
-            {"audit": audit, "check": check, "severity": severity, "new": new},
-        )
+        return self._table("audit_findings", audit=audit, check=check, severity=severity, new=new)
 
-    def audit_checks(self) -> Iterator[Row]:
-        """Yields all checks of an audit: what they find, and how to mend it."""
-        yield from self._pages(results.RowPage, "audit_checks", {})
+    def audit_checks(self) -> list[Row]:
+        """Returns all checks of an audit: what they find, and how to mend it."""
+        return self._do(results.RowPage, "audit_checks").items
 
     def audit_run(
         self,
@@ -881,10 +829,14 @@ class Client:
     def _pages(self, kind: type[Any], operation: str, given: dict[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            found = self._connection.call(kind, operation, {**given, "limit": 200, "cursor": cursor})
+            found = self._connection.call(kind, operation, {"limit": 200, **given, "cursor": cursor})
             yield from found.items
             if (cursor := found.next) is None:
                 return
+
+    def _table(self, operation: str, **given: Any) -> Iterator[Row]:
+        """Yields the rows of a table. The server reads a table anew for each page, so the pages are large."""
+        return self._pages(results.RowPage, operation, {"limit": 1000, **given})
 
     def _rows(self, operation: str, **given: Any) -> Iterator[Row]:
         for line in self._connection.lines(operation, given):

@@ -48,7 +48,7 @@ _children: list[subprocess.Popen[bytes]] = []
 """The processes that this process started. The list is only used to limit their number."""
 
 
-class _Record(msgspec.Struct, kw_only=True):
+class _StartedRun(msgspec.Struct, kw_only=True):
     """The file `run.json` of a run."""
 
     use: str
@@ -81,7 +81,7 @@ async def start_run(
 def _was_started(folder: Path) -> bool:
     """Returns whether a process of the run was started. `serve` may have been killed before it started one."""
     try:
-        record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_Record)
+        record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_StartedRun)
     except (OSError, msgspec.MsgspecError):
         return False
     return bool(record.pid) or (folder / "exit").exists() or _is_locked(folder / "lock")
@@ -93,7 +93,7 @@ def _start(
     """Starts the process of a run. Returns None if another `serve` is starting it."""
     make_private(folder.parent)
     make_private(folder)
-    record = _Record(use=use, started=time.time())
+    record = _StartedRun(use=use, started=time.time())
     lock = open_file(folder / "lock", os.O_RDWR | os.O_CREAT)
     opened = [lock]
     try:
@@ -122,7 +122,7 @@ def _start(
     return child
 
 
-def _write(folder: Path, record: _Record) -> None:
+def _write(folder: Path, record: _StartedRun) -> None:
     new = folder / "run.json.new"
     new.write_bytes(msgspec.json.encode(record))
     new.replace(folder / "run.json")
@@ -164,7 +164,7 @@ async def run_show(context: OperationContext, given: inputs.ShowRun) -> results.
 async def run_stop(context: OperationContext, given: inputs.OneRun) -> results.CommandRun:
     """Stops a run gracefully, like Ctrl-C. The results so far are kept, and the next run continues."""
     folder = _need(context, given.run)
-    record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_Record)
+    record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_StartedRun)
     if record.pid and _is_locked(folder / "lock"):  # so the process of this number is the run's
         os.kill(record.pid, signal.SIGTERM)
     return await _awaited(context, given.run, 0.0)
@@ -202,7 +202,7 @@ def _need(context: OperationContext, name: str) -> Path:
 def _read(folder: Path) -> results.CommandRun | None:
     """Returns the state of a run, or None if the folder contains none."""
     try:
-        record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_Record)
+        record = msgspec.json.decode((folder / "run.json").read_bytes(), type=_StartedRun)
     except (OSError, msgspec.MsgspecError):
         return None
     started = format_time(record.started)

@@ -10,7 +10,7 @@ import msgspec
 from gossamer.app import alert_watch, explanation
 from gossamer.app.host_state import fix_rung, session_values
 from gossamer.app.proxy_list import KnownProxy, known_proxies
-from gossamer.errors import UnknownName
+from gossamer.errors import ConfigError, UnknownName, UsageError
 from gossamer.observability.metrics_page import MetricsPage
 from gossamer.operations import inputs, inputs_of_uses, results_of_uses
 from gossamer.operations.context import OperationContext, need_host
@@ -133,7 +133,10 @@ async def crawl_changed(
     record = await context.need(given.crawl)
     for number, text in enumerate(given.urls):
         check_target(text, context.settings, f"/urls/{number}")
-    count = await report_pages(context.store, record.name, urls_of_pages(given.urls))
+    try:
+        count = await report_pages(context.store, record.name, urls_of_pages(given.urls))
+    except UsageError as error:  # the crawl does not visit pages again, or has not read earlier reports
+        raise ConfigError(str(error)) from None
     return results_of_uses.ChangedPages(crawl=record.name, pages=count)
 
 
