@@ -53,7 +53,6 @@ LARGER: dict[str, tuple[int, str]] = {
         "one method per verb: the class is the list of them",
     ),
     "src/gossamer/client/service_client.py::Client": (100, "one method per operation"),
-    "src/gossamer/client/async_service_client.py::AsyncClient": (34, "the methods of Client"),
     "src/gossamer/parsing/page_view.py::PageView": (
         34,
         "what a site function sees; eighteen of them are properties of a line or two",
