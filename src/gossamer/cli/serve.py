@@ -81,6 +81,8 @@ async def _serve(
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark
+    from gossamer.operations.context import Caller, OperationContext
+    from gossamer.operations.webhooks import follow_setting
     from gossamer.web.access import CallerCheck
     from gossamer.web.server import bind, run
     from gossamer.web.service import Service
@@ -88,6 +90,7 @@ async def _serve(
     listening = bind(host, port)
     store, embedded = await open_store(settings)
     try:
+        await follow_setting(OperationContext(store, settings, Caller()))
         access = CallerCheck(tokens, [host])
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]

@@ -293,6 +293,30 @@ class Client:
             links=links,
         )
 
+    def add_webhook(
+        self, url: str, *, events: Sequence[str] = (), crawls: str = "", secret: str | None = None
+    ) -> results.AddedWebhook:
+        """Adds a receiver of events. `events`: the types of events, and `items` for all events with new items. `crawls`:
+        only crawls whose names begin with this text. The result contains the secret, which is never shown again."""
+        given = {"url": url, "events": list(events), "crawls": crawls, "secret": secret}
+        return self._do(results.AddedWebhook, "webhook_add", **given)
+
+    def webhooks(self) -> list[results.WebhookStatus]:
+        """Returns the receivers of events."""
+        return self._do(results.WebhookList, "webhook_list").items
+
+    def remove_webhook(self, webhook: str) -> results.RemovedWebhook:
+        """Removes a receiver of events, with the events that wait for it."""
+        return self._do(results.RemovedWebhook, "webhook_remove", webhook=webhook)
+
+    def undelivered(self, webhook: str) -> Iterator[results.DeadDelivery]:
+        """Yields the events whose delivery was given up."""
+        yield from self._pages(results.DeadDeliveryPage, "webhook_dead", {"webhook": webhook})
+
+    def resend(self, webhook: str, number: str | None = None) -> results.Resent:
+        """Delivers events again that were given up: the event `number`, or all."""
+        return self._do(results.Resent, "webhook_resend", webhook=webhook, number=number)
+
     def events(self, crawl: str | None = None, after: str = "") -> Iterator[tuple[str, results.CrawlEvent]]:
         """Yields the changes of crawls as they happen, each with its number. `after`: the number of the last event
         that was seen. A lost connection is made again, and no event is left out."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 
 import msgspec
 
@@ -22,8 +20,6 @@ from gossamer.operations.cursors import cursor_after, position_of
 from gossamer.operations.guarded_targets import check_target
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.url.patterns import compile_
-
-CHECK_INTERVAL_S = 0.5
 
 
 async def crawl_list(context: OperationContext, given: inputs.ListCrawls) -> results.CrawlPage:
@@ -56,13 +52,13 @@ async def status_of(context: OperationContext, crawl: str) -> results.CrawlStatu
 
 
 async def wait_for_end(context: OperationContext, crawl: str, seconds: float) -> None:
-    """Waits until a crawl has ended, at most `seconds`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or (await context.crawls.state(crawl))[0] in ENDED:
-            return
-        await asyncio.sleep(min(CHECK_INTERVAL_S, left))
+    """Waits until a crawl has ended, at most `seconds`. All requests that wait share one reader of the store."""
+    if (
+        seconds > 0
+        and context.until_ended is not None
+        and (await context.crawls.state(crawl))[0] not in ENDED
+    ):
+        await context.until_ended(crawl, seconds)
 
 
 async def _steered(context: OperationContext, verb: str, crawl: str) -> results.CrawlHandle:

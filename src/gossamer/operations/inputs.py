@@ -100,6 +100,10 @@ SiteName = Annotated[
 WorkerName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9@%._-]{1,255}$", description="The name of a worker, or `all`.")
 ]
+EventWord = Literal["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended", "items"]
+WebhookName = Annotated[
+    str, Meta(pattern=r"^[0-9a-z]{1,40}$", description="The id of a webhook.", examples=["4f2a91c07d5e"])
+]
 State = Literal[
     "running",
     "paused",
@@ -313,6 +317,44 @@ class Scrape(Input):
     text: bool = False
     markdown: bool = False
     links: bool = False
+
+
+class AddWebhook(Input):
+    """A receiver of events."""
+
+    url: WebAddress
+    events: Annotated[list[EventWord], Meta(max_length=10)] = []
+    """Default: `crawl.started`, `crawl.changed` and `crawl.ended`. `items` selects all events with new items."""
+    crawls: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{0,80}$")] = ""
+    """Only crawls whose names begin with this text. Default: all that the token sees."""
+    secret: (
+        Annotated[
+            str, Meta(pattern=r"^whsec_[A-Za-z0-9+/]{32,128}={0,2}$", description="Default: a new one.")
+        ]
+        | None
+    ) = None
+
+
+class OneWebhook(Input):
+    """One webhook."""
+
+    webhook: WebhookName
+
+
+class ListDeadDeliveries(Input):
+    """Which events that were given up to list."""
+
+    webhook: WebhookName
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+class ResendDeliveries(Input):
+    """Which events that were given up to deliver again."""
+
+    webhook: WebhookName
+    number: Annotated[str, Meta(pattern=r"^[0-9]{1,20}-[0-9]{1,20}$")] | None = None
+    """One event. Default: all."""
 
 
 class ListEvents(Input):

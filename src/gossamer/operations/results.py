@@ -215,6 +215,68 @@ class CrawlEvent(Struct, kw_only=True):
     found: int
     pages: int
     items: int
+    new_items: int = 0
+    """The number of items since the event before."""
     failed: int
     dead: int
     pending: int
+
+
+class WebhookStatus(Struct, kw_only=True):
+    """A receiver of events. `url`: its address without secrets."""
+
+    id: str
+    url: str
+    events: list[str]
+    crawls: str
+    """Only crawls whose names begin with this text."""
+    created_at: str
+    is_setting: bool
+    """Whether the setting `webhooks` names it."""
+    waiting: int
+    dead: int
+    """The numbers of events that wait for delivery, and of events that were given up."""
+
+
+class AddedWebhook(WebhookStatus, kw_only=True):
+    """A webhook that was added."""
+
+    secret: str | None
+    """The secret that signs the messages. It is shown only once, in the first answer."""
+
+
+class WebhookList(Struct, kw_only=True):
+    """All webhooks that the caller sees."""
+
+    items: list[WebhookStatus]
+
+
+class RemovedWebhook(Struct, kw_only=True):
+    """A webhook that was removed."""
+
+    id: str
+
+
+class DeadDelivery(Struct, kw_only=True):
+    """An event that was given up."""
+
+    number: str
+    """The number of the event. The header `webhook-id` of its messages is `evt_` and this number."""
+    given_up_at: str
+    attempts: int
+    error: str
+    event: JsonObject
+
+
+class DeadDeliveryPage(Struct, kw_only=True):
+    """A page of events that were given up."""
+
+    items: list[DeadDelivery]
+    next: str | None
+
+
+class Resent(Struct, kw_only=True):
+    """The number of events that are delivered again."""
+
+    id: str
+    events: int
