@@ -141,9 +141,17 @@ class Client:
         return self._do(results.AddedUrls, "crawl_add", **given, urls=list(urls))
 
     def priority(
-        self, crawl: str, n: int, *, host: str | None = None, match: str | None = None, dry_run: bool = False
+        self,
+        crawl: str,
+        n: int,
+        *,
+        host: str | None = None,
+        match: str | None = None,
+        dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Reprioritized:
-        """Changes the priority of waiting URLs: of those of `host`, or those that `match` matches."""
+        """Changes the priority of waiting URLs: of those of `host`, or those that `match` matches. `dry_run`: only
+        count them. `confirm`: the `confirm` of a dry run, which is needed for more than 1,000."""
         return self._do(
             results.Reprioritized,
             "crawl_priority",
@@ -152,6 +160,7 @@ class Client:
             host=host,
             match=match,
             dry_run=dry_run,
+            confirm=confirm,
         )
 
     def weight(
@@ -212,8 +221,10 @@ class Client:
         reason: str | None = None,
         since: str | None = None,
         dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Decided:
-        """Requeues dead letters. `dry_run`: only count them."""
+        """Requeues dead letters. `dry_run`: only count them, and show some. `confirm`: the `confirm` of a dry run, which is
+        needed for more than 1,000."""
         return self._do(
             results.Decided,
             "dead_requeue",
@@ -222,6 +233,7 @@ class Client:
             reason=reason,
             since=since,
             dry_run=dry_run,
+            confirm=confirm,
         )
 
     def drop(
@@ -232,10 +244,18 @@ class Client:
         reason: str | None = None,
         since: str | None = None,
         dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Decided:
-        """Drops dead letters for good. `dry_run`: only count them."""
+        """Drops dead letters for good. `dry_run`, `confirm`: see `requeue`."""
         return self._do(
-            results.Decided, "dead_drop", crawl=crawl, host=host, reason=reason, since=since, dry_run=dry_run
+            results.Decided,
+            "dead_drop",
+            crawl=crawl,
+            host=host,
+            reason=reason,
+            since=since,
+            dry_run=dry_run,
+            confirm=confirm,
         )
 
     def host(self, host: str) -> results.HostStatus:

@@ -15,6 +15,12 @@ from gossamer.errors import CrawlEnded, InUse, InvalidField
 from gossamer.frontier.crawls import ENDED
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
+from gossamer.operations.confirmation import (
+    MAX_UNCONFIRMED,
+    check_confirmation,
+    confirmation,
+    needs_confirmation,
+)
 from gossamer.operations.context import OperationContext, authority
 from gossamer.operations.cursors import cursor_after, position_of
 from gossamer.operations.guarded_targets import check_target
@@ -135,11 +141,22 @@ async def crawl_priority(context: OperationContext, given: inputs.ChangePriority
     except re.error as error:
         raise InvalidField(f"{given.match!r} is not a regular expression: {error}", "/match") from None
     hosts = [None if given.host is None else authority(given.host)]
-    moved = await change_priority(
-        context.store, context.settings, given.crawl, given.priority, hosts, match, given.dry_run
-    )
+
+    async def change(dry_run: bool) -> int:
+        return await change_priority(
+            context.store, context.settings, given.crawl, given.priority, hosts, match, dry_run
+        )
+
+    if given.confirm is not None:
+        check_confirmation(context, "crawl_priority", given)
+    elif not given.dry_run and await change(True) > MAX_UNCONFIRMED:
+        raise needs_confirmation("URLs")
     return results.Reprioritized(
-        crawl=given.crawl, priority=given.priority, urls=moved, dry_run=given.dry_run
+        crawl=given.crawl,
+        priority=given.priority,
+        urls=await change(given.dry_run),
+        dry_run=given.dry_run,
+        confirm=confirmation(context, "crawl_priority", given) if given.dry_run else None,
     )
 
 

@@ -100,6 +100,16 @@ SiteName = Annotated[
 WorkerName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9@%._-]{1,255}$", description="The name of a worker, or `all`.")
 ]
+Confirmation = (
+    Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9a-f]{8,12}-[A-Za-z0-9_-]{20}$",
+            description="The `confirm` of a dry run with the same input. A change of more than 1,000 entries needs it.",
+        ),
+    ]
+    | None
+)
 EventWord = Literal["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended", "items"]
 WebhookName = Annotated[
     str, Meta(pattern=r"^[0-9a-z]{1,40}$", description="The id of a webhook.", examples=["4f2a91c07d5e"])
@@ -212,6 +222,8 @@ class ChangePriority(Input):
         | None
     ) = None
     dry_run: bool = False
+    """Whether only to count the URLs."""
+    confirm: Confirmation = None
 
 
 class ShareFleet(Input):
@@ -274,6 +286,7 @@ class DecideDeadLetters(Input):
     since: Since = None
     dry_run: bool = False
     """Whether only to count the letters."""
+    confirm: Confirmation = None
 
 
 class OneHost(Input):

@@ -75,6 +75,8 @@ class Reprioritized(Struct, kw_only=True):
     priority: int
     urls: int
     dry_run: bool
+    confirm: str | None = None
+    """After a dry run: what confirms the change for 60 s."""
 
 
 class FleetShare(Struct, kw_only=True):
@@ -125,6 +127,10 @@ class Decided(Struct, kw_only=True):
     crawl: str
     letters: int
     dry_run: bool
+    sample: list[Letter] = []
+    """After a dry run: some of the letters."""
+    confirm: str | None = None
+    """After a dry run: what confirms the change for 60 s."""
 
 
 class HostStatus(Struct, kw_only=True):

@@ -22,6 +22,13 @@ from gossamer.errors import InvalidField, UsageError
 from gossamer.frontier.stats import Letter
 from gossamer.items.assets import told_of
 from gossamer.operations import inputs, results
+from gossamer.operations.confirmation import (
+    MAX_UNCONFIRMED,
+    SAMPLE,
+    check_confirmation,
+    confirmation,
+    needs_confirmation,
+)
 from gossamer.operations.context import OperationContext, authority
 from gossamer.operations.cursors import cursor_after, position_of
 
@@ -163,8 +170,25 @@ async def dead_drop(context: OperationContext, given: inputs.DecideDeadLetters) 
 
 async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, verb: str) -> results.Decided:
     await context.need(given.crawl)
-    n, _ = await decide(context.store, given.crawl, verb, **_filters(given), dry_run=given.dry_run)
-    return results.Decided(crawl=given.crawl, letters=n, dry_run=given.dry_run)
+    filters, operation = _filters(given), f"dead_{verb}"
+    if given.dry_run:
+        count, sample = 0, list[Letter]()
+        async for letter in context.census.dead(given.crawl, **filters):
+            count += 1
+            if len(sample) < SAMPLE:
+                sample.append(letter)
+        confirm = confirmation(context, operation, given)
+        return results.Decided(crawl=given.crawl, letters=count, dry_run=True, sample=sample, confirm=confirm)
+    if given.confirm is not None:
+        check_confirmation(context, operation, given)
+    else:
+        count = 0
+        async for _ in context.census.dead(given.crawl, **filters):
+            count += 1
+            if count > MAX_UNCONFIRMED:
+                raise needs_confirmation("dead letters")
+    n, _ = await decide(context.store, given.crawl, verb, **filters)
+    return results.Decided(crawl=given.crawl, letters=n, dry_run=False)
 
 
 def _filters(given: inputs.ListDeadLetters | inputs.DecideDeadLetters) -> dict[str, Any]:
