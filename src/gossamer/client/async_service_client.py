@@ -70,6 +70,7 @@ class AsyncClient:
     items = _iterated(Client.items)
     pages = _iterated(Client.pages)
     attempts = _iterated(Client.attempts)
+    export = _awaited(Client.export)
     dead_letters = _iterated(Client.dead_letters)
     requeue = _awaited(Client.requeue)
     drop = _awaited(Client.drop)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -204,6 +205,22 @@ class Client:
         """Yields the requests of a crawl. Few rows are in memory at once."""
         given = {name: value for name, value in locals().items() if name != "self"}
         return self._rows("attempt_list", **{**given, "where": list(where)})
+
+    def export(
+        self,
+        crawl: str,
+        file: str | os.PathLike[str],
+        what: Literal["items", "pages", "attempts"] = "items",
+        *,
+        kind: str | None = None,
+        host: str | None = None,
+        since: str | None = None,
+        where: Sequence[str] = (),
+    ) -> int:
+        """Writes the rows of a crawl to a file, and returns its size in bytes. The ending of the name chooses the format:
+        `.jsonl`, `.csv` or `.parquet`. The rows never are in memory together. A Parquet file has one `kind` of items."""
+        given = {"crawl": crawl, "kind": kind, "host": host, "since": since, "where": list(where)}
+        return self._connection.save(f"{what[:-1]}_list", given, file)
 
     def dead_letters(
         self, crawl: str, *, host: str | None = None, reason: str | None = None, since: str | None = None

@@ -34,7 +34,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     example: dict[str, Any] = {}
     status: int = 200
     streams: bool = False
-    """Whether the rows are also available as NDJSON and CSV."""
+    """Whether the rows are also available as NDJSON, CSV and Parquet."""
     tagged: str = ""
     """The name of the operation whose entity tag `If-Match` is compared with, or ''."""
     needs_tag: bool = False

@@ -26,7 +26,7 @@ from gossamer.operations.inputs import Input, ListEvents
 from gossamer.operations.openapi import document
 from gossamer.operations.problems import BY_SLUG, RequestProblem, problem_of
 from gossamer.operations.results import AddedWebhook
-from gossamer.operations.rows import row_stream
+from gossamer.operations.rows import row_file, row_stream
 from gossamer.operations.table import BY_NAME, OPERATIONS, Operation
 from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
@@ -258,6 +258,8 @@ async def _stream(context: OperationContext, given: Any, form: str) -> Response:
     if form == answers.CSV:
         names = await answers.names_of(row_stream(context, given))
         lines = answers.csv_lines(names, row_stream(context, given))
+    elif form == answers.PARQUET:
+        lines = row_file(context, given)
     else:
         lines = answers.ndjson(row_stream(context, given))
     first = await anext(lines, b"")
