@@ -317,8 +317,10 @@ class Client:
         text: bool = False,
         markdown: bool = False,
         links: bool = False,
+        screenshot: Literal["page", "full"] | None = None,
     ) -> results.ScrapedPage:
-        """Fetches and reads one page, and stores nothing."""
+        """Fetches and reads one page, and stores nothing. `screenshot`: a picture (PNG) of the visible part or of the whole
+        page, which a browser loads then."""
         return self._do(
             results.ScrapedPage,
             "scrape",
@@ -328,6 +330,7 @@ class Client:
             text=text,
             markdown=markdown,
             links=links,
+            screenshot=screenshot,
         )
 
     def add_webhook(

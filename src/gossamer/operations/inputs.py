@@ -330,6 +330,8 @@ class Scrape(Input):
     text: bool = False
     markdown: bool = False
     links: bool = False
+    screenshot: Literal["page", "full"] | None = None
+    """A screenshot of the visible part or of the whole page. A browser loads the page then."""
 
 
 class AddWebhook(Input):

@@ -189,6 +189,8 @@ class ScrapedPage(Struct, kw_only=True):
     text: str | None = None
     markdown: str | None = None
     links: list[dict[str, Any]] | None = None
+    screenshot: bytes | None = None
+    """A PNG picture, in base64 in JSON."""
     robots: dict[str, Any] | None = None
     """The line of robots.txt that disallows the page."""
     errors: dict[str, int]

@@ -38,6 +38,8 @@ from gossamer.web.webhook_sender import WebhookSender
 
 EVENTS, OPENAPI, HEALTH, PROBLEM = "/v1/events", "/openapi.json", "/healthz", "/problems/{slug}"
 _EVENT_NUMBER = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+MAX_KEPT_BYTES = 1 << 20
+"""Longer answers are not kept in the store. Only `scrape` has them, and it changes nothing."""
 _KEY = re.compile(r"[!-~]{1,200}")
 
 
@@ -239,7 +241,10 @@ class Service:
             shown = msgspec.json.decode(body, type=AddedWebhook)
             body = answers.encode(msgspec.structs.replace(shown, secret=None))
         kept = KeptAnswer(request, answer.status_code, kept_headers, body)
-        await self._kept.keep(key, msgspec.msgpack.encode(kept))
+        if len(body) <= MAX_KEPT_BYTES:
+            await self._kept.keep(key, msgspec.msgpack.encode(kept))
+        else:
+            await self._kept.release(key)
         return answer
 
     def _events(self, request: Request, caller: Caller) -> Response:
