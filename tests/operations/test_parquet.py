@@ -60,7 +60,9 @@ def test_pages_and_attempts_are_those_of_an_export(server: Serving, tmp_path: Pa
     for what, ours in (("pages", f"{tmp_path}/pages.parquet"), ("attempts", f"{tmp_path}/attempts.parquet")):
         size = gossamer.Client(server.url).export("books", ours, what)
         assert (size, Path(ours).stat().st_size) == (size, size)
-        code, _, err = run(server.folder, "export", "books", f"{tmp_path}/theirs-{what}.parquet", "--what", what)
+        code, _, err = run(
+            server.folder, "export", "books", f"{tmp_path}/theirs-{what}.parquet", "--what", what
+        )
         assert code == 0, err
         mine, other = (
             pyarrow.parquet.read_table(path) for path in (ours, f"{tmp_path}/theirs-{what}.parquet")

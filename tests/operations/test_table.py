@@ -24,7 +24,11 @@ from gossamer.operations.problems import PROBLEMS
 from gossamer.operations.table import NOT_OFFERED, NOT_OFFERED_GROUPS, OPERATIONS, Operation
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_CLIENT = {"wait": "waits with the operation of `status`", "events": "reads the stream of events", "export": "reads the streams of rows"}
+OF_CLIENT = {
+    "wait": "waits with the operation of `status`",
+    "events": "reads the stream of events",
+    "export": "reads the streams of rows",
+}
 
 
 def test_each_command_has_an_operation_or_a_reason() -> None:

@@ -172,7 +172,9 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         summary = await crawl(once, taps=taps)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        screenshot = next((Path(page.screenshot).read_bytes() for _, page in pages[-1:] if page.screenshot), None)
+        screenshot = next(
+            (Path(page.screenshot).read_bytes() for _, page in pages[-1:] if page.screenshot), None
+        )
         unread = [why for why, _, _ in failure_reasons(Path(folder) / NAME / "failed")]
     claim, page = pages[-1] if pages else (None, None)
     trial = Trial(

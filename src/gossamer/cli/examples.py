@@ -256,7 +256,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "serve": (
         "gossamer serve",
         "gossamer serve --sites sites/ -s allow_private=10.0.0.0/8",
-        "gossamer serve --host 0.0.0.0 --token-file tokens.jsonl --store valkey://store:6379/0",
+        "gossamer serve --host 0.0.0.0 --token-file tokens.jsonl --store valkey://store:6379/0 -o '/shared/{crawl}/'",
     ),
     "tokens add": (
         "gossamer tokens add --scope admin",

@@ -30,6 +30,15 @@ def serve(
     sites: Annotated[
         str | None, Option("--sites", metavar="DIR", help="The site files that callers may name.")
     ] = None,
+    output: Annotated[
+        list[str] | None,
+        Option(
+            "-o",
+            "--output",
+            metavar="OUTPUT",
+            help="Where crawls also write their rows; {crawl} is the name of the crawl. A fleet needs it. Repeatable.",
+        ),
+    ] = None,
     token_file: Annotated[
         str | None,
         Option("--token-file", metavar="FILE", help="Who may call: see gossamer tokens add."),
@@ -66,7 +75,10 @@ def serve(
         )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}")
+    if settings.store is not None and not output:
+        remark("crawls on the fleet store no rows: name a folder or a store that all workers reach with -o")
     words = [word for pair in setting or () for word in ("-s", pair)]
+    words += [word for spec in output or () for word in ("-o", spec)]
     return asyncio.run(_serve(settings, host, port, folder, tokens, words, crawls))
 
 

@@ -52,7 +52,8 @@ class OperationContext:
         crawls_at_once: int = 8,
         until_ended: Callable[[str, float], Awaitable[None]] | None = None,
     ) -> None:
-        """`sites`: the folder of site files. `words`: the options that are given to each crawl that is started.
+        """`sites`: the folder of site files. `words`: the options that are given to each crawl that is started, in which
+        `{crawl}` stands for its name.
         `key`: the idempotency key of the request. `crawls_at_once`: how many crawls may run that `serve`
         started. `until_ended`: waits until a crawl has ended, at most a number of seconds; operations without it do not
         wait."""

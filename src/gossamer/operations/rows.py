@@ -19,7 +19,7 @@ from gossamer.app.query.writing import infer_columns, parquet_stream
 from gossamer.config.redaction import conceal_values
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import seconds
-from gossamer.errors import InvalidField, UsageError
+from gossamer.errors import ConfigError, InvalidField, UsageError
 from gossamer.frontier.stats import Letter
 from gossamer.items.assets import told_of
 from gossamer.operations import inputs, results
@@ -157,7 +157,7 @@ def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, No
             if one.wheres:
                 raise InvalidField(_without_option(error), "/where") from None
             if not one.may_lack_rows:
-                raise
+                raise ConfigError(str(error)) from None  # the rows are where this machine does not reach them
 
 
 async def _batches(one: _Selection, size: int) -> AsyncIterator[list[tuple[int, dict[str, Any]]]]:
