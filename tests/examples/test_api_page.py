@@ -60,8 +60,8 @@ def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str
         assert json.loads(answer.stdout)["markdown"]
 
 
-@pytest.mark.parametrize("line", re.findall(r"^\$ gossamer (tokens .*)$", PAGE, re.MULTILINE))
-def test_the_commands_for_tokens_run(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", re.findall(r"^\$ gossamer ((?:tokens|webhooks) .*)$", PAGE, re.MULTILINE))
+def test_the_commands_for_tokens_and_webhooks_run(tmp_path: Path, line: str) -> None:
     assert gossamer(tmp_path, "tokens", "add")[0] == 0
     code, out, err = gossamer(tmp_path, *shlex.split(line))
     assert (code, bool(out)) == (0, True), err

@@ -26,6 +26,7 @@ IN_PATH = {
     "schedule": "nightly",
     "run": "prices-0",
     "audit": "a.example",
+    "webhook": "w",
 }
 """Values for the fields in the paths of operations."""
 

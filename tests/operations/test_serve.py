@@ -38,15 +38,12 @@ def fitted(value: Any, web: str) -> Any:
 
 EXPECTED = {
     "crawl_accept": 422,
-    "worker_drain": 404,
-    "worker_stop": 404,
-    "crawl_freshness": 404,
     "crawl_changed": 422,
-    "run_show": 404,
-    "run_stop": 404,
+    **dict.fromkeys(("worker_drain", "worker_stop", "crawl_freshness", "run_show", "run_stop"), 404),
+    **dict.fromkeys(("webhook_remove", "webhook_dead", "webhook_resend"), 404),
 }
-"""The statuses of examples that fit nothing here: the run needs no decision, the crawl has no revisits, and there are no
-workers and no run of this name."""
+"""The statuses of examples that fit nothing here: the run needs no decision, the crawl has no revisits, and there are no such
+workers, runs and webhooks."""
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)

@@ -29,6 +29,7 @@ OF_CLIENT = {
     "wait": "waits with the operation of `status`",
     "wait_run": "waits with the operation of `run`",
     "events": "reads the stream of events",
+    "export": "reads the streams of rows",
 }
 
 

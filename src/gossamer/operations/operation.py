@@ -37,7 +37,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     media: str = "application/json"
     """The media type of the answer. The result of an operation with another type is a text."""
     streams: bool = False
-    """Whether the rows are also available as NDJSON and CSV."""
+    """Whether the rows are also available as NDJSON, CSV and Parquet."""
     tagged: str = ""
     """The name of the operation whose entity tag `If-Match` is compared with, or ''."""
     needs_tag: bool = False
