@@ -172,9 +172,7 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         summary = await crawl(once, taps=taps)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        screenshot = next(
-            (Path(page.screenshot).read_bytes() for _, page in pages[-1:] if page.screenshot), None
-        )
+        screenshot = _screenshot(pages[-1][1]) if pages else None
         unread = [why for why, _, _ in failure_reasons(Path(folder) / NAME / "failed")]
     claim, page = pages[-1] if pages else (None, None)
     trial = Trial(
@@ -190,6 +188,10 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         closed = robots.rules.closed
         trial.closed_origin = closed.detail if closed is not None else ""
     return trial
+
+
+def _screenshot(page: Page) -> bytes | None:
+    return None if page.screenshot is None else Path(page.screenshot).read_bytes()
 
 
 def _pictures(folder: Path) -> list[str]:
