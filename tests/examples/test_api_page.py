@@ -39,7 +39,7 @@ def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str
             return text
 
         first, *others = [code for kind, code in BLOCKS if kind == "python"]
-        (events,) = [code for code in others if "client.events()" in code]
+        (events,) = [code for code in others if "client.events(" in code]
         (shown,) = [text for kind, text in BLOCKS if kind == "text"]
         program = f"{fitted(first)}\n{fitted(events)}"
         done = subprocess.run(

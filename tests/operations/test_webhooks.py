@@ -202,6 +202,10 @@ async def test_no_message_goes_to_a_private_address() -> None:
                 with pytest.raises(DeliveryError, match="allow_private"):
                     await post(b"{}")
     assert len(got.calls) == 1
+    for allow, said in (((), "allow_private"), (("::1/128",), "connect")):
+        post = GuardedPost("http://[::1]:9/", "::1", 9, "http://[::1]:9", allow, is_typed=False)
+        with pytest.raises(DeliveryError, match=rf"(?i){said}"):
+            await post(b"{}")
 
 
 def test_a_token_with_a_prefix_sees_its_own_webhooks(tmp_path: Path, web: str) -> None:

@@ -359,7 +359,7 @@ class Client:
 
     def events(self, crawl: str | None = None, after: str = "") -> Iterator[tuple[str, results.CrawlEvent]]:
         """Yields the changes of crawls as they happen, each with its number. `after`: the number of the last event
-        that was seen. A lost connection is made again, and no event is left out."""
+        that was seen, or `0-0` for all that are kept. A lost connection is made again, and no event is left out."""
         failed = 0.0
         while True:
             number, data = "", b""

@@ -40,7 +40,7 @@ class GuardedPost:
     def __init__(
         self, url: str, host: str, port: int, name: str, allow: Iterable[str], *, is_typed: bool
     ) -> None:
-        self._url, self._host, self._port = url, host, port
+        self._url, self._host, self._port = url, f"[{host}]" if ":" in host else host, port
         self._allow, self._is_typed, self.name = tuple(allow), is_typed, name
 
     async def __call__(self, body: bytes, headers: Sequence[str] = ()) -> int:

@@ -61,14 +61,20 @@ class WebhookSender:
 
     async def _lead(self) -> None:
         """Delivers while this process leads and there are webhooks. Returns at once if another process leads."""
-        async with Slots(self._store).lead("webhooks") as mine, self._hub.reading():
-            while mine and (hooks := await self._hooks.all()):
-                await self._put(list(hooks.values()))
-                for one in hooks.values():
-                    task = self._tasks.get(one.id)
-                    if (task is None or task.done()) and self._pauses.get(one.id, 0.0) <= time.monotonic():
-                        self._tasks[one.id] = asyncio.create_task(self._deliver(one))
-                await asyncio.sleep(CHECK_INTERVAL_S)
+        async with Slots(self._store).lead("webhooks") as mine:
+            if mine:
+                async with self._hub.reading():
+                    while mine and (hooks := await self._hooks.all()):
+                        await self._look(list(hooks.values()))
+                        await asyncio.sleep(CHECK_INTERVAL_S)
+
+    async def _look(self, hooks: Sequence[StoredWebhook]) -> None:
+        """Puts new events into the outboxes, and begins the deliveries that are due."""
+        await self._put(hooks)
+        for one in hooks:
+            task = self._tasks.get(one.id)
+            if (task is None or task.done()) and self._pauses.get(one.id, 0.0) <= time.monotonic():
+                self._tasks[one.id] = asyncio.create_task(self._deliver(one))
 
     async def _put(self, hooks: Sequence[StoredWebhook]) -> None:
         """Puts new events into the outboxes of the webhooks that want them."""
