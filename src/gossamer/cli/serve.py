@@ -30,6 +30,15 @@ def serve(
     sites: Annotated[
         str | None, Option("--sites", metavar="DIR", help="The site files that callers may name.")
     ] = None,
+    output: Annotated[
+        list[str] | None,
+        Option(
+            "-o",
+            "--output",
+            metavar="OUTPUT",
+            help="Where crawls also write their rows; {crawl} is the name of the crawl. A fleet needs it. Repeatable.",
+        ),
+    ] = None,
     token_file: Annotated[
         str | None,
         Option("--token-file", metavar="FILE", help="Who may call: see gossamer tokens add."),
@@ -66,7 +75,10 @@ def serve(
         )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}")
+    if settings.store is not None and not output:
+        remark("crawls on the fleet store no rows: name a folder or a store that all workers reach with -o")
     words = [word for pair in setting or () for word in ("-s", pair)]
+    words += [word for spec in output or () for word in ("-o", spec)]
     return asyncio.run(_serve(settings, host, port, folder, tokens, words, crawls))
 
 
@@ -81,6 +93,8 @@ async def _serve(
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark
+    from gossamer.operations.context import Caller, OperationContext
+    from gossamer.operations.webhooks import follow_setting
     from gossamer.web.access import CallerCheck
     from gossamer.web.server import bind, run
     from gossamer.web.service import Service
@@ -88,6 +102,7 @@ async def _serve(
     listening = bind(host, port)
     store, embedded = await open_store(settings)
     try:
+        await follow_setting(OperationContext(store, settings, Caller()))
         access = CallerCheck(tokens, [host])
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]
@@ -135,8 +150,8 @@ def add(
 
 def listed(token_file: TokenPath = "tokens.jsonl", as_json: Json = False) -> int:  # noqa: S107 - a file name
     """List the tokens of a file: what they permit, and when they end."""
-    from gossamer.cli.dead import format_time
     from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_time
     from gossamer.web.tokens import TokenFile
 
     found = TokenFile(Path(token_file)).load()
