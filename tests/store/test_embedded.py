@@ -84,7 +84,7 @@ def test_only_the_owner_reads_the_files_of_the_store(data: Path) -> None:
     store.start()
     store.leave()
     assert readable_by_others(data / "store") == {}
-    for path in (data / "store", *(data / "store").rglob("*")):  # as an earlier version left them
+    for path in (data / "store", *(data / "store").rglob("*")):  # as another program left them
         path.chmod(0o755 if path.is_dir() else 0o644)
     store.start()
     try:

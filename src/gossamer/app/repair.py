@@ -68,8 +68,7 @@ class CrawlFile(msgspec.Struct):
     plain: bool = True
     """Whether the outputs contain only page records, without items, links or whole responses."""
     date: str = ""
-    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC, or '' if an older version of
-    gossamer wrote the file `crawl.json`."""
+    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC."""
     finished: bool = False
     """Whether the last run finished the crawl."""
 

@@ -96,9 +96,6 @@ _TYPES: dict[Any, str] = {
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
-LATER = ("region", "id", "added_at", "location")
-"""Columns that page records of earlier versions of gossamer did not have. When gossamer continues a CSV file
-of an earlier version, gossamer does not write the values of columns that the file's header lacks."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 

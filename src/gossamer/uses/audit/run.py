@@ -204,8 +204,6 @@ def reason_to_visit_all(
 ) -> str:
     """Returns the reason why an audit may not use the pages of the last one again, or ''. `folder`: the folder of the
     crawl. `given`: the options of the new audit, as its record contains them."""
-    if "skipped" not in last.options:
-        return f"an earlier version made audit {last.number}"
     if last.state != "finished":
         return f"audit {last.number} did not finish"
     if any(last.options[name] != given[name] for name in ("view", "start")):

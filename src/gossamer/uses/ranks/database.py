@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gossamer.uses.prices.database import Database
-from gossamer.uses.ranks.schema import INDEXES, LATER_COLUMNS, TABLES, VERSION
+from gossamer.uses.ranks.schema import INDEXES, TABLES, VERSION
 
 
 class RankDatabase(Database):
@@ -11,4 +11,3 @@ class RankDatabase(Database):
     describes the methods."""
 
     tables, indexes, version, kind = TABLES, INDEXES, VERSION, "rank"
-    later_columns = LATER_COLUMNS

@@ -83,18 +83,6 @@ TABLES = (
     body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
 )
 
-LATER_COLUMNS = (
-    # rows of earlier versions are in the order of their runs, before all later rows
-    *(
-        (table, "seq", "BIGINT NOT NULL DEFAULT 0", "run - 1000000000")
-        for table in ("rank_checks", "rank_pages", "rank_positions")
-    ),
-    # `sent`: an earlier version has sent the event to its outputs
-    ("rank_events", "seq", "BIGINT", "CASE WHEN sent = 0 THEN run - 1000000000 END"),
-)
-"""Columns that databases of earlier versions lack: table, column, type, and the expression for the values of
-existing rows."""
-
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_domains_domain ON rank_domains (domain)",
     "CREATE INDEX IF NOT EXISTS rank_checks_run ON rank_checks (run, state)",
