@@ -18,7 +18,7 @@ from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObje
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.sinks.object_store import ObjectFolder, error_message
-from gossamer.sinks.object_store_archive import ObjectStoreArchive
+from gossamer.sinks.object_store_archive import ObjectStoreArchive, UploadLimits
 from sinks.rows_and_commits import Store, crawl
 from sinks.test_warc import raw
 from support.object_stores import CACHE, STORES, Objects
@@ -76,7 +76,7 @@ def test_all_is_there_once_though_the_store_is_killed(
     crawl(first, lengths, ROWS[:10], size=3)
     store.kill()
     with pytest.raises(SinkAway, match="accepts no uploads"):
-        crawl(sink(url, tmp_path / "a", plain, patience=0.3, waiting=4_000), lengths, ROWS)
+        crawl(sink(url, tmp_path / "a", plain, upload=UploadLimits(4_000, 0.3)), lengths, ROWS)
     store.start()
     crawl(sink(url, tmp_path / "a", plain), lengths, ROWS, size=3)
     assert [

@@ -31,7 +31,6 @@ from gossamer.errors import GossamerError, StoreError, UsageError
 if TYPE_CHECKING:
     from gossamer.app.job import Job
     from gossamer.config.settings import Settings
-    from gossamer.model.summary import Summary
     from gossamer.state.schedules import Schedule, ScheduledRun
 
 AtOnce = Annotated[
@@ -95,9 +94,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
         watching = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         commands = CommandRunner(store, settings, stop, at_once)
-        await Scheduler(
-            settings, store, embedded, crawler, commands, say=say, judge=missed_gates, stop=stop, chore=chore
-        ).run()
+        await Scheduler(settings, store, embedded, crawler, commands, say=say, stop=stop, chore=chore).run()
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
     finally:
@@ -115,13 +112,6 @@ def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Aw
     from gossamer.app.submit import submit
 
     return submit
-
-
-def missed_gates(gates: list[str], summary: Summary) -> list[str]:
-    """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
-    from gossamer.app import quality_gate_setup
-
-    return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
 
 
 def stop_event(say: Callable[..., None]) -> asyncio.Event:

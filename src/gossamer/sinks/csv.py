@@ -92,13 +92,13 @@ class Csv:
         owner: str = "",
         guard: bool = True,
         bom: bool = False,
-        extra: bool = True,
-        chosen: Sequence[str] | None = None,
+        choice: ColumnChoice | None = None,
         log: AppendLog | None = None,
     ) -> None:
-        """`extra`: whether the file has a column `_extra`, which contains the fields without a column.
-        `chosen`: the columns that rows of untyped dicts have in addition to their own fields, or None for the
-        columns `columns.OURS`."""
+        """`choice`: the columns that the user chose. Without a choice, the file has a column `_extra`, which
+        contains the fields without a column, and rows of untyped dicts also have the columns
+        `columns.OURS`."""
+        extra, chosen = (True, None) if choice is None else (choice.has_own, choice.named)
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or ())
         if columns is None:

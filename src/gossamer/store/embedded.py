@@ -262,6 +262,10 @@ class Embedded:
         finally:
             os.close(fd)
 
+    def note_answer(self) -> None:
+        """Records that the server answers, so that earlier restarts do not count any more."""
+        self.restarts = 0
+
     def _wait(self, seconds: float) -> None:
         if self.cancelled.wait(seconds):
             raise StoreError("stopped while the store was waited for: run the same command again")

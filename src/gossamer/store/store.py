@@ -132,6 +132,15 @@ class Store:
         self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
         self.identity = found["id"]
 
+    def move(self, fresh: Store) -> None:
+        """Uses the connection and the address of `fresh`, which is the same store after its server was started
+        again."""
+        self.client, self.url = fresh.client, fresh.url
+
+    def expect(self, seed: int) -> None:
+        """Makes `same` compare the store with a store that was open before."""
+        self.seed = seed
+
     def same(self, seed: bytes | None) -> None:
         """Raises StoreChanged if the current `seed` of the store differs from the seed at the time when the
         store was opened."""

@@ -146,6 +146,10 @@ class PacedRequests:
         self.posted = False
         """Whether a log-in form was filled in and sent."""
 
+    def note_post(self) -> None:
+        """Records that a log-in form was filled in and sent."""
+        self.posted = True
+
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
         """Waits until the next request may start, then makes the request. The `lag` of the result is measured
         from the creation of this `PacedRequests`, not from the start of this request."""
@@ -240,7 +244,8 @@ class LoginRunner:
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
-            flow, walk.posted = _asked(who.login.url), True
+            flow = _asked(who.login.url)
+            walk.note_post()
             render = Render(steps=who.login.typed(who.account.fields, walk.apart))
             sign = render.steps[-2].what
             who = who._replace(
