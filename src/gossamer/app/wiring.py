@@ -118,6 +118,18 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
 
 
 @contextlib.asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """Opens the configured store, and closes it at the end. Creates the store if it does not exist."""
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            await asyncio.to_thread(embedded.leave)
+
+
+@contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if the data folder has never contained a
     crawl."""
@@ -126,13 +138,8 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
             f"there is no crawl in {settings.data} yet: start one with gossamer crawl URL, or "
             "give its folder with --data DIR"
         )
-    store, embedded = await open_store(settings)
-    try:
+    async with opened_store(settings) as store:
         yield store
-    finally:
-        await store.close()
-        if embedded is not None:
-            embedded.leave()
 
 
 def limiter_of(concurrency: int | str) -> Limiter:

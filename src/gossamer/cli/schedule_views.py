@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
-from gossamer.cli.schedule_store import schedule_store
+from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, opened_store, read_settings
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
@@ -26,7 +25,7 @@ async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]
 
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         return [], None
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         schedules, now = Schedules(store), await CrawlStatistics(store).now()
         rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
         return rows, await schedules.leader()
@@ -183,7 +182,7 @@ def runs(
 async def _runs_of(settings: Settings, name: str, limit: int | None) -> list[dict[str, Any]]:
     from gossamer.state.schedules import KEPT_RUNS, Schedules
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         schedules = Schedules(store)
         await schedules.need(name)
         going = [run for run in await schedules.open(name) if run.state != "waiting"]
