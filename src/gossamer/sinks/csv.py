@@ -166,8 +166,8 @@ class CsvStdout(Stdout):
     """Writes rows to the standard output as CSV, with one header. The header contains the columns of all
     declared kinds. If no kind is declared, the first rows determine the columns."""
 
-    def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
-        super().__init__(fd, choice=choice)
+    def __init__(self, columns: Columns, choice: ColumnChoice | None = None) -> None:
+        super().__init__(1, choice=choice)
         self._columns, self._order = columns, list[str]()
 
     def _encoded(self, rows: Sequence[Row]) -> bytes:
