@@ -323,7 +323,7 @@ class Eater:
         ), sent
         for _, value in found:
             assert 0 <= retry_after(value) < 1e12
-            to = redirect_target(value, URL, urls.parse)
+            to = redirect_target(value, URL)
             assert to is None or urls.parse(to) == to
         self.reader.read(self.claim, page, None)
 

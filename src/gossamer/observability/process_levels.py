@@ -14,8 +14,7 @@ from gossamer.store.store import Store
 class ProcessLevel(NamedTuple):
     """A process that works on a crawl. `visits`: the maximum number of concurrent visits of the process, over
     all of its crawls. `limit`: what keeps the process from running more concurrent visits of this crawl
-    (`worker.concurrency_level`). `visits` is 0 and `limit` is '' until the process has begun its work.
-    `age`: seconds since the last record of the process."""
+    (`worker.concurrency_level`). `age`: seconds since the last record of the process."""
 
     crawl: str
     process: str

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from gossamer import url as urls
 from gossamer.blocks import Block
 from gossamer.blocks.site_rules import seen_by
 from gossamer.model.page import Failure, Page
@@ -177,7 +176,7 @@ class Fetching:
             if block is not None:
                 rung.blocked(result, block, claim.host)
             if (location := result.location) is not None:
-                target = redirect_target(location, result.url, urls.parse)
+                target = redirect_target(location, result.url)
                 same = target is not None and self._same(target, request.url)
         verdict = decide(request, result, target, same, block)
         if isinstance(result, Page):

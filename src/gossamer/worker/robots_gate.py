@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from gossamer import url as urls
 from gossamer.blocks import block
 from gossamer.blocks.site_rules import Blocks
 from gossamer.errors import GossamerError, own_limit
@@ -223,7 +222,7 @@ class RobotsGate:
         for _ in range(MAX_REDIRECTS):
             if isinstance(result, Failure) or result.location is None:
                 break
-            target = redirect_target(result.location, result.url, urls.parse)
+            target = redirect_target(result.location, result.url)
             if target is None:
                 break
             host = split(target)[1]

@@ -26,7 +26,6 @@ import msgspec
 
 from gossamer.uses.ranks import page_rows, pages_to_fetch
 from gossamer.uses.ranks.checks import find_domain
-from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import (
     PAGE_RESULTS,
     FetchedResultPage,
@@ -37,6 +36,7 @@ from gossamer.uses.ranks.model import (
 )
 from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.recorder import CheckRecorder
+from gossamer.uses.ranks.schema import RankDatabase
 
 DAY_S = 86_400.0
 KEEP_DAYS = 30.0

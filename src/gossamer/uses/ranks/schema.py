@@ -25,6 +25,8 @@ wrote a record. Outputs receive the records in this order (`uses.record_stream`)
 
 from __future__ import annotations
 
+from gossamer.uses.prices.database import Database
+
 VERSION = 1
 """The version of the schema. A database with a higher version is refused."""
 
@@ -100,3 +102,9 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_positions_seq ON rank_positions (seq)",
     "CREATE INDEX IF NOT EXISTS rank_deliveries_open ON rank_deliveries (time) WHERE sent IS NULL",
 )
+
+
+class RankDatabase(Database):
+    """A connection to the database of the rank history, which is a SQLite file or a PostgreSQL database."""
+
+    tables, indexes, version, kind = TABLES, INDEXES, VERSION, "rank"
