@@ -196,7 +196,7 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
 def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
     from urllib.parse import urljoin
 
-    assert bool(logged_out_sign(login(), came, blocked(came), lambda url, base: urljoin(base, url))) is out
+    assert bool(logged_out_sign(login(), came, blocked(came))) is out
 
 
 def test_what_tells_that_one_is_in() -> None:

@@ -12,27 +12,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from gossamer.cli.doctor_findings import Finding
 from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
 from gossamer.config.optional_deps import install_command, upgrade_command
 from gossamer.errors import BrowserFailed, ConfigError, GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.store.store import Store
-
-
-class Finding(NamedTuple):
-    """The result of one check of `gossamer doctor`. `level` is ok, warn or bad. The level warn means that the
-    checked part works with limitations."""
-
-    what: str
-    level: str
-    found: str
-    advice: str = ""
-    code: int = 4
-    """The exit code of `gossamer doctor` if the level is bad."""
 
 
 async def brokers(settings: Settings) -> list[Finding]:
@@ -148,6 +138,7 @@ def browser(settings: Settings) -> Finding:
 async def check_unlocker(settings: Settings, store: Store) -> list[Finding]:
     """Checks the unlocker's key and today's spent credits. Sends no request to the unlocker."""
     from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.config.redaction import MASK
 
     if settings.unlocker is None and "unlocker" not in settings.ladder:

@@ -10,7 +10,7 @@ from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, open_e
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.state.logins import Session
     from gossamer.store.store import Store
@@ -87,7 +87,7 @@ async def session_findings(settings: Settings, store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about the session key and about the accounts of all sites."""
     from gossamer.app.host_state import session_values
     from gossamer.app.login_setup import seal_of
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.state.logins import Logins
 
     known = await session_values(store)

@@ -19,7 +19,7 @@ from gossamer.cli.options import (
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
@@ -263,7 +263,7 @@ def format_served(line: HeapLine) -> str:
 async def stranded_findings(store: Store) -> list[Finding]:
     """Returns one `doctor` finding for each lane and region of a running crawl in which hosts wait without a
     worker."""
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.doctor_findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.lane_backlog import heaps_of_crawl
 
