@@ -106,20 +106,29 @@ def set_from_outside(sources: tuple[Source, ...], parts: set[str]) -> list[str]:
         owners += [(node.name, node) for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)]
         for owner, home in owners:
             own = [node for node in ast.iter_child_nodes(home) if isinstance(node, Function)]
-            inits = [node for node in own if node.name == "__init__"]
-            of_self = {
-                name: kind
-                for init in inits
-                for name, kind in known_types(init, parts).items()
-                if name.startswith("self.")
-            }
+            of_self: dict[str, str] | None = None
             for function in own:
+                found = [
+                    one
+                    for node in ast.walk(function)
+                    for one in targets(node)
+                    if not (isinstance(one.value, ast.Name) and one.value.id in ("self", "cls"))
+                ]
+                if not found:
+                    continue
+                if of_self is None:
+                    of_self = {
+                        name: kind
+                        for init in own
+                        if init.name == "__init__"
+                        for name, kind in known_types(init, parts).items()
+                        if name.startswith("self.")
+                    }
                 known = of_self | known_types(function, parts)
-                for node in ast.walk(function):
-                    for one in targets(node):
-                        kind = known.get(ast.unparse(one.value), "")
-                        if kind not in STATES and kind and kind != owner and source.path != homes[kind]:
-                            faults.append(f"{source.path}:{one.lineno} {ast.unparse(one)} of {kind}")
+                for one in found:
+                    kind = known.get(ast.unparse(one.value), "")
+                    if kind and kind not in STATES and kind != owner and source.path != homes[kind]:
+                        faults.append(f"{source.path}:{one.lineno} {ast.unparse(one)} of {kind}")
     return sorted(set(faults))
 
 

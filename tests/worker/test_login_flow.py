@@ -194,7 +194,6 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
 
 @pytest.mark.parametrize(("login", "came", "out"), SIGNS)
 def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
-    from urllib.parse import urljoin
 
     assert bool(logged_out_sign(login(), came, blocked(came))) is out
 
