@@ -31,7 +31,7 @@ from gossamer.app.target_scheme import with_scheme, with_schemes
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
 from gossamer.app.wiring import (
-    Caller,
+    CallerReceivers,
     CrawlWorker,
     cold_settings,
     open_store,
@@ -417,7 +417,9 @@ class CrawlRun:
             self.store,
             f"{os.uname().nodename}:{os.getpid()}",
             self.stop,
-            Caller(self.taps.tables, self.taps.page, self._silence, self.taps.say, self.taps.attach_pages),
+            CallerReceivers(
+                self.taps.tables, self.taps.page, self._silence, self.taps.say, self.taps.attach_pages
+            ),
         )
         tasks: list[asyncio.Task[str]] = []
         try:

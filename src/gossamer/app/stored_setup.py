@@ -41,7 +41,10 @@ async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
     if raw is None:
-        raise UsageError(f"crawl {record.name} has no stored setup: run its command once more, then add URLs")
+        raise UsageError(
+            f"crawl {record.name} has no stored setup: run its command once more, with --fresh if it has "
+            "finished, then add URLs"
+        )
     setup = job_payload.read_setup(raw)
     reaches = setup.lacks or {}
     if record.fleet and record.sites:

@@ -192,7 +192,7 @@ def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
-class Caller(NamedTuple):
+class CallerReceivers(NamedTuple):
     """What the program that runs a worker receives in the same process.
 
     - `tables`: additional sinks. `tap`: called with each page before it is read.
@@ -208,7 +208,7 @@ class Caller(NamedTuple):
     attaches_pages: bool = False
 
 
-NO_CALLER = Caller()
+NO_CALLER = CallerReceivers()
 
 
 class FleetPlace(NamedTuple):
@@ -239,7 +239,7 @@ class CrawlWorker:
         store: Store,
         name: str,
         stop: asyncio.Event,
-        caller: Caller = NO_CALLER,
+        caller: CallerReceivers = NO_CALLER,
         fleet: FleetPlace = NO_FLEET,
     ) -> None:
         """`caller`: what the caller in the same process receives. `fleet`: the place of the worker in a
