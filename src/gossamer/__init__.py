@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gossamer import blocks, errors, identity, items, parsing, pipeline, politeness, url  # noqa: F401 - names for type checkers
+    from gossamer import blocks, errors, identity, items, parsing, politeness, url  # noqa: F401 - names for type checkers
     from gossamer.api import (
         add,
         add_async,
@@ -95,7 +95,7 @@ _HOMES = {
     "submit": "gossamer.api",
     "submit_async": "gossamer.api",
 }
-_PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "politeness", "url")
+_PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "politeness", "url")
 
 __all__ = [
     "AddUrlOptions",

@@ -160,7 +160,9 @@ class Places:
         if output == "mongodb" and not brought("ferretdb").exists():
             pytest.skip("FerretDB is not here: ./test gets it")
         if output == "hash":
-            server: Any = Process(folder, "--save", "", "--appendonly", "yes").ready()
+            server: Any = Process(
+                folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always"
+            ).ready()
         else:
             server = {"mongodb": Ferret, "kafka": Kafka, "s3": Minio}[output](folder)
         self._servers.callback(server.kill)

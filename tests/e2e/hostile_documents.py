@@ -19,7 +19,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import LinkIntake
+from gossamer.worker.link_intake import LinkIntake, UrlPlaces
 from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader, ReadSettings
@@ -241,10 +241,7 @@ class Feeder:
     def __init__(self) -> None:
         taker = LinkIntake(
             Scope.of([URL], "any"),
-            seed=7,
-            remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
-            bucket=lambda _: 0,
-            key=urls.key,
+            UrlPlaces(7, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
             own=lambda host: host == "www.example.com",
             room=5000,
         )

@@ -35,7 +35,7 @@ from gossamer.politeness import robots_access
 from gossamer.url.redirects import redirect_target
 from gossamer.url.scope import Scope
 from gossamer.worker.decide import retry_after
-from gossamer.worker.link_intake import LinkIntake
+from gossamer.worker.link_intake import LinkIntake, UrlPlaces
 from gossamer.worker.reader import Reader, ReadSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -263,10 +263,7 @@ class Eater:
         self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)
         taker = LinkIntake(
             Scope.of([URL], "any"),
-            seed=7,
-            remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
-            bucket=lambda _: 0,
-            key=urls.key,
+            UrlPlaces(7, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
             own=lambda host: host == "www.example.com",
             room=5000,
         )
@@ -326,7 +323,7 @@ class Eater:
         ), sent
         for _, value in found:
             assert 0 <= retry_after(value) < 1e12
-            to = redirect_target(value, URL, urls.parse)
+            to = redirect_target(value, URL)
             assert to is None or urls.parse(to) == to
         self.reader.read(self.claim, page, None)
 

@@ -315,7 +315,7 @@ def test_urls_that_come_at_the_very_end_leave_the_crawl_unfinished(
     assert asyncio.run(runner.crawl(job)).pages == 4
 
 
-def test_a_crawl_of_an_earlier_version_is_read_from_its_targets(room: Room) -> None:
+def test_a_crawl_without_a_stored_setup_is_refused(room: Room) -> None:
     room.crawl()
 
     async def forget() -> None:
@@ -323,8 +323,8 @@ def test_a_crawl_of_an_earlier_version_is_read_from_its_targets(room: Room) -> N
             assert await store.client.delete(keys.setup("c")) == 1
 
     asyncio.run(forget())
-    assert room.add(f"{room.web}/p/7", "http://elsewhere.example/")["refused"] == {"scope": 1}
-    assert room.crawl()["pages"] == 4
+    code, _, err = gossamer(room.folder, "add", "c", f"{room.web}/p/7")
+    assert (code, "run its command once more" in err) == (2, True)
 
 
 SITE = """
@@ -396,24 +396,6 @@ def test_a_csv_of_pages_has_columns_for_ids_that_come_later(room: Room) -> None:
     assert [*rows["/"]][-2:] == ["id", "added_at"]
     assert (rows["/p/7"]["id"], rows["/"]["id"], rows["/"]["added_at"]) == ("10", "", "")
     assert abs(time.time() - _seconds(rows["/p/7"]["added_at"])) < 120
-
-
-def test_a_csv_of_an_earlier_version_keeps_its_header_and_the_loss_is_said_once(room: Room) -> None:
-    room.crawl("-o", "seeds.csv")
-    header, *_ = (room.folder / "seeds.csv").read_bytes().splitlines(True)
-    (room.folder / "old.csv").write_bytes(header.replace(b",id,added_at", b""))
-    target = f"{room.web}/p/7"
-    words = ["crawl", target, "--name", "d", "--delay", "0", "-o", "old.csv", "-q"]
-    assert gossamer(room.folder, *words)[2] == ""
-    gossamer(room.folder, "add", "d", f"{room.web}/p/8", f"{room.web}/p/9", "--id", "10")
-    code, _, err = gossamer(room.folder, *words)
-    assert code == 0
-    assert err.count("old.csv was created without the columns id, added_at") == 1
-    rows = _csv(room.folder / "old.csv")
-    assert sorted(row["url"].rpartition("/")[2] for row in rows) == ["7", "8", "9"]
-    assert not rows[0].keys() & {"id", "added_at"}
-    gossamer(room.folder, *words, "-o", "new.csv")
-    assert sorted(row["id"] for row in _csv(room.folder / "new.csv")) == ["", "10", "10"]
 
 
 def _seconds(text: str) -> float:

@@ -294,7 +294,7 @@ def test_a_row_that_one_of_two_outputs_lacks_is_written_again(tmp_path: Path, we
     assert len(list(tmp_path.glob("out.*.removed-*"))) == 1
 
 
-def test_outputs_of_an_older_gossamer_go_on(tmp_path: Path, web: Web) -> None:
+def test_outputs_without_their_logs_go_on(tmp_path: Path, web: Web) -> None:
     one = here(web, *ENDINGS)
     killed(one, tmp_path)
     for file in [*tmp_path.glob("data/c/appends*"), *tmp_path.glob("*/_gossamer.json")]:

@@ -225,18 +225,6 @@ async def test_hosts_beyond_very_many_levels_come_by_their_time(bed: Beds) -> No
         assert [name(claim) for claim in got.claims] == [f"last{n}"], "no 100 levels are looked at"
 
 
-async def test_a_frontier_of_an_older_version_is_taken_up(bed: Beds, store: Store) -> None:
-    b = polite(bed)
-    await b.add(*(url(f"h{n}") for n in range(5)))
-    await b.add(url("top"), priority=5)
-    await store.client.delete("{b:000}c:u:http", "{b:000}c:rt")
-    await store.client.hdel("{b:000}c:g", "lv")
-    await b.later(10)
-    await b.add(url("new"), priority=5)
-    assert name((await b.claim(1))[0]) == "new", "added by this version"
-    assert sorted(name(claim) for claim in await b.claim(6)) == ["h0", "h1", "h2", "h3", "h4", "top"]
-
-
 async def test_places_that_an_older_worker_left_wrong_do_no_harm(bed: Beds, store: Store) -> None:
     b = polite(bed)
     await b.add(*(url(f"h{n}") for n in range(5)))

@@ -35,7 +35,7 @@ LAYERS = {
     ],
     "worker": ["worker"],
     "application": ["app", "operations"],
-    "public API": ["client", "api", "pipeline"],
+    "public API": ["client", "api"],
     "uses": ["uses"],
     "entry points": ["fleet", "scheduler", "web", "airflow", "cli", "__main__"],
 }

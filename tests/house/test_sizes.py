@@ -24,10 +24,7 @@ LARGER: dict[str, tuple[int, str]] = {
         "what a connection needs, a line for each argument",
     ),
     "src/gossamer/app/collector_setup.py::__init__": (64, "what collectors need, each kept under its name"),
-    "src/gossamer/app/wiring.py::__init__": (
-        63,
-        "the parts of a worker, in the order in which they are made",
-    ),
+    "src/gossamer/store/store.py::Store": (22, "the questions and answers of one store, a few lines each"),
     "src/gossamer/model/site.py::__init__": (
         101,
         "the arguments of Site, a line each, are its documentation",

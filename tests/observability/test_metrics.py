@@ -155,7 +155,6 @@ def test_each_process_has_its_level_and_its_limit_is_counted(run: Any) -> None:
         await a_crawl(store)
         scores = Scores(store, "c")
         now = await scores.now()
-        await scores.tell("old.1", f'{{"name": "old.1", "at": {now}}}'.encode())  # of an older version
         for name, level in (("w.1", 64), ("w.2", 200)):
             record = WorkerScore(name, at=now, concurrency=level, limit="processor")
             await scores.tell(name, msgspec.json.encode(record))

@@ -26,7 +26,7 @@ NAMES = (
     "url.parse",
     "url.canonical",
     "politeness.robots.Robots",
-    "politeness.blocks.block",
+    "blocks.block",
     "parsing.encodings.encoding",
     "parsing.links.links",
     "parsing.sitemaps.entries",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.app.wiring import open_url
-from gossamer.cli.scheduler import missed_gates
 from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
 from gossamer.scheduler.commands import CommandRunner
@@ -72,7 +71,6 @@ class Bed:
             LocalCrawler(store, stop, at_once),
             CommandRunner(store, self.settings, stop, at_once),
             say=lambda event, **facts: self.events.append((event, facts)),
-            judge=missed_gates,
             stop=stop,
         )
         task = asyncio.create_task(one.run())

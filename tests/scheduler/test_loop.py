@@ -182,8 +182,8 @@ async def test_daylight_saving_end_to_end(bed: Bed) -> None:
 @pytest.mark.parametrize(
     ("more", "state", "reason"),
     [
-        ({"fail_on": "pages<5"}, "gate", "pages<5"),
-        ({"fail_on": "pages<1"}, "finished", ""),
+        ({"fail_on": ["pages<5"]}, "gate", "pages<5"),
+        ({"fail_on": ["pages<1"]}, "finished", ""),
         (
             {"options": {"ca_file": "/nowhere.pem"}},
             "failed",

@@ -111,7 +111,7 @@ def test_another_store_is_noticed_unless_it_is_to_begin_anew(tmp_path: Path) -> 
     assert made(tmp_path, store="other", owner="c@3", fresh=True).prepare() == len(b"".join(ROWS))
 
 
-def test_an_emptied_log_is_that_of_an_older_gossamer(tmp_path: Path) -> None:
+def test_an_append_after_the_log_was_removed_continues_the_file(tmp_path: Path) -> None:
     lengths = written(tmp_path)
     (tmp_path / "appends.jsonl").unlink()
     made(tmp_path).append(lengths[2], b"")

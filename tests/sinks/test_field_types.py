@@ -1,10 +1,7 @@
-"""Outputs that an earlier gossamer started continue with their types, and an equal value never counts as a
-change."""
+"""Outputs keep the types of the item class, and an equal value never counts as a change."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -36,15 +33,6 @@ class Pot(Item, key="sku"):
 
 
 COLUMNS = item_columns([Pot])["pot"]
-EARLIER = (
-    Column("sku"),
-    Column("day", "json"),
-    Column("sizes", "json"),
-    Column("price", "decimal"),
-    Column("at", "time"),
-    *OURS,
-)
-"""Columns with the types that the previous version used in Parquet."""
 
 
 def pot(n: int) -> Row:
@@ -57,22 +45,6 @@ def parquet(path: Path, columns: Any, *rows: Row, close: bool = True) -> None:
     length = sink.append(sink.prepare(), rows)
     if close:
         sink.close(length)
-
-
-def test_parts_of_old_and_new_are_one_table(tmp_path: Path) -> None:
-    parquet(tmp_path / "a", EARLIER, pot(1))
-    parquet(tmp_path / "a", COLUMNS, pot(2))
-    found = pyarrow.parquet.read_table(tmp_path / "a").to_pylist()
-    assert [(row["day"], row["sizes"], row["price"]) for row in found] == [
-        (f"2026-01-0{n}", f"[{n}]", Decimal("1.25")) for n in (1, 2)
-    ]
-
-
-def test_a_journal_that_an_earlier_gossamer_left_becomes_a_part_of_today(tmp_path: Path) -> None:
-    parquet(tmp_path / "a", EARLIER, pot(1), close=False)
-    parquet(tmp_path / "a", COLUMNS, pot(2))
-    found = pyarrow.parquet.read_table(tmp_path / "a").to_pylist()
-    assert [(row["day"], row["sizes"]) for row in found] == [(date(2026, 1, n), [n]) for n in (1, 2)]
 
 
 def test_types_of_parquet_are_those_of_the_class(tmp_path: Path) -> None:
@@ -116,22 +88,6 @@ def test_a_moment_without_a_zone_is_utc_and_its_item_did_not_change(tmp_path: Pa
         "text": "2026-01-31T00:00:00",
     }
     assert differing(was, {"sku": "1", "at": now["at"]}) == {}
-
-
-def test_an_item_of_an_earlier_gossamer_is_not_written_anew(tmp_path: Path) -> None:
-    base = str(tmp_path / "a.sqlite")
-    columns = item_columns([When])
-    was = Row("when", "1", {"sku": "1", "at": "2026-01-31T12:30:00", "more": [], **ours("when", "1", {})})
-    now = Row("when", "1", {**was.data, "at": "2026-01-31T12:30:00Z", "_seen_at": "2027-01-01T00:00:00.000Z"})  # type: ignore[dict-item]
-    for row in (was, now):
-        sink = Sqlite(base, columns)
-        sink.prepare()
-        sink.upsert([row])
-        sink.close()
-    with closing(sqlite3.connect(base)) as opened:
-        assert opened.execute("SELECT at, (SELECT count(*) FROM _history) FROM [when]").fetchall() == [
-            ("2026-01-31T12:30:00", 0)
-        ]
 
 
 def test_a_sqlite_decimal_is_never_rounded_in_silence(tmp_path: Path) -> None:

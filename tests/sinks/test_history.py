@@ -119,17 +119,3 @@ def test_what_a_whole_run_did_not_see_is_gone(tmp_path: Path) -> None:
     assert sink.unseen("a", "r2", DAYS[3]) == 0
     assert ask(path, "SELECT _key FROM book WHERE _deleted_at IS NOT NULL") == [("2",)]
     sink.close()
-
-
-def test_a_table_of_an_older_gossamer_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "out.sqlite"
-    ask(path, "CREATE TABLE book (_key TEXT PRIMARY KEY, upc TEXT, title TEXT, _seen_at TEXT)")
-    with closing(sqlite3.connect(path)) as base:
-        base.execute("INSERT INTO book VALUES ('1', '1', 'old', ?)", (DAYS[1],))
-        base.commit()
-    sink = Sqlite(str(path), item_columns([Book]))
-    sink.prepare()
-    sink.upsert([at(2, 1)])
-    sink.close()
-    assert ask(path, "SELECT title, _first_seen_at FROM book") == [("Book 1", DAYS[1])]
-    assert json.loads(ask(path, "SELECT _data FROM _history")[0][0])["title"] == "old"

@@ -18,7 +18,7 @@ from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObje
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.sinks.object_store import ObjectFolder, error_message
-from gossamer.sinks.object_store_archive import ObjectStoreArchive
+from gossamer.sinks.object_store_archive import ObjectStoreArchive, UploadLimits
 from sinks.rows_and_commits import Store, crawl
 from sinks.test_warc import raw
 from support.object_stores import CACHE, STORES, Objects
@@ -79,7 +79,7 @@ def test_all_is_there_once_though_the_store_is_killed(
     store.kill()
     for plain, path in forms.items():
         with pytest.raises(SinkAway, match="accepts no uploads"):
-            crawl(sink(urls[plain], path / "a", plain, patience=0.3, waiting=4_000), lengths[plain], ROWS)
+            crawl(sink(urls[plain], path / "a", plain, upload=UploadLimits(4_000, 0.3)), lengths[plain], ROWS)
     store.start()
     for plain, path in forms.items():
         last = sink(urls[plain], path / "a", plain)

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from gossamer.config.data_files import make_folder, make_private, open_file
 from gossamer.errors import ConfigError, DiskFull, InUse, StoreDamaged, StoreError
 from gossamer.store import embedded
 from gossamer.store.blocking_call import call_socket
-from gossamer.store.embedded import MAX_RESTARTS, Embedded, server_binary
+from gossamer.store.embedded import MAX_RESTARTS, Embedded
 from support import fork_server
 
 
@@ -84,7 +83,7 @@ def test_only_the_owner_reads_the_files_of_the_store(data: Path) -> None:
     store.start()
     store.leave()
     assert readable_by_others(data / "store") == {}
-    for path in (data / "store", *(data / "store").rglob("*")):  # as an earlier version left them
+    for path in (data / "store", *(data / "store").rglob("*")):  # as another program left them
         path.chmod(0o755 if path.is_dir() else 0o644)
     store.start()
     try:
@@ -326,39 +325,6 @@ def test_a_copy_of_a_living_folder_has_a_server_of_its_own(data: Path) -> None:
             assert client.get("a") == b"1"
     finally:
         one.leave()
-
-
-def test_a_server_of_an_earlier_gossamer_is_ended_first(data: Path) -> None:
-    folder, socket = data / "store", data.parent / "t" / "gossamer-old" / "s"
-    folder.mkdir(parents=True)
-    socket.parent.mkdir(mode=0o700)
-    old = subprocess.Popen(
-        [
-            server_binary(),
-            "--port",
-            "0",
-            "--unixsocket",
-            str(socket),
-            "--dir",
-            str(folder),
-            "--appendonly",
-            "yes",
-        ],
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        until(socket.exists)
-        (folder / "run.json").write_text(json.dumps({"pid": old.pid, "socket": str(socket)}))
-        with redis.Redis(unix_socket_path=str(socket)) as client:
-            client.set("a", 1)
-        threading.Thread(target=old.wait).start()
-        one = Embedded(data)
-        with redis.Redis.from_url(one.start()) as client:
-            assert client.get("a") == b"1"
-        assert old.poll() is not None
-        one.leave()
-    finally:
-        old.kill()
 
 
 def test_the_lock_held_by_something_else_is_told(data: Path, impatient: None) -> None:

@@ -389,22 +389,6 @@ def test_a_position_that_a_run_writes_again_is_sent_once(tmp_path: Path, ranks: 
     assert send_records(ranks.database, output, str(tmp_path), kinds) == []
 
 
-def test_histories_of_earlier_versions_send_what_they_had_not_sent(tmp_path: Path, prices: History) -> None:
-    base = prices.database
-    events = base.rows("SELECT id FROM price_events ORDER BY id")
-    with base.transaction():
-        for table in ("price_points", "price_events"):
-            base.execute(f"DROP INDEX {table}_seq")
-            base.execute(f"ALTER TABLE {table} DROP COLUMN seq")
-        base.execute("ALTER TABLE price_events ADD COLUMN sent INTEGER NOT NULL DEFAULT 0")
-        base.execute("UPDATE price_events SET sent = 1 WHERE id = ?", events[0])
-    with History(prices.url) as again:
-        sent = send_records(
-            again.database, [str(tmp_path / "p.jsonl")], str(tmp_path), list(PRICE_KINDS.values())
-        )
-    assert {one.kind: one.rows for one in sent} == {"price": 4, "price_event": len(events) - 1}
-
-
 def test_an_output_that_cannot_receive_records_is_told_before_the_run(tmp_path: Path) -> None:
     kinds = list(PRICE_KINDS.values())
     for output in ("p.xlsx", "p.json", "p.warc.gz", "s3://bucket/prices"):

@@ -17,7 +17,7 @@ from gossamer.errors import DiskFull, SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row, Settle, Visit
 from gossamer.store.store import Store
 from gossamer.worker import committer as committing
-from gossamer.worker.outputs import Outputs
+from gossamer.worker.outputs import OutageRules, Outputs
 from worker.worker_parts import SEED, Make, Net, Road, links, until
 
 URLS = [f"http://a.example/{k}" for k in range(6)]
@@ -319,7 +319,9 @@ async def test_while_a_sink_is_away_no_more_is_claimed_and_nothing_is_lost(road:
         said.append(message)
 
     parts = road(net, concurrency=4)
-    parts.outputs = Outputs(parts.frontier, lock=parts.folder / "tables.lock", tables=[away], say=say)
+    parts.outputs = Outputs(
+        parts.frontier, lock=parts.folder / "tables.lock", tables=[away], outages=OutageRules(say)
+    )
     parts.committer._outputs = parts.outputs
     await parts.add(*(f"{SEED}{k}" for k in range(120)))
     running = asyncio.create_task(parts.run())

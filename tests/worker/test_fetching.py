@@ -22,7 +22,7 @@ from gossamer.sites.loading import load
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
 from gossamer.worker.climbing import Climbing, NoIdentity, Rung
-from gossamer.worker.fetching import Fetched, Fetching
+from gossamer.worker.fetching import Fetched, Fetching, SiteHelps
 from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment
 from worker.worker_parts import Make, Net, Road
@@ -85,11 +85,10 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         fetching = Fetching(
             lambda request: made[request.rung or "plain"],
             lambda _: HostTreatment(retries, None),
-            parse=urls.parse,
+            reader,
             same=lambda *_: False,
             climbing=Climbing(LearnedRungs(store), lambda _: rungs, patience) if len(rungs) > 1 else None,
-            lacks=reader.lacks,
-            solve=solver(sites, lambda page, request, why: kept.append(why), 5.0),
+            helps=SiteHelps(solver(sites, lambda page, request, why: kept.append(why), 5.0)),
         )
         notes: list[Any] = []
         claim = Claim(1, 0, "a.example", Request(url), attempt=tried)

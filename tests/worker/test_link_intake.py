@@ -12,7 +12,7 @@ from gossamer.model.request import Request, unpack
 from gossamer.model.visit import Claim
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.link_intake import LinkIntake, TakenLinks, UrlPlaces
 from worker.worker_parts import SEED, Make, Net, links
 
 CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))
@@ -21,10 +21,7 @@ CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))
 def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> LinkIntake:
     return LinkIntake(
         Scope.of([SEED], mode, depth=depth),
-        seed=5,
-        remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
-        bucket=lambda host: 0,
-        key=urls.key,
+        UrlPlaces(5, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
         own=lambda host: host.endswith("a.example"),
         cap=cap,
         room=room,

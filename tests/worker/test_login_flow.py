@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gossamer import url as urls
 from gossamer.blocks.site_rules import seen_by
 from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
@@ -82,7 +81,7 @@ async def enter(
     member = AccountIdentity("ann", "club/ann/1", None, lambda request: request.headers or {}, str)
     who = LoginAttempt("club", login, account, Rung("plain", collector, member), domains)
     claim = Claim(1, 0, "club.example", Request("https://club.example/p"))
-    entering = LoginRunner("c", "w", Open(shut), urls.parse, lambda host: host.removeprefix("www."))
+    entering = LoginRunner("c", "w", Open(shut), lambda host: host.removeprefix("www."))
     return await entering.enter(claim, who, PacedRequests(claim), told), collector, told
 
 
@@ -195,9 +194,8 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
 
 @pytest.mark.parametrize(("login", "came", "out"), SIGNS)
 def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
-    from urllib.parse import urljoin
 
-    assert bool(logged_out_sign(login(), came, blocked(came), lambda url, base: urljoin(base, url))) is out
+    assert bool(logged_out_sign(login(), came, blocked(came))) is out
 
 
 def test_what_tells_that_one_is_in() -> None:

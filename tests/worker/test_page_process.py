@@ -21,10 +21,10 @@ from gossamer.model.visit import Claim
 from gossamer.parsing import page_cost
 from gossamer.sites import load, sources
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import LinkIntake, ReadResult
+from gossamer.worker.link_intake import LinkIntake, ReadResult, UrlPlaces
 from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
-from gossamer.worker.reader import Reader, ReadSettings
+from gossamer.worker.reader import PageReceivers, Reader, ReadSettings
 from gossamer.worker.records import edges
 
 URL = "https://www.example.com/"
@@ -65,10 +65,7 @@ def book(page):
 def reader(folder: Path | None = None, **given: Any) -> Reader:
     taker = LinkIntake(
         Scope.of([URL], "any"),
-        seed=7,
-        remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
-        bucket=lambda _: 0,
-        key=urls.key,
+        UrlPlaces(7, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
         own=lambda host: host == "www.example.com",
     )
     sites = []
@@ -83,7 +80,7 @@ def reader(folder: Path | None = None, **given: Any) -> Reader:
         taker,
         urls.key,
         ReadSettings(**known),
-        keep=lambda page, request, why: kept.append((page.url, why)),
+        PageReceivers(lambda page, request, why: kept.append((page.url, why))),
         graph=partial(edges, "c", urls.key, "@link"),
     )
     made.kept = kept  # type: ignore[attr-defined]
@@ -291,7 +288,7 @@ from pathlib import Path
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.worker.page_process_messages import ProcessSettings
-from gossamer.worker.reader import ReadSettings
+from gossamer.worker.reader import PageReceivers, ReadSettings
 from gossamer.worker.page_reader import ReaderProcess, _task
 from gossamer.model.visit import Claim
 

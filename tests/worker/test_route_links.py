@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer import url as urls
 from gossamer.model.page import Page
 from gossamer.parsing import html
 from gossamer.parsing.links import find_hrefs
@@ -86,9 +85,7 @@ def test_nofollow_applies_to_routes() -> None:
 
 def test_redirects_of_routes() -> None:
     asked = "https://example.com/app#/a"
-    assert redirect_target("/new", asked, urls.parse) == "https://example.com/new#/a", (
-        "RFC 9110 section 10.2.2"
-    )
-    assert redirect_target("/new#/b", asked, urls.parse) == "https://example.com/new#/b"
-    assert redirect_target("/new#top", asked, urls.parse) == "https://example.com/new"
-    assert redirect_target("/new#/b", URL, urls.parse) == "https://example.com/new"
+    assert redirect_target("/new", asked) == "https://example.com/new#/a", "RFC 9110 section 10.2.2"
+    assert redirect_target("/new#/b", asked) == "https://example.com/new#/b"
+    assert redirect_target("/new#top", asked) == "https://example.com/new"
+    assert redirect_target("/new#/b", URL) == "https://example.com/new"

@@ -26,7 +26,7 @@ from gossamer.sinks.output_spec import open_output
 from gossamer.store.store import Store
 from gossamer.worker import outputs as writing
 from gossamer.worker.committer import Committer
-from gossamer.worker.outputs import Outputs
+from gossamer.worker.outputs import OutageRules, Outputs
 from gossamer.worker.records import format_time
 from sinks.rows_and_commits import Book, book, loose
 from support.repetitions import repetitions
@@ -77,7 +77,10 @@ class Run:
         filtered = FilteredHistory if self.keeps_history else FilteredTable
         self._fail(table)
         self.parts.outputs = Outputs(
-            self.parts.frontier, lock=self.folder / "lock", tables=[filtered(table, wanted)], say=_say
+            self.parts.frontier,
+            lock=self.folder / "lock",
+            tables=[filtered(table, wanted)],
+            outages=OutageRules(_say),
         )
         self.parts.outputs.filler.count_from(self.since, counted=False)
         self.parts.committer = Committer(self.parts.frontier, self.parts.outputs)

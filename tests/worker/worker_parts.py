@@ -21,14 +21,14 @@ from gossamer.worker.climbing import NoIdentity, Rung, Rungs
 from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.crawl_scope import CrawlScope, SeedHosts
 from gossamer.worker.fetching import Fetching
-from gossamer.worker.link_intake import LinkIntake, TakenLinks
-from gossamer.worker.loop import Worker
+from gossamer.worker.link_intake import LinkIntake, TakenLinks, UrlPlaces
+from gossamer.worker.loop import ClaimLimits, RunControl, Worker
 from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader, ReadSettings
-from gossamer.worker.robots_gate import RobotsGate
+from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.store_watch import StoreWatch
-from gossamer.worker.visitor import Visitor, VisitSettings
+from gossamer.worker.visitor import Visitor, VisitSettings, VisitSteps
 
 SEED = "http://a.example/"
 NONE = Delay(0, 0)
@@ -137,11 +137,8 @@ class Road:
         own = {urls.host(seed) for seed in seeds}
         self.taker = LinkIntake(
             Scope.of(list(seeds), "host", depth=depth),
-            seed=store.seed,
-            remainder=self.frontier.remainder,
-            key=urls.key,
+            UrlPlaces(store.seed, self.frontier.remainder, lambda host: 0, urls.key),
             own=own.__contains__,
-            bucket=lambda host: 0,
             cap=cap,
             room=room,
             depths=depth < MAX_EXACT_DEPTH,
@@ -151,10 +148,7 @@ class Road:
             self.frontier,
             only(net),
             agent="gossamer",
-            obey=obey,
-            retries=retries,
-            fixed=fixed,
-            parse=urls.parse,
+            usual=HostTreatment(retries, fixed, obey),
             opens=self.taker.scope.allows_port,
         )
         self.surprises: list[tuple[Claim, Exception]] = []
@@ -168,15 +162,12 @@ class Road:
             self.frontier,
             lambda host: 0,
             admits=True,
-            is_open=False,
         )
         fetching = Fetching(
             only(net),
             self.gate.treat,
-            parse=urls.parse,
+            self.reader,
             same=self.taker.same,
-            lacks=self.reader.lacks,
-            shows=self.reader.shows,
         )
         self.visitor = Visitor(
             VisitSettings("c", "w"),
@@ -184,7 +175,9 @@ class Road:
             fetching,
             self.reader,
             self.scope,
-            nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None,
+            VisitSteps(
+                MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None
+            ),
         )
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
@@ -196,12 +189,13 @@ class Road:
             self.frontier,
             self.visitor,
             self.committer,
-            buckets=1,
-            concurrency=concurrency,
-            state=self._state,
-            stop=self.stop,
-            surprise=lambda claim, error: self.surprises.append((claim, error)),
-            deadline=deadline,
+            limits=ClaimLimits(1, concurrency),
+            control=RunControl(
+                self._state,
+                self.stop,
+                lambda claim, error: self.surprises.append((claim, error)),
+                deadline,
+            ),
             ledger=ledger,
             store_watch=StoreWatch(self.frontier, self.scope.repeat),
         )

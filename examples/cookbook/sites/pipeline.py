@@ -1,5 +1,5 @@
 from gossamer import Item, Site
-from gossamer.pipeline import Unwanted
+from gossamer.items import Unwanted
 
 
 class Product(Item, key="sku"):

@@ -25,7 +25,7 @@ from gossamer.store.store import Store
 from gossamer.url import patterns
 from gossamer.url.scope import Scope
 from gossamer.worker.crawl_scope import CrawlScope, SeedHosts
-from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.link_intake import LinkIntake, TakenLinks, UrlPlaces
 from gossamer.worker.min_depth import MAX_EXACT_DEPTH
 
 
@@ -57,18 +57,20 @@ class Enqueuer:
         bucket = lru_cache(10_000)(partial(bucket_of, buckets=store.buckets))
         self.intake = LinkIntake(
             rules,
-            seed=store.seed,
-            remainder=self.frontier.remainder,
-            bucket=bucket,
-            key=self.key,
-            own=seeds,
-            lane=lru_cache(10_000)(
-                partial(host_rules.heap_of, self.all_sites, lane=settings.lane, region=settings.region)
+            UrlPlaces(
+                store.seed,
+                self.frontier.remainder,
+                bucket,
+                self.key,
+                lru_cache(10_000)(
+                    partial(host_rules.heap_of, self.all_sites, lane=settings.lane, region=settings.region)
+                ),
             ),
+            seeds,
             depths=self.frontier.policy.depths,
             is_open=setup.open,
+            keeps_links=settings.revisit is not None and INLINKS in settings.importance,
         )
-        self.intake.keeps_links = settings.revisit is not None and INLINKS in settings.importance
         self.scope = CrawlScope(
             setup.crawl,
             rules,
@@ -78,7 +80,6 @@ class Enqueuer:
             self.frontier,
             bucket,
             admits=setup.spec.scope == "host",
-            is_open=setup.open,
         )
 
     def take(

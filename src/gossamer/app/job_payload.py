@@ -14,7 +14,6 @@ from xxhash import xxh3_64_hexdigest
 from gossamer.app.job import Job, JobOutput, Setup, register_secrets
 from gossamer.app.targets import target_kind
 from gossamer.config.redaction import mask
-from gossamer.config.resources import AUTO_VISITS
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
@@ -65,12 +64,6 @@ def pack_setup(setup: Setup, seal: Encryption | None = None) -> bytes:
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
-    # earlier versions cannot read `auto`, so they get a number; if the user gave a number, `uses` names the
-    # setting
-    if kept.concurrency == "auto":
-        made.job.settings = msgspec.structs.replace(kept, concurrency=AUTO_VISITS)
-    # neither can they read a job without retries
-    made.job.settings = msgspec.structs.replace(made.job.settings, retries=kept.waits)
     if seal is not None and seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
@@ -92,8 +85,6 @@ def unpack_setup(
     given = setup.job.settings
     if "settings.concurrency" not in stored.uses:
         given = msgspec.structs.replace(given, concurrency=mine.concurrency)
-    if "settings.retries" not in stored.uses:
-        given = msgspec.structs.replace(given, retries=None)
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
         given,

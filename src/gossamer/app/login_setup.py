@@ -297,11 +297,11 @@ class LoginSetup:
         """Returns the fetcher for pages that need a log-in, or None if no site has accounts."""
         if not self._clubs:
             return None
-        entering = LoginRunner(self._crawl, worker, gate, urls.parse, urls.registered_domain)
+        entering = LoginRunner(self._crawl, worker, gate, urls.registered_domain)
         blocks: Callable[[str], Blocks] = (
             (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
         )
-        return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
+        return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, self._rung)
 
     async def open(self) -> None:
         """Opens the accounts of all sites. Raises ConfigError if a secret or the key is missing."""

@@ -49,7 +49,7 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 from gossamer.url import origin
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.link_intake import LinkIntake, TakenLinks, UrlPlaces
 
 NAME = "crawl.json"
 BATCH_URLS = 500
@@ -68,8 +68,7 @@ class CrawlFile(msgspec.Struct):
     plain: bool = True
     """Whether the outputs contain only page records, without items, links or whole responses."""
     date: str = ""
-    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC, or '' if an older version of
-    gossamer wrote the file `crawl.json`."""
+    """The day on which the crawl or its pass began, as YYYY-MM-DD in UTC."""
     finished: bool = False
     """Whether the last run finished the crawl."""
 
@@ -285,13 +284,9 @@ async def _enter(
     }  # the earlier run requested these origins, so their ports are allowed
     taker = LinkIntake(
         Scope.of(hosts, "any"),
-        seed=store.seed,
-        remainder=frontier.remainder,
-        key=canonical_url_function(known.spec),
+        UrlPlaces(store.seed, frontier.remainder, bucket, canonical_url_function(known.spec)),
         own=lambda host: True,
-        bucket=bucket,
         depths=frontier.policy.depths,
-        lane=lambda host: "http",
     )
     for first in range(0, len(pages), BATCH_URLS):
         taken, counts = TakenLinks(), dict[str, int]()

@@ -31,6 +31,7 @@ from gossamer.app.target_scheme import with_scheme, with_schemes
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
 from gossamer.app.wiring import (
+    CallerReceivers,
     CrawlWorker,
     cold_settings,
     open_store,
@@ -416,14 +417,12 @@ class CrawlRun:
             self.store,
             f"{os.uname().nodename}:{os.getpid()}",
             self.stop,
-            self.taps.tables,
-            tap=self.taps.page,
-            silence=self._silence,
-            say=self.taps.say,
+            CallerReceivers(
+                self.taps.tables, self.taps.page, self._silence, self.taps.say, self.taps.attach_pages
+            ),
         )
         tasks: list[asyncio.Task[str]] = []
         try:
-            bench.reader.attaches_pages = self.taps.attach_pages
             report_archive_damage(bench)
             await bench.apply_retries()
             self.retry_time = bench.retry_time
@@ -458,8 +457,8 @@ class CrawlRun:
             self.embedded.cancelled.set()
             await asyncio.gather(again, return_exceptions=True)
             raise
-        self.store.client = (await open_url(url, embedded=True)).client
-        self.store.url = self.setup.store = url
+        self.store.move(await open_url(url, embedded=True))
+        self.setup.store = url
         if self.embedded.alone:
             await everybody_died(self.setup, self.store)
 

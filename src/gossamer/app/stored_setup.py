@@ -11,11 +11,10 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.app import job_payload, targets
+from gossamer.app import job_payload
 from gossamer.app.job import Job, Setup
-from gossamer.app.seeding import prepare
 from gossamer.config.settings import Settings
-from gossamer.errors import GossamerError, UsageError
+from gossamer.errors import UsageError
 from gossamer.frontier.crawls import Record
 from gossamer.sites.loading import load_all
 from gossamer.sites.remote_sites import SiteReach, reach_of
@@ -36,12 +35,17 @@ async def store_setup(store: Store, setup: Setup) -> None:
 async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
     """Returns the setup of a crawl for a process that only adds URLs. `mine`: the settings of this process.
     No site file is loaded, so the field `lacks` of the setup contains the hosts of all sites. Raises
-    ConfigError if a newer version wrote the setup. If a crawl of an earlier version has no stored setup, the
-    setup is derived from the crawl's targets. Raises UsageError if the setup cannot be derived."""
+    ConfigError if another version wrote the setup, and UsageError if the store contains no setup of the
+    crawl."""
     tasks = FleetCrawls(store)
     key = keys.setup(record.name)
     raw = await (tasks.job(record.name) if record.fleet else _read(store, key))
-    setup = _of_targets(record, mine) if raw is None else job_payload.read_setup(raw)
+    if raw is None:
+        raise UsageError(
+            f"crawl {record.name} has no stored setup: run its command once more, with --fresh if it has "
+            "finished, then add URLs"
+        )
+    setup = job_payload.read_setup(raw)
     reaches = setup.lacks or {}
     if record.fleet and record.sites:
         found = await tasks.site_reaches(record.name, [*record.sites])
@@ -58,31 +62,3 @@ async def load_setup(store: Store, record: Record, mine: Settings) -> Setup:
 async def _read(store: Store, key: str) -> bytes | None:
     found: bytes | None = await store.guard(cast(Awaitable[Any], store.client.get(key)))
     return found
-
-
-def _of_targets(record: Record, mine: Settings) -> Setup:
-    """Builds the setup of a crawl from its targets. This function is used for crawls that were last run by an
-    earlier version of gossamer."""
-    spec = record.spec
-    settings = msgspec.structs.replace(
-        mine,
-        scope=spec.scope,
-        include=tuple(spec.include),
-        exclude=tuple(spec.exclude),
-        depth=spec.depth,
-        seen=spec.seen,
-        drop_parameters=tuple(spec.drop),
-    )
-    try:
-        kinds = {targets.target_kind(text).kind for text in spec.targets}
-        if not kinds <= {"url", "sitemap", "feed", "site", "list"}:
-            raise UsageError("its targets cannot be read again")
-        setup, _ = prepare(Job(targets=spec.targets, settings=settings, name=record.name))
-        return msgspec.structs.replace(
-            setup, lacks={site.name: reach_of(site) for site in load_all(spec.targets)}
-        )
-    except GossamerError as error:
-        raise UsageError(
-            f"crawl {record.name} was last run by an earlier gossamer ({error}): run its command once more, "
-            "then add URLs"
-        ) from None

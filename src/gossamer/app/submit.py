@@ -160,7 +160,7 @@ class Looking:
                 await self.away(error)
                 continue
             self._seed = self._seed or self._store.seed
-            self._store.seed = self._seed
+            self._store.expect(self._seed)
         return self._store
 
     async def away(self, error: StoreError) -> None:

@@ -72,7 +72,7 @@ def unlocker(
     """Returns the collector of the unlocker rung. `wanted`: a function that returns the unlocker options of a
     host's site. `alone`: whether the unlocker rung is the crawl's only rung. Raises ConfigError if the
     provider is unknown, or if the provider or the key is missing."""
-    from gossamer.collectors.unlocker.collector import UnlockerCollector
+    from gossamer.collectors.unlocker.collector import UnlockerCollector, UnlockerUse
 
     one = chosen_of(settings)
     key = key_of(settings, one)
@@ -95,8 +95,10 @@ def unlocker(
         HttpCollector(guard, **options),
         credits_of(settings, crawl, store, one),
         guard,
-        most=2 * settings.max_size,
-        say=lambda line: print(f"gossamer: {line}", file=sys.stderr),
-        wanted=wanted,
-        alone=alone,
+        UnlockerUse(
+            2 * settings.max_size,
+            lambda line: print(f"gossamer: {line}", file=sys.stderr),
+            wanted,
+            alone,
+        ),
     )

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -74,14 +74,14 @@ from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.concurrency_level import LevelLog
 from gossamer.worker.conditional_get import site_versions
 from gossamer.worker.decide import MAX_RETRY_DELAY
-from gossamer.worker.fetching import Fetching
-from gossamer.worker.loop import Worker
+from gossamer.worker.fetching import Fetching, SiteHelps
+from gossamer.worker.loop import ClaimLimits, RunControl, Worker
 from gossamer.worker.min_depth import MinDepthVisits
-from gossamer.worker.outputs import Outputs
+from gossamer.worker.outputs import OutageRules, Outputs, PastRows, VisitRecords, WriterRights
 from gossamer.worker.page_process_messages import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.read_watch import ReadWatch
-from gossamer.worker.reader import Reader, ReadSettings
+from gossamer.worker.reader import PageReceivers, Reader, ReadSettings
 from gossamer.worker.records import format_time
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
@@ -90,7 +90,7 @@ from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.store_watch import StoreWatch
 from gossamer.worker.unrendered_pages import MAX_NAMED_HOSTS
 from gossamer.worker.visit_totals import TotalsOfVisits
-from gossamer.worker.visitor import Visitor, VisitSettings
+from gossamer.worker.visitor import Visitor, VisitSettings, VisitSteps
 from gossamer.worker.worker_score import ScoreKeeper
 
 if TYPE_CHECKING:
@@ -118,6 +118,18 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
 
 
 @contextlib.asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """Opens the configured store, and closes it at the end. Creates the store if it does not exist."""
+    store, embedded = await open_store(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+        if embedded is not None:
+            await asyncio.to_thread(embedded.leave)
+
+
+@contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if the data folder has never contained a
     crawl."""
@@ -126,13 +138,8 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
             f"there is no crawl in {settings.data} yet: start one with gossamer crawl URL, or "
             "give its folder with --data DIR"
         )
-    store, embedded = await open_store(settings)
-    try:
+    async with opened_store(settings) as store:
         yield store
-    finally:
-        await store.close()
-        if embedded is not None:
-            embedded.leave()
 
 
 def limiter_of(concurrency: int | str) -> Limiter:
@@ -185,6 +192,44 @@ def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
+class CallerReceivers(NamedTuple):
+    """What the program that runs a worker receives in the same process.
+
+    - `tables`: additional sinks. `tap`: called with each page before it is read.
+    - `silence`: an object that records why the crawl has no page yet.
+    - `say`: called with a line for each visit if the crawl is verbose.
+    - `attaches_pages`: whether the rows that `tables` receive contain their page (`Row.page`).
+    """
+
+    tables: Sequence[TableSink] = ()
+    tap: Callable[[Claim, Page], None] | None = None
+    silence: StallHint | None = None
+    say: Callable[[str], None] = write_stderr
+    attaches_pages: bool = False
+
+
+NO_CALLER = CallerReceivers()
+
+
+class FleetPlace(NamedTuple):
+    """The place of a worker in a fleet.
+
+    - `lanes`, `region`: the lanes and the region that the worker serves. None: all lanes.
+    - `ours`: see `Outputs`.
+    - `room`: limits the claims of this crawl in the process. `limiter`: a limiter that the crawls of the
+      process share.
+    """
+
+    lanes: Sequence[str] | None = None
+    region: str = ""
+    ours: Callable[[], Awaitable[None]] | None = None
+    room: ClaimAllowance | None = None
+    limiter: Limiter | None = None
+
+
+NO_FLEET = FleetPlace()
+
+
 class CrawlWorker:
     """Connects the parts of one worker process. `run` does the work, and `close` releases everything."""
 
@@ -194,24 +239,16 @@ class CrawlWorker:
         store: Store,
         name: str,
         stop: asyncio.Event,
-        tables: Sequence[TableSink] = (),
-        room: ClaimAllowance | None = None,
-        lanes: Sequence[str] | None = None,
-        region: str = "",
-        ours: Callable[[], Awaitable[None]] | None = None,
-        limiter: Limiter | None = None,
-        tap: Callable[[Claim, Page], None] | None = None,
-        silence: StallHint | None = None,
-        say: Callable[[str], None] = write_stderr,
+        caller: CallerReceivers = NO_CALLER,
+        fleet: FleetPlace = NO_FLEET,
     ) -> None:
-        """`lanes`, `region`: the lanes and the region that a worker of a fleet serves. If no lanes are given,
-        the worker serves all lanes. `ours`: see `Outputs`. `limiter`: a limiter that several crawls of the
-        process share. `tap`: called with each page before it is read. `silence`: an object that records why
-        the crawl has no page yet. `say`: called with a line for each visit if the crawl is verbose."""
+        """`caller`: what the caller in the same process receives. `fleet`: the place of the worker in a
+        fleet."""
+        lanes, region = fleet.lanes, fleet.region
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         self._region = region
         settings = setup.job.settings
-        self.limiter = limiter or limiter_of(settings.concurrency)
+        self.limiter = fleet.limiter or limiter_of(settings.concurrency)
         self.folder = Path(settings.data) / setup.crawl
         make_private(self.folder)
         self.cold, self.hot = cold_settings(settings, setup.crawl)
@@ -238,18 +275,16 @@ class CrawlWorker:
             self.enqueuer.intake,
             self.enqueuer.key,
             self._read_settings(),
-            keep=self._keep,
-            tap=tap,
+            PageReceivers(self._keep, caller.tap, partial(_tell_routes, setup.crawl), caller.attaches_pages),
             graph=link_rows(setup, self.enqueuer.key),
             apart=None if in_script else PageReader(self._page_order),
-            tell=partial(_tell_routes, setup.crawl),
         )
-        self._write(setup, tables, ours, stop)
+        self._write(setup, caller.tables, fleet.ours, stop)
         self._visits = self._visitor(settings)
-        self.silence = silence or StallHint()
-        self._on_put = self._visit_listeners(say)
+        self.silence = caller.silence or StallHint()
+        self._on_put = self._visit_listeners(caller.say)
         self._fleet(lanes)
-        self._stop, self._room, self._opened = stop, room, False
+        self._stop, self._room, self._opened = stop, fleet.room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
 
     def _visit_listeners(self, say: Callable[[str], None]) -> list[Callable[[Visit], None]]:
@@ -324,18 +359,19 @@ class CrawlWorker:
             lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files,
             tables=[*own_tables, *usual_rows(tables, pages=not self.sites)],
-            log=self._attempts_log(),
-            alone=setup.alone,
-            ours=ours,
-            known=_known_log(setup),
-            say=say,
-            stop=stop,
-            deadline=setup.deadline,
-            hold=partial(hold_rows, HeldRows(self.store, setup.crawl)) if self.sites else None,
-            kept=None if (self.folder / INCOMPLETE).exists() else kept,
-            only_pass=setup.job.refresh,
-            attempts=self._attempts_table(),
-            outcomes=_visit_outcomes(setup, self.store),
+            records=VisitRecords(
+                self._attempts_log(),
+                _known_log(setup),
+                self._attempts_table(),
+                _visit_outcomes(setup, self.store),
+            ),
+            writer=WriterRights(setup.alone, ours),
+            outages=OutageRules(say, stop, setup.deadline),
+            past=PastRows(
+                partial(hold_rows, HeldRows(self.store, setup.crawl)) if self.sites else None,
+                None if (self.folder / INCOMPLETE).exists() else kept,
+                setup.job.refresh,
+            ),
         )
 
     def _attempts_log(self) -> AttemptsLog:
@@ -373,10 +409,11 @@ class CrawlWorker:
             self.frontier,
             collectors.robots,
             agent=settings.agent.partition("/")[0].strip(),
-            obey=not settings.ignore_robots,
-            retries=settings.waits,
-            fixed=None if settings.delay is None else Delay(*settings.delay),
-            parse=urls.parse,
+            usual=HostTreatment(
+                settings.waits,
+                None if settings.delay is None else Delay(*settings.delay),
+                not settings.ignore_robots,
+            ),
             treat=treat,
             opens=self.enqueuer.scope.allows_port,
             ladder=collectors.free,
@@ -394,16 +431,15 @@ class CrawlWorker:
         fetching = Fetching(
             collectors.pages,
             gate.treat,
-            parse=urls.parse,
+            self.reader,
             same=self.enqueuer.intake.same,
             climbing=climbing if collectors.climbs else None,
-            lacks=self.reader.lacks,
-            solve=solver(self.sites, self._keep, settings.timeout),
-            members=None if self.clubs is None else self.clubs.members(self.name, gate, treat),
-            by=by or "",
+            helps=SiteHelps(
+                solver(self.sites, self._keep, settings.timeout),
+                None if self.clubs is None else self.clubs.members(self.name, gate, treat),
+                by or "",
+            ),
             lanes=self.lanes,
-            shows=self.reader.shows,
-            unrendered=self.reader.unrendered,
             short=self.limiter.short,
         )
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
@@ -415,12 +451,12 @@ class CrawlWorker:
             fetching,
             self.reader,
             self.enqueuer.scope,
-            nearer=MinDepthVisits(self.frontier, self.enqueuer.intake)
-            if self.frontier.policy.depths
-            else None,
-            sharing=self._sharing(settings),
-            apart=self.apart,
-            keeping=self.keeping,
+            VisitSteps(
+                MinDepthVisits(self.frontier, self.enqueuer.intake) if self.frontier.policy.depths else None,
+                self._sharing(settings),
+                self.apart,
+                self.keeping,
+            ),
         )
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
@@ -544,18 +580,16 @@ class CrawlWorker:
             self.frontier,
             self._visits,
             committer,
-            buckets=self.store.buckets,
-            concurrency=visits_at_once(settings.concurrency)[1],
-            state=self._state,
-            stop=self._stop,
-            surprise=self._surprise,
-            deadline=self.setup.deadline,
-            room=self._room,
-            caps=self._caps,
+            limits=ClaimLimits(
+                self.store.buckets,
+                visits_at_once(settings.concurrency)[1],
+                self.limiter,
+                self._room,
+                self._caps,
+            ),
+            control=RunControl(self._state, self._stop, self._surprise, self.setup.deadline, self._paused),
             merit=self.merit,
             ledger=self._ledger,
-            limiter=self.limiter,
-            paused=self._paused,
             store_watch=self._store_watch,
         )
         level = LevelLog(self.setup.crawl, self.name, worker.level)

@@ -34,7 +34,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "finish": "steering:finish",
     "cancel": "steering:cancel",
     "priority": "steering:priority",
-    "accept": "accept:accept",
+    "accept": "steering:accept",
     "changed": "freshness:changed",
     "weight": "fleet:weight",
     "rate": "rates:rate",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.host_change import print_change
 from gossamer.cli.options import (
     Argument,
     Data,
@@ -19,6 +18,7 @@ from gossamer.cli.options import (
     parse_authority,
     read_settings,
 )
+from gossamer.cli.printing import print_change
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

@@ -239,6 +239,15 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
         yield store
 
 
+@contextlib.asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """Opens the configured store, for example for its schedules. Creates the store if it does not exist."""
+    from gossamer.app import wiring
+
+    async with wiring.opened_store(settings) as store:
+        yield store
+
+
 async def only_crawl(store: Store, name: str | None) -> str:
     """Returns the name of the given crawl, or of the only crawl in the store. Raises UsageError."""
     from gossamer.frontier.crawls import Crawls

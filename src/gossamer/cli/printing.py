@@ -124,6 +124,15 @@ def print_action(line: str, as_json: bool, quiet: bool = False, **facts: object)
         remark(line, quiet)
 
 
+def print_change(facts: dict[str, Any], said: str, as_json: bool) -> int:
+    """Prints a change to a host, as JSON or as a line of text. Returns exit code 0."""
+    if as_json:
+        put_json({**facts, "said": said})
+    else:
+        print(f"{facts['host']}: {said}")
+    return 0
+
+
 def put_json(value: Any) -> None:
     """Prints a value as one line of JSON on stdout. Decimals become numbers. The line is ASCII if stdout is
     not UTF-8."""

@@ -40,7 +40,7 @@ def rung(
 ) -> int:
     """Fetch a host's pages only with the given rung. The setting applies to all crawls whose ladder includes
     the rung."""
-    from gossamer.cli.host_change import print_change
+    from gossamer.cli.printing import print_change
     from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):

@@ -11,8 +11,17 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
-from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.schedule_store import schedule_store
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Json,
+    Option,
+    Quiet,
+    Setting,
+    StoreUrl,
+    opened_store,
+    read_settings,
+)
 from gossamer.cli.schedule_views import Name
 from gossamer.cli.scheduled_commands import SCHEDULABLE, separate_command
 from gossamer.errors import UsageError
@@ -299,7 +308,7 @@ def _own(words: dict[str, Any]) -> list[str]:
 async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None]:
     from gossamer.state.schedules import Schedules
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         schedules = Schedules(store)
         old = next((one for one in [await _known(schedules, schedule.name)] if one is not None), None)
         same = old is not None and (old.schedule.cron, old.schedule.zone, old.schedule.paused) == (
@@ -317,7 +326,7 @@ async def _known(schedules: Schedules, name: str) -> StoredSchedule | None:
 async def _change(settings: Settings, name: str, verb: str) -> None:
     from gossamer.scheduler.schedule_rows import change_schedule
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         await change_schedule(store, name, verb)
 
 

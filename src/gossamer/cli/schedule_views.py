@@ -6,8 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
-from gossamer.cli.schedule_store import schedule_store
+from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, opened_store, read_settings
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
@@ -23,7 +22,7 @@ async def _rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None
 
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         return [], None
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         return await schedule_rows(store)
 
 
@@ -106,5 +105,5 @@ def runs(
 async def _runs_of(settings: Settings, name: str, limit: int | None) -> list[dict[str, Any]]:
     from gossamer.scheduler.schedule_rows import run_rows
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         return await run_rows(store, name, limit)

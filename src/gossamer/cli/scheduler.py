@@ -24,6 +24,7 @@ from gossamer.cli.options import (
     Setting,
     StoreUrl,
     log_settings,
+    opened_store,
     read_settings,
 )
 from gossamer.errors import GossamerError, StoreError, UsageError
@@ -31,7 +32,6 @@ from gossamer.errors import GossamerError, StoreError, UsageError
 if TYPE_CHECKING:
     from gossamer.app.job import Job
     from gossamer.config.settings import Settings
-    from gossamer.model.summary import Summary
     from gossamer.state.schedules import Schedule, ScheduledRun
 
 AtOnce = Annotated[
@@ -43,6 +43,8 @@ AtOnce = Annotated[
     ),
 ]
 STOPPED = 11
+MANUAL_RUN_S = 30.0
+"""For this many seconds, a scheduler does not take over a run that a user started by hand."""
 MOMENTS = ("due", "next")
 """Names of the event fields that contain a time in seconds since the epoch."""
 
@@ -95,9 +97,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
         watching = asyncio.create_task(alerts.run() if alerts is not None else asyncio.sleep(0))
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         commands = CommandRunner(store, settings, stop, at_once)
-        await Scheduler(
-            settings, store, embedded, crawler, commands, say=say, judge=missed_gates, stop=stop, chore=chore
-        ).run()
+        await Scheduler(settings, store, embedded, crawler, commands, say=say, stop=stop, chore=chore).run()
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
     finally:
@@ -115,13 +115,6 @@ def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Aw
     from gossamer.app.submit import submit
 
     return submit
-
-
-def missed_gates(gates: list[str], summary: Summary) -> list[str]:
-    """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
-    from gossamer.app import quality_gate_setup
-
-    return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
 
 
 def stop_event(say: Callable[..., None]) -> asyncio.Event:
@@ -224,12 +217,11 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Records a manual run, which prevents other runs of the schedule from starting. If an earlier manual run
     was interrupted, returns the earlier run, which is then continued. Raises UsageError if another run is
     open."""
-    from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
     from gossamer.state.schedules import Schedules
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         schedules, now = Schedules(store), await CrawlStatistics(store).now()
         schedule = (await schedules.need(name)).schedule
         going = await schedules.open(name)
@@ -253,11 +245,10 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 async def _run_command(settings: Settings, name: str, run: ScheduledRun) -> int:
     """Runs the command of a schedule in the foreground, and returns its exit code."""
     from gossamer.cli.printing import remark
-    from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.commands import CommandRunner
 
     stop = stop_event(lambda event, **_: print(f"gossamer: {event}", file=sys.stderr))
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         runner = CommandRunner(store, settings, stop, 1)
         async with runner.lease(name, run) as lease:
             if lease is None:
@@ -277,10 +268,9 @@ async def _run_command(settings: Settings, name: str, run: ScheduledRun) -> int:
 async def _start(settings: Settings, job: Job, run: ScheduledRun) -> Job:
     """Returns the crawl job for a scheduled run that starts now. With `--refresh`, the run is the first
     crawl, a new pass over the known pages, or the rest of an interrupted pass."""
-    from gossamer.cli.schedule_store import schedule_store
     from gossamer.scheduler.jobs import start_of
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         return (await start_of(store, job, run.begun or run.due)).job
 
 
@@ -289,11 +279,10 @@ async def _close(
 ) -> None:
     import msgspec
 
-    from gossamer.cli.schedule_store import schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
-    async with schedule_store(settings) as store:
+    async with opened_store(settings) as store:
         now = await CrawlStatistics(store).now()
         over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
         if code is not None:

@@ -182,8 +182,8 @@ def _put_levels(levels: Sequence[ProcessLevel]) -> None:
             [
                 (
                     one.process,
-                    "unknown" if one.visits is None else one.visits,
-                    LIMITS.get(one.limit or "", one.limit or "unknown: it runs an earlier version"),
+                    one.visits,
+                    LIMITS.get(one.limit, one.limit),
                     f"{format_duration(int(one.age))} ago",
                 )
                 for one in levels

@@ -1,11 +1,11 @@
-"""`gossamer pause`, `resume`, `finish`, `stop` and `cancel` control a crawl, and `gossamer priority` reorders its
-pending URLs."""
+"""`gossamer pause`, `resume`, `finish`, `stop` and `cancel` control a crawl, `gossamer accept` confirms its last
+run, and `gossamer priority` reorders its pending URLs."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import (
@@ -28,7 +28,34 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 
-def pause(
+def _steering(verb: str, about: str) -> Callable[..., int]:
+    """Returns the command that steers a crawl in one way. `about`: its help text."""
+
+    def command(
+        crawl: Crawl,
+        data: Data = None,
+        store: StoreUrl = None,
+        setting: Setting = None,
+        as_json: Json = False,
+        quiet: Quiet = False,
+    ) -> int:
+        return asyncio.run(_steer(verb, crawl, read_settings(data, store, setting), as_json, quiet))
+
+    command.__name__, command.__doc__ = verb, about
+    return command
+
+
+pause = _steering("pause", "Pause a crawl. No new pages are fetched, and the queue and all results are kept.")
+resume = _steering("resume", "Continue a paused crawl.")
+stop = _steering("stop", "End a crawl gracefully and keep its queue.")
+finish = _steering(
+    "finish",
+    "Retry nothing more. URLs that wait for a retry become dead letters, and the others are still fetched.",
+)
+cancel = _steering("cancel", "End a crawl and drop its queue. Fetched pages are kept.")
+
+
+def accept(
     crawl: Crawl,
     data: Data = None,
     store: StoreUrl = None,
@@ -36,56 +63,19 @@ def pause(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Pause a crawl. No new pages are fetched, and the queue and all results are kept."""
-    return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
+    """Confirm that a run which ended with exit code 31 is right. What the run showed is then concluded, and
+    later runs are compared with it, too."""
+    from gossamer.app.accept import accept as accept_run
+    from gossamer.cli.printing import put_json, remark
 
-
-def resume(
-    crawl: Crawl,
-    data: Data = None,
-    store: StoreUrl = None,
-    setting: Setting = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """Continue a paused crawl."""
-    return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), as_json, quiet))
-
-
-def stop(
-    crawl: Crawl,
-    data: Data = None,
-    store: StoreUrl = None,
-    setting: Setting = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """End a crawl gracefully and keep its queue."""
-    return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), as_json, quiet))
-
-
-def finish(
-    crawl: Crawl,
-    data: Data = None,
-    store: StoreUrl = None,
-    setting: Setting = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """Retry nothing more. URLs that wait for a retry become dead letters, and the others are still fetched."""
-    return asyncio.run(_steer("finish", crawl, read_settings(data, store, setting), as_json, quiet))
-
-
-def cancel(
-    crawl: Crawl,
-    data: Data = None,
-    store: StoreUrl = None,
-    setting: Setting = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """End a crawl and drop its queue. Fetched pages are kept."""
-    return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
+    summary = asyncio.run(accept_run(read_settings(data, store, setting), crawl))
+    if as_json:
+        put_json(summary)
+    remark(
+        f"{crawl}: the run counts as good: {summary.new} new, {summary.changed} changed, {summary.gone} gone",
+        quiet or as_json,
+    )
+    return 0
 
 
 def priority(

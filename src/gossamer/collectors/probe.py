@@ -7,13 +7,16 @@ import time
 
 from gossamer.collectors.http.collector import AddressResolver
 
+TIMEOUT_S = 5.0
+"""Seconds for which a host may take to accept a connection."""
 
-async def connect_time(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
+
+async def connect_time(resolver: AddressResolver, authority: str) -> float | None:
     """Measures how many seconds `host:port` takes to accept a connection. Returns None if the host does not
     accept the connection, or if the egress guard does not permit the address."""
     began = time.perf_counter()
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(TIMEOUT_S):
             found = resolver.known(authority) or await resolver.resolve(authority)
             if not found.addresses:
                 return None

@@ -50,8 +50,8 @@ def make_folder(path: Name) -> None:
 
 def make_private(path: Name) -> None:
     """Creates a folder like `make_folder`. If the folder exists and belongs to this user, takes the rights of
-    all other users to the folder and to the files directly in it, because an earlier version may have
-    created them. Raises the errors of `make_folder`."""
+    all other users to the folder and to the files directly in it, because another program may have created
+    them. Raises the errors of `make_folder`."""
     make_folder(path)
     about = os.stat(path)
     if about.st_uid != os.geteuid():

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gossamer.app import job_payload
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import seal_of
-from gossamer.app.wiring import CrawlWorker, limiter_of
+from gossamer.app.wiring import CrawlWorker, FleetPlace, limiter_of
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.fleet.fair_share import FairShares
@@ -153,11 +153,13 @@ class ActiveCrawls:
             self._store,
             self.me.name,
             self._halt,
-            room=self._fair.share(task.name, task.weight, task.precedence),
-            lanes=self.me.lanes,
-            region=self.me.settings.region or "",
-            ours=sign.ours,
-            limiter=self.limiter,
+            fleet=FleetPlace(
+                self.me.lanes,
+                self.me.settings.region or "",
+                sign.ours,
+                self._fair.share(task.name, task.weight, task.precedence),
+                self.limiter,
+            ),
         )
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
         self._at[task.name] = ActiveCrawl(bench, task, sign, lacks)

@@ -110,8 +110,6 @@ def _fates(n: Counter[str], tells: str) -> dict[str, Any]:
     found: dict[str, Any] = {"refused": sum(refused.values()) + fates["r"], "refused_kinds": whole}
     if tells == "nothing":
         return found | dict.fromkeys(("new", "changed", "unchanged", "gone"))
-    if not tells and "fate:new" in n:  # the crawl of an earlier version
-        return found | {"unchanged": None} | {name: n[f"fate:{name}"] for name in ("new", "changed", "gone")}
     if not tells.startswith("items"):
         return found | {name: n[name] for name in ("new", "changed", "unchanged", "gone")}
     # the items of a page that did not change, according to a `--refresh`, count as one

@@ -48,8 +48,7 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
     @property
     def fields(self) -> list[Any]:
         """The values of the rule's fields as a list, which is stored in the request. The list omits
-        `thumbnails` if the rule has no thumbnails. Therefore the keys of files without thumbnails are the
-        same as in older versions of gossamer, which had no thumbnails."""
+        `thumbnails` if the rule has no thumbnails."""
         fields: list[Any] = msgspec.to_builtins(self)
         return fields if self.thumbnails else fields[:-1]
 

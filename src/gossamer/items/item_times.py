@@ -1,8 +1,7 @@
 """Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Datetimes without a time zone
 are in UTC.
 
-The hash of an item is computed from the text without `Z`, as in earlier versions of gossamer. Therefore, an
-unchanged item keeps its hash and is not written again.
+The hash of an item is computed from the text without `Z`.
 """
 
 from __future__ import annotations

@@ -64,10 +64,9 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
     return {"1m": round(rates[0], 3), "10m": round(rates[1], 3)}
 
 
-async def current_figures(census: CrawlStatistics, summary: Summary, *, why: bool = True) -> Current:
+async def current_figures(census: CrawlStatistics, summary: Summary) -> Current:
     """Returns the current figures of a crawl. `summary`: its state decides whether the crawl is under way, because
-    the record of a crawl whose process died still says `running`. `why`: whether to determine the reason why
-    an idle crawl gets no pages. This is slower, because the states of the crawl's hosts must be read."""
+    the record of a crawl whose process died still says `running`."""
     record, now = await census.crawls.need(summary.crawl), await census.now()
     (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)
@@ -78,7 +77,7 @@ async def current_figures(census: CrawlStatistics, summary: Summary, *, why: boo
         recent.requests if going else (0.0, 0.0),
         age,
         await _response_times(census, record.name),
-        await why_idle(census, record, summary) if quiet and why else None,
+        await why_idle(census, record, summary) if quiet else None,
         await lane_rates(census.store, record.name, now, record.started_at) if going and record.fleet else (),
     )
 

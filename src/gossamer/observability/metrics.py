@@ -126,7 +126,7 @@ def _fresh_pages(found: Snapshot) -> Iterator[Sample]:
 
 
 def _limits(found: Snapshot) -> Iterator[Sample]:
-    counts = Counter((one.crawl, one.limit) for one in found.levels if one.limit is not None)
+    counts = Counter((one.crawl, one.limit) for one in found.levels)
     for (crawl, limit), n in sorted(counts.items()):
         yield "", (crawl, limit), n
 
@@ -458,11 +458,7 @@ METRICS: tuple[Metric, ...] = (
         "gauge",
         "Maximum number of concurrent visits of a process, over all of its crawls.",
         ("crawl", "process"),
-        lambda found: (
-            ("", (one.crawl, one.process), one.visits)
-            for one in found.levels[:MAX_WORKERS]
-            if one.visits is not None
-        ),
+        lambda found: (("", (one.crawl, one.process), one.visits) for one in found.levels[:MAX_WORKERS]),
     ),
     Metric(
         "gossamer_concurrency_limit_processes",

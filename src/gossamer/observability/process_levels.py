@@ -14,13 +14,12 @@ from gossamer.store.store import Store
 class ProcessLevel(NamedTuple):
     """A process that works on a crawl. `visits`: the maximum number of concurrent visits of the process, over
     all of its crawls. `limit`: what keeps the process from running more concurrent visits of this crawl
-    (`worker.concurrency_level`). `visits` and `limit` are None if the process runs an earlier version of
-    gossamer, which does not report them. `age`: seconds since the last record of the process."""
+    (`worker.concurrency_level`). `age`: seconds since the last record of the process."""
 
     crawl: str
     process: str
-    visits: int | None
-    limit: str | None
+    visits: int
+    limit: str
     age: float
 
     def plain(self) -> dict[str, Any]:
@@ -37,13 +36,7 @@ async def process_levels(store: Store, crawls: Collection[str], now: float) -> l
 
 def _levels(crawl: str, raws: Iterable[bytes], now: float) -> list[ProcessLevel]:
     return sorted(
-        ProcessLevel(
-            crawl,
-            one.name,
-            one.concurrency if one.limit else None,
-            one.limit or None,
-            max(0.0, now - one.at),
-        )
+        ProcessLevel(crawl, one.name, one.concurrency, one.limit, max(0.0, now - one.at))
         for one in read(raws)
         if alive(one, now)
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gossamer.politeness import ladder, pace, robots
 
-__all__ = ["blocks", "ladder", "pace", "robots"]
+__all__ = ["ladder", "pace", "robots"]
 
 
 def __getattr__(name: str) -> Any:

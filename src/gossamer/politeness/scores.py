@@ -102,10 +102,9 @@ class WorkerScore(msgspec.Struct):
     good_at: float = 0.0
     """The time of the worker's last successful visit."""
     concurrency: int = 0
-    """Maximum number of concurrent visits in the worker's process, or 0 in records of earlier versions."""
+    """Maximum number of concurrent visits in the worker's process."""
     limit: str = ""
-    """The limit that applies to `concurrency` (`worker.concurrency_level`), or '' in records of earlier
-    versions."""
+    """The limit that applies to `concurrency` (`worker.concurrency_level`)."""
     format: int = FORMAT
 
 

@@ -95,6 +95,11 @@ class PageSchedule:
         """Returns the estimated change rate of a page, in changes per day."""
         return self.priors.get(page.host, self.prior).rate(page.history)
 
+    def weigh_inlinks(self, inlinks: Callable[[str], int]) -> None:
+        """Makes the importance of a page depend on its inlinks. `inlinks`: returns the number of inlinks of a
+        URL."""
+        self.inlinks = inlinks
+
     def weight(self, url: str) -> float:
         """Returns the importance of a page."""
         return self.rules.weight(url, self.inlinks(url) if self.rules.inlinks else 0)

@@ -64,7 +64,7 @@ class ScheduledPages:
     def count_inlinks(self, fingerprint: Callable[[Request], int]) -> None:
         """Makes the importance of a page depend on its inlinks. A page is more important if more pages link
         to the page. `fingerprint` returns the fingerprint of a request, as in `KnownLine.links`."""
-        self.schedule.inlinks = lambda url: self.table.inlinks.of(fingerprint(Request(url)))
+        self.schedule.weigh_inlinks(lambda url: self.table.inlinks.of(fingerprint(Request(url))))
 
     def restore(self, now: float) -> float:
         """Loads the facts that an earlier run stored (`store_facts`). If the clock has been set back after

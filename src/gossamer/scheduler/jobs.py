@@ -178,5 +178,4 @@ def job_of(task: ScheduledTask, settings: Settings, crawl: str) -> Job:
     job = job_of_options(task.targets, task.options, task.folder)
     own = msgspec.structs.replace(job.settings, store=settings.store, data=settings.data)
     outputs = [JobOutput(spec, overwrite) for spec, overwrite in task.outputs]
-    gates = [task.fail_on] if isinstance(task.fail_on, str) else task.fail_on or []
-    return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl, gates=gates)
+    return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl, gates=task.fail_on or [])

@@ -19,7 +19,7 @@ from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
-from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, ScheduledCommands, pause_before_retry
+from gossamer.scheduler.runs import Crawler, RunSupervisor, Say, ScheduledCommands, pause_before_retry
 from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -51,8 +51,7 @@ class Scheduler:
 
     - `embedded`: the embedded store, or None if the store is shared.
     - `crawler`: runs the crawls, in this process or on a fleet. `commands`: runs the commands on this machine.
-    - `say`: logs an event. `judge`: checks a finished crawl, and returns the gates that the crawl does not
-      meet.
+    - `say`: logs an event.
     - `stop`: an event. When the event is set, `run` stops the crawls and returns.
     - `chore`: a background task that the leader runs.
     """
@@ -66,14 +65,13 @@ class Scheduler:
         commands: ScheduledCommands,
         *,
         say: Say,
-        judge: Judge,
         stop: asyncio.Event,
         chore: Chore | None = None,
     ) -> None:
         self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
         self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._schedules = Schedules(store)
-        self._conductor = RunSupervisor(self._schedules, crawler, commands, settings, say, stop, judge)
+        self._conductor = RunSupervisor(self._schedules, crawler, commands, settings, say, stop)
         self._most_crawls, self._most_commands = crawler.most, commands.most
         self._plans: dict[str, Plan] = {}
         self._unread: set[Unread] = set()
@@ -92,7 +90,7 @@ class Scheduler:
                     self._away = False
                     self._say("store is back")
                 if self._embedded is not None:
-                    self._embedded.restarts = 0
+                    self._embedded.note_answer()
             except (StoreError, DiskFull) as error:
                 await self._store_away(error)
             await pause_before_retry(self._stop, BEAT_INTERVAL_S)
@@ -123,7 +121,8 @@ class Scheduler:
                 self._seen = -1
             else:
                 self._say("stands by", scheduler=self.owner, leader=lead.leader)
-        self._lead, self._conductor.token = lead, lead.token
+        self._lead = lead
+        self._conductor.lead(lead.token)
 
     async def _read_all(self, lead: Lead) -> None:
         """Reads all schedules and their open runs. `lead` contains the number of the last change to the
@@ -146,7 +145,7 @@ class Scheduler:
         open_runs: dict[tuple[str, str], ScheduledRun] = {}
         for name in plans:
             open_runs |= {(name, run.field): run for run in await self._schedules.open(name)}
-        self._conductor.open = open_runs
+        self._conductor.follow(open_runs)
         self._seen = lead.changes
 
     def _tell(self, plans: dict[str, Plan]) -> None:
@@ -195,7 +194,7 @@ class Scheduler:
             self._seen = -1  # the schedule was changed, so all schedules are read again
             return
         self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
-        self._conductor.open |= {(schedule.name, run.field): run for run in begun}
+        self._conductor.follow(self._conductor.open | {(schedule.name, run.field): run for run in begun})
         for run in over:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
@@ -241,7 +240,7 @@ class Scheduler:
                 url = await asyncio.to_thread(self._embedded.again)
                 fresh = await open_url(url, embedded=True)
                 await self._store.close()
-                self._store.client, self._store.url = fresh.client, url
+                self._store.move(fresh)
 
     async def _end(self) -> None:
         """Stops the crawls of this process. Keeps the lead until these crawls have ended, and then releases

@@ -39,9 +39,6 @@ outage of the store, the run is tried again after this many seconds."""
 Say = Callable[..., None]
 """A function that logs an event. The first argument of the function is the name of the event, and the keyword
 arguments are the fields of the event."""
-Judge = Callable[[list[str], Summary], list[str]]
-"""A function that checks the summary of a crawl against gates (`--fail-on`), and returns the gates that the
-crawl does not meet."""
 
 
 class RunOutcome(NamedTuple):
@@ -177,6 +174,13 @@ async def pause_before_retry(stop: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(stop.wait(), seconds)
 
 
+def missed_gates(gates: list[str], summary: Summary) -> list[str]:
+    """Returns the `--fail-on` gates that a crawl has missed, according to the crawl's summary."""
+    from gossamer.app import quality_gate_setup
+
+    return quality_gate_setup.unmet_gates(quality_gate_setup.gates(gates, ()), summary)
+
+
 class RunSupervisor:
     """Follows the runs of all schedules to their ends.
 
@@ -193,14 +197,21 @@ class RunSupervisor:
         settings: Settings,
         say: Say,
         stop: asyncio.Event,
-        judge: Judge,
     ) -> None:
         self.schedules, self.crawler, self.say, self.stop = schedules, crawler, say, stop
         self.commands = commands
-        self._settings, self._judge = settings, judge
+        self._settings = settings
         self.token = 0
         self.open: dict[tuple[str, str], ScheduledRun] = {}
         self._heard = (0.0, 0.0)
+
+    def lead(self, token: int) -> None:
+        """Writes from now on with this token of the lead, or 0 if another scheduler leads."""
+        self.token = token
+
+    def follow(self, runs: dict[tuple[str, str], ScheduledRun]) -> None:
+        """Replaces the open runs, keyed by the name of the schedule and the field of the run."""
+        self.open = runs
 
     def set_clock(self, now: float) -> None:
         """Sets this process's copy of the store's clock. `now`: a time that was just read from the store."""
@@ -304,7 +315,7 @@ class RunSupervisor:
                     return outcome
                 if is_unlike(outcome.reason):
                     return outcome._replace(state="gate", exit_code=UnlikeGoodRuns.exit_code)
-                if bad := self._judge(job.gates, outcome.summary):
+                if bad := missed_gates(job.gates, outcome.summary):
                     reason = f"the gate is not met: {'; '.join(bad)}"
                     return outcome._replace(state="gate", reason=reason, exit_code=GateNotMet.exit_code)
                 return outcome

@@ -174,8 +174,7 @@ def type_conflict(part: str, columns: Sequence[Column]) -> str:
 
 
 def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Adapts the types of columns to an existing part. If an earlier version of gossamer wrote a column as
-    text, the column stays text. A decimal keeps its precision and scale."""
+    """Adapts the columns to an existing part: a decimal keeps its precision and scale."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -184,9 +183,7 @@ def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
     for column in columns:
         at = there.get_field_index(column.name)
         kind = there.field(at).type if at >= 0 else None
-        if kind is not None and pa.types.is_string(kind) and _rich(column):
-            found.append(Column(column.name, "json"))
-        elif kind is not None and pa.types.is_decimal(kind) and column.type == "decimal":
+        if kind is not None and pa.types.is_decimal(kind) and column.type == "decimal":
             found.append(
                 Column(column.name, "decimal", FieldType("decimal", digits=(kind.precision, kind.scale)))
             )
@@ -196,7 +193,7 @@ def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def _rich(column: Column) -> bool:
-    """Returns whether earlier versions of gossamer wrote the column as text."""
+    """Returns whether the journal contains the column's values as text."""
     return column.type in _MADE or (column.shape is not None and column.type == "json")
 
 

@@ -262,7 +262,6 @@ class Cassandra:
         if kind not in self._tables:
             table, called = TableColumns(kind, self._columns, _FITS, self.misfits), self._name(kind)
             bare = called.strip('"')
-            table.columns = self._as_made(bare, table.columns)
             former = self._lost(bare, table.names, self._make(bare, table.columns, '"_key"'))
             states = ", ".join(f'"{column}"' for column in _STATES)
             select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(
@@ -271,16 +270,6 @@ class Cassandra:
             insert = self._session.prepare(_insert(called, [*table.columns, *map(Column, former)]))
             self._tables[kind] = table, insert, self._session.prepare(select), len(former)
         return self._tables[kind]
-
-    def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """Adapts the types of columns to an existing table. If an earlier version of gossamer created a
-        column as text for lack of a better type, the column stays text."""
-        there = self._there_are(called)
-        earlier = ("date", "bytes", "uuid")
-        return tuple(
-            Column(one.name, "str") if one.type in earlier and there.get(one.name) == "text" else one
-            for one in columns
-        )
 
     def _there_are(self, called: str) -> dict[str, str]:
         """Returns the columns of a table with their types."""

@@ -8,18 +8,17 @@ import re
 import types
 import typing
 from collections.abc import Container, Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import msgspec
 
 from gossamer.model.item import field_names
 from gossamer.model.visit import PageRecord, Row
-from gossamer.sinks.field_types import FieldType, hints_of, shape_of
+from gossamer.sinks.field_types import LEAVES, FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
@@ -79,26 +78,9 @@ _PAGE: tuple[Column, ...] = (
     Column("redirects", "strings"),
     Column("error"),
 )
-_TYPES: dict[Any, str] = {
-    int: "int",
-    float: "float",
-    bool: "bool",
-    str: "str",
-    Decimal: "decimal",
-    datetime: "time",
-    date: "date",
-    time: "clock",
-    timedelta: "span",
-    bytes: "bytes",
-    bytearray: "bytes",
-    UUID: "uuid",
-}
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
-LATER = ("region", "id", "added_at", "location")
-"""Columns that page records of earlier versions of gossamer did not have. When gossamer continues a CSV file
-of an earlier version, gossamer does not write the values of columns that the file's header lacks."""
 _GIVEN = (Column("id"), Column("added_at", "time"))
 _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
@@ -186,7 +168,7 @@ def column_type(annotation: Any) -> str:
         return "json"
     if issubclass(annotation, PurePath) or hasattr(annotation, "unicode_string"):
         return "str"
-    return _TYPES.get(annotation, "json")
+    return LEAVES.get(annotation, "json")
 
 
 def cell_value(value: Any) -> Any:

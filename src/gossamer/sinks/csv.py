@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sys
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from decimal import Decimal
@@ -26,13 +25,11 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.column_choice import OWN, ColumnChoice
 from gossamer.sinks.columns import (
     EXTRA,
-    LATER,
     OURS,
     Column,
     Columns,
     cell_value,
     extra_fields,
-    given_fields,
     loose_names,
 )
 from gossamer.sinks.crash_safe_file import ExactFile
@@ -95,26 +92,24 @@ class Csv:
         owner: str = "",
         guard: bool = True,
         bom: bool = False,
-        extra: bool = True,
-        chosen: Sequence[str] | None = None,
+        choice: ColumnChoice | None = None,
         log: AppendLog | None = None,
     ) -> None:
-        """`extra`: whether the file has a column `_extra`, which contains the fields without a column.
-        `chosen`: the columns that rows of untyped dicts have in addition to their own fields, or None for the
-        columns `columns.OURS`."""
+        """`choice`: the columns that the user chose. Without a choice, the file has a column `_extra`, which
+        contains the fields without a column, and rows of untyped dicts also have the columns
+        `columns.OURS`."""
+        extra, chosen = (True, None) if choice is None else (choice.has_own, choice.named)
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         own = tuple(column.name for column in columns or ())
         if columns is None:
             own = tuple(column.name for column in OURS) if chosen is None else tuple(chosen)
         items = columns is None or chosen is not None or set(own) >= _OURS
         self._names = (*own, EXTRA) if items and extra else own
-        self._later = {f"_{name}" for name in LATER} if items else set(LATER)
         self._own_fields = extra
         self._loose = columns is None
         self._field = guarded_field if guard else unguarded_field
         self._start = BOM_UTF8 if bom else b""
         self._order: tuple[str, ...] = ()
-        self._has_warned = False
         self.target = self._file.target
         self.close, self.drop = self._file.close, self._file.drop
         self.find, self.adopt = self._file.find, self._file.adopt
@@ -149,35 +144,20 @@ class Csv:
             data = row.data
             if type(data) is not dict:
                 values = record(data) if record else [getattr(data, name, None) for name in order]
-                if type(data) is PageRecord and (given := given_fields(data, known)):
-                    self._warn([*given])
             else:
                 values = [data.get(name) for name in order]
                 if extra := extra_fields(row, known):
                     if EXTRA in known:
                         values[order.index(EXTRA)] = text(extra)
-                    elif missing := [name for name in extra if name not in self._later]:
-                        raise SinkError(_lacks(self._file.path, missing))
-                    elif lost := [name for name, value in extra.items() if value is not None]:
-                        self._warn(lost)
+                    else:
+                        raise SinkError(_lacks(self._file.path, [*extra]))
             fields.append([self._field(value) for value in values])
         return fields
-
-    def _warn(self, lost: Sequence[str]) -> None:
-        """Reports once that a file of an earlier version lacks columns."""
-        if not self._has_warned:
-            self._has_warned = True
-            print(
-                f"gossamer: {self._file.path} was created without the columns {', '.join(lost)}, so these values "
-                "are left out there; if the same crawl is run with a new file (-o), the new file gets all rows with these columns",
-                file=sys.stderr,
-            )
 
     def _header(self) -> tuple[str, ...]:
         head = self._file.head().decode("utf-8-sig", "replace")
         names = tuple(next(csv.reader(io.StringIO(head, newline="")), []))
-        needed = [name for name in self._names if name not in self._later]
-        if missing := [name for name in needed if name not in names and (self._loose or name != EXTRA)]:
+        if missing := [name for name in self._names if name not in names and (self._loose or name != EXTRA)]:
             raise SinkError(_lacks(self._file.path, missing))
         return names
 
@@ -186,8 +166,8 @@ class CsvStdout(Stdout):
     """Writes rows to the standard output as CSV, with one header. The header contains the columns of all
     declared kinds. If no kind is declared, the first rows determine the columns."""
 
-    def __init__(self, columns: Columns, choice: ColumnChoice | None = None, fd: int = 1) -> None:
-        super().__init__(fd, choice=choice)
+    def __init__(self, columns: Columns, choice: ColumnChoice | None = None) -> None:
+        super().__init__(1, choice=choice)
         self._columns, self._order = columns, list[str]()
 
     def _encoded(self, rows: Sequence[Row]) -> bytes:

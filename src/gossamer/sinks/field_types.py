@@ -47,7 +47,7 @@ class FieldType(NamedTuple):
 JSON = FieldType("json")
 """The type of fields whose values do not all have the same type. Values of the type `JSON` are written as
 JSON text."""
-_LEAVES: dict[Any, str] = {
+LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",
     bool: "bool",
@@ -88,8 +88,8 @@ def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
         return JSON
     if issubclass(annotation, Enum):
         return _of_values([one.value for one in annotation])
-    if annotation in _LEAVES:
-        return FieldType(_LEAVES[annotation])
+    if annotation in LEAVES:
+        return FieldType(LEAVES[annotation])
     if issubclass(annotation, str | PurePath) or hasattr(annotation, "unicode_string"):
         return FieldType("str")
     return _of_class(annotation, inside) if is_class(annotation) and annotation not in inside else JSON
@@ -189,7 +189,7 @@ def of_value(value: Any) -> FieldType | None:
             if (part := of_value(one)) is not None:
                 found = part if found is None else common_shape(found, part)
         return JSON if found is None or found.kind == "json" else FieldType("list", (("item", found),))
-    kind = _LEAVES.get(type(value), "json")
+    kind = LEAVES.get(type(value), "json")
     if kind == "decimal" and value.is_finite():
         scale = max(0, -value.as_tuple().exponent)
         whole = max(0, value.adjusted() + 1)

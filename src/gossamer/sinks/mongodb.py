@@ -89,13 +89,12 @@ def to_document(
     state: ItemState | None,
     careful: bool = False,
     *,
-    shapes: Mapping[str, FieldType] | None = None,
+    shapes: Mapping[str, FieldType],
     unfit: list[str] | None = None,
 ) -> dict[str, Any]:
     """Converts a row to a document.
 
-    `shapes`: the types of the fields, which become BSON types. If `shapes` is None, dates stay text, as in
-    collections that an earlier version of gossamer created. If BSON cannot represent a value, the field
+    `shapes`: the types of the fields, which become BSON types. If BSON cannot represent a value, the field
     becomes null, the value's JSON text is stored in `_extra`, and a message about the value is added to
     `unfit`. `careful`: removes NUL and unpaired surrogates from text.
     """
@@ -109,9 +108,6 @@ def to_document(
         if field == "_id":
             continue
         name = str(_value(field, careful, number))
-        if shapes is None:
-            found[name] = _value(value, careful, number)
-            continue
         try:
             found[name] = _typed(shapes.get(field), value, careful, number)
         except UnrepresentableValue as error:
@@ -216,28 +212,9 @@ def to_decimal128(value: Decimal) -> Any:
 def as_float(value: Decimal) -> float:
     """Converts a number to a float, for a server without decimals. Raises UnrepresentableValue if no float
     represents the number exactly."""
-    if isinstance(found := without_decimals(value), str):
-        raise UnrepresentableValue(f"this server has no decimals, and a float cannot hold {found[:60]}")
-    return float(found)
-
-
-def to_number(value: Decimal) -> Any:
-    """Converts a number to a float if a float represents it exactly, otherwise to a Decimal128. A number of
-    more than 34 digits becomes text."""
-    from bson import Decimal128
-
-    if Decimal(repr(number := float(value))) == value:
-        return number
-    try:
-        return Decimal128(value)
-    except DecimalException:
-        return str(value)
-
-
-def without_decimals(value: Decimal) -> Any:
-    """Converts a number to a float if a float represents it exactly, otherwise to text. This function is for
-    a server that does not support decimals."""
-    return number if Decimal(repr(number := float(value))) == value else str(value)
+    if Decimal(repr(number := float(value))) != value:
+        raise UnrepresentableValue(f"this server has no decimals, and a float cannot hold {str(value)[:60]}")
+    return number
 
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at", "_url")
@@ -280,13 +257,10 @@ class Mongo:
         self._noted: dict[str, set[str]] = {}
         """Maps each collection to the `_id` values of those entries in COLUMNS that this process has read or
         written."""
-        self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
-        """Two functions that convert decimals. The first function converts decimals for collections that an
-        earlier version of gossamer created, and the second function converts decimals for all other
-        collections."""
-        self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
-        """The types of each kind's fields, or None if an earlier version of gossamer created the kind's
-        collection. In a collection of an earlier version, dates are strings."""
+        self._number: Callable[[Decimal], Any] = to_decimal128
+        """Converts decimals."""
+        self._shapes: dict[str, Mapping[str, FieldType]] = {}
+        """The types of each kind's fields."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
@@ -325,7 +299,7 @@ class Mongo:
                 about = self._base.client.admin.command("buildInfo")
                 # FerretDB 1 crashes on decimals.
                 if str(about.get("ferretdbVersion", "")).startswith("v1."):
-                    self._numbers = without_decimals, as_float
+                    self._number = as_float
             yield
         except (errors.ConfigurationError, errors.InvalidName) as error:
             raise SinkError(f"{self.where}: {error}") from error
@@ -364,7 +338,7 @@ class Mongo:
             key = storable_text(one.name[1])
             was = rows.find_one({"_id": key}) if one.row is None else self._document(one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
-            times = {"_from": self._time(kind, one.state.seen_at), "_until": self._time(kind, one.until)}
+            times = {"_from": parse_time(one.state.seen_at), "_until": parse_time(one.until)}
             told = {**named, **times, "_hash": one.state.hash, "_data": was}
             write.append(pymongo.UpdateOne({"_id": named}, {"$setOnInsert": told}, upsert=True))
         self._base[HISTORY].bulk_write(write, ordered=False)
@@ -408,9 +382,9 @@ class Mongo:
                     {
                         "_url": storable_text(url),
                         "_deleted_at": None,
-                        "_seen_at": {"$lte": self._time(kind, at)},
+                        "_seen_at": {"$lte": parse_time(at)},
                     },
-                    {"$set": {"_deleted_at": self._time(kind, at)}},
+                    {"$set": {"_deleted_at": parse_time(at)}},
                 )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
@@ -425,7 +399,7 @@ class Mongo:
         """See `upsert_sink.HistoryDriver`."""
         return sum(
             self._collection(kind).count_documents(
-                {"_site": {"$in": list(sites)}, "_deleted_at": {"$gte": self._time(kind, since)}}
+                {"_site": {"$in": list(sites)}, "_deleted_at": {"$gte": parse_time(since)}}
             )
             for kind in self._items()
         )
@@ -435,7 +409,7 @@ class Mongo:
         total = 0
         for kind in self._items():
             for _, unmet in self._unmet(kind, site, run, at):
-                gone = {"$set": {"_deleted_at": self._time(kind, at)}}
+                gone = {"$set": {"_deleted_at": parse_time(at)}}
                 total += self._collection(kind).update_many({"_id": {"$in": unmet}}, gone).modified_count
         return total
 
@@ -445,7 +419,7 @@ class Mongo:
         stored = [
             one["_id"]
             for one in self._collection(kind).find(
-                {"_site": site, "_deleted_at": None, "_seen_at": {"$lte": self._time(kind, at)}}, {"_id": 1}
+                {"_site": site, "_deleted_at": None, "_seen_at": {"$lte": parse_time(at)}}, {"_id": 1}
             )
         ]
         for first in range(0, len(stored), 500):
@@ -467,27 +441,10 @@ class Mongo:
     def _document(
         self, row: Row, state: ItemState | None, careful: bool = False, unfit: list[str] | None = None
     ) -> dict[str, Any]:
-        shapes = self._typed(row.kind)
-        return to_document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
-
-    def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
-        """Returns the types of a kind's fields. Returns None if an earlier version of gossamer created the
-        collection. A collection of an earlier version continues to store times as strings."""
-        if kind not in self._shapes:
-            columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
-            shapes = shapes_of(columns)
-            field = (
-                "_seen_at"
-                if kind not in RECORDS
-                else next((one.name for one in columns if one.type == "time"), "ts")
-            )
-            there = self._collection(kind).find_one({field: {"$exists": True}}, {field: 1})
-            self._shapes[kind] = None if there is not None and isinstance(there[field], str) else shapes
-        return self._shapes[kind]
-
-    def _time(self, kind: str, at: str) -> Any:
-        """Converts a time (RFC 3339) to the type that the kind's collection uses for times."""
-        return at if self._typed(kind) is None else parse_time(at)
+        if (shapes := self._shapes.get(row.kind)) is None:
+            columns = (*self._columns.get(row.kind, OURS), *(STORED if row.kind not in RECORDS else ()))
+            shapes = self._shapes[row.kind] = shapes_of(columns)
+        return to_document(self._number, row, state, careful, shapes=shapes, unfit=unfit)
 
     def _note(self, kind: str, fields: set[str]) -> None:
         """Adds entries for these fields to COLUMNS. The entries record that gossamer created the fields. This

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gossamer.errors import SinkAway
 from gossamer.model.visit import Row
@@ -24,13 +25,22 @@ MAX_LINES_BYTES = 1 << 20
 other than MAX_PART_BYTES, MAX_LINES_BYTES changes in proportion."""
 
 
+class UploadLimits(NamedTuple):
+    """`waiting`: the maximum number of bytes that may wait for upload. `patience`: the number of seconds
+    without upload progress after which a waiting call raises SinkAway."""
+
+    waiting: int = MAX_WAITING_BYTES
+    patience: float = AWAY_AFTER_S
+
+
+UPLOAD_LIMITS = UploadLimits()
+
+
 class ObjectStoreArchive:
     """The FileSink for `s3://...` and other object stores.
 
     `staging`: the local folder for files that are not uploaded yet. `plain`: whether responses are written as
-    plain objects instead of as WARC. `most`: the maximum size of a part in bytes. `waiting`: the maximum
-    number of bytes that may wait for upload. `patience`: the number of seconds without upload progress after
-    which a waiting call raises SinkAway.
+    plain objects instead of as WARC. `most`: the maximum size of a part in bytes.
     """
 
     def __init__(
@@ -42,8 +52,7 @@ class ObjectStoreArchive:
         overwrite: bool = False,
         owner: str = "",
         most: int = MAX_PART_BYTES,
-        waiting: int = MAX_WAITING_BYTES,
-        patience: float = AWAY_AFTER_S,
+        upload: UploadLimits = UPLOAD_LIMITS,
         log: AppendLog | None = None,
     ) -> None:
         self._away = ObjectFolder(url)
@@ -64,7 +73,9 @@ class ObjectStoreArchive:
         else:
             path = f"{self.folder}/{stem}{cdxj.ENDING}"
             self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed, log=log)
-        self._sender = Uploader(self._away, self.folder, self._files, most=waiting, patience=patience)
+        self._sender = Uploader(
+            self._away, self.folder, self._files, most=upload.waiting, patience=upload.patience
+        )
         self.target, self.drop = self._sink.target, self._sink.drop
         self.find, self.adopt = self._sink.find, self._sink.adopt
 

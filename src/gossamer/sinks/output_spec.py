@@ -421,8 +421,7 @@ def _file_of_rows(
         given: dict[str, Any] = {
             "guard": is_formula_guarded(spec),
             "bom": has_byte_order_mark(spec),
-            "extra": choice is None or choice.has_own,
-            "chosen": None if choice is None else choice.named,
+            "choice": choice,
         }
         return OpenedOutput(
             path, lambda where, kind: Csv(where, columns.get(kind), **given, **shared), tuple(columns), choice

@@ -25,7 +25,7 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -67,8 +67,7 @@ class Parquet:
     """The FileSink for the `.parquet` folder of one kind. `columns` is None if the items are untyped dicts.
 
     `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
-    `keep`: the number of seconds for which the journal of a closed part is kept. `at`: called after each step
-    with the name of the step. Tests use `at` to interrupt the sink.
+    `keep`: the number of seconds for which the journal of a closed part is kept.
     """
 
     def __init__(
@@ -81,7 +80,6 @@ class Parquet:
         log: AppendLog | None = None,
         part_bytes: int = 32 << 20,
         keep: float = 60.0,
-        at: Callable[[str], None] = lambda step: None,
         refuse: Refuse | None = None,
     ) -> None:
         if importlib.util.find_spec("pyarrow") is None:
@@ -93,7 +91,7 @@ class Parquet:
         self._log = log
         self._part_bytes = part_bytes
         self._keep = keep
-        self._at, self._refuse = at, refuse
+        self._refuse = refuse
         self.refused: list[Row] = []
         """The rows that lost a value. The code that reads the rows also removes them."""
         self._fit = False
@@ -217,7 +215,6 @@ class Parquet:
                 self._log.log_append(self._journal(start), committed - start, data)
             if not _write(self._journal(start), committed - start, data):
                 sync_folder(self.path)
-            self._at("journal")
             self._left = (committed + len(data), start, os.fstat(folder).st_mtime_ns, looked)
         if self._refuse is not None:
             for row, why in misfits:
@@ -309,16 +306,13 @@ class Parquet:
         write_part(
             self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign
         )
-        self._at("written")
         if self._log is not None:
             with open(f"{self.path}/{_UNDONE}", "rb") as part:
                 last = max(0, os.fstat(part.fileno()).st_size - PAGE_BYTES)
                 data = os.pread(part.fileno(), PAGE_BYTES, last)
             self._log.log_append(self._part(start, end), last, data)
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
-        self._at("renamed")
         sync_folder(self.path)
-        self._at("closed")
 
     def _sweep(self, keep: float) -> None:
         """Removes the journals of parts that were closed more than `keep` seconds ago."""
@@ -328,7 +322,6 @@ class Parquet:
                 age = time.time() - os.stat(self._part(start, end)).st_mtime
                 if not 0 <= age < keep:
                     os.unlink(self._journal(start))
-                    self._at("swept")
 
     def _part(self, start: int, end: int) -> str:
         return f"{self.path}/{_PART_NAME % (start, end)}"

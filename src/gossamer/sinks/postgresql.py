@@ -59,16 +59,6 @@ TYPES = {
 }
 FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
 """The functions that convert values to PostgreSQL's types."""
-_EARLIER = {
-    "str": ("jsonb",),
-    "clock": ("jsonb", "text"),
-    "span": ("jsonb", "text"),
-    "bytes": ("jsonb", "text"),
-    "uuid": ("jsonb", "text"),
-}
-"""Maps each field type to the column types that earlier versions of gossamer or other programs used for it.
-If an existing column has one of these types, gossamer keeps the type, and writes JSON or text to the
-column."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -80,26 +70,6 @@ _WIDER = {
 }
 """Maps each column type of gossamer to compatible types, which hold the same values without silent loss.
 Gossamer accepts an existing column with a compatible type if another program created the column."""
-
-
-def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Returns the columns with the types that they have in an existing table. A column that an earlier
-    version of gossamer created keeps its type. `called`: the quoted name of the table."""
-    there = dict(
-        base.execute(
-            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
-            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
-            [called],
-        ).fetchall()
-    )
-    found = []
-    for column in columns:
-        kind = there.get(cut_name(column.name), "")
-        if kind in _EARLIER.get(column.type, ()):
-            found.append(Column(column.name, "json" if kind == "jsonb" else "str"))
-        else:
-            found.append(column)
-    return tuple(found)
 
 
 def make_table(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
@@ -425,7 +395,6 @@ class Postgres:
         whole = self._given.get("as") == "jsonb"
         table = TableColumns(kind, self._columns, FITS, self.misfits, whole=whole, strict=True)
         called = self._name(kind)
-        table.columns = as_made(self._base, called, table.columns)
         if kind not in RECORDS:
             make_table(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
             make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")

@@ -16,7 +16,7 @@ import msgspec
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.columns import EXTRA, Column, cell_value
 from gossamer.sinks.field_types import FieldType, parse_bytes, parse_day, parse_time, to_python
-from gossamer.sinks.jsonl import decode, encode, encode_lines, text
+from gossamer.sinks.jsonl import encode, encode_lines, text
 
 _WIDE = 2**63
 _STEP = Decimal("1e-9")
@@ -237,14 +237,7 @@ def _shaped(shape: FieldType, value: Any) -> str | None:
     try:
         found = to_python(shape, value)
     except ValueError:
-        try:
-            if shape.kind not in ("list", "map", "struct") or type(value) is not str:
-                return None
-            # A journal line of an earlier version of gossamer contains JSON text.
-            to_python(shape, decode(value))
-        except (ValueError, msgspec.DecodeError):
-            return None
-        return value
+        return None
     if found is None:
         return None
     return format(found, "f") if shape.kind == "decimal" else _json(value)

@@ -186,8 +186,7 @@ def note_columns(
 ) -> set[str]:
     """Stores in the table COLUMNS which columns of a table gossamer created. Returns the lower-case names of
     all columns that gossamer created. `names`: the columns to store. `untyped`: the columns without a
-    declared type. If COLUMNS has no entry for the table, the function also stores the untyped columns,
-    because an older version of gossamer may have created the table."""
+    declared type. If COLUMNS has no entry for the table, the function also stores the untyped columns."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608

@@ -49,8 +49,8 @@ def call_failed(
     If there was no response, the page is empty. `read`: whether the site's function may access the contents
     of the page."""
     page = result if isinstance(result, Page) else Page(request.url, 0, [], b"", time.time(), 0.0, 0)
-    view = PageView(page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0))
-    view.request_ = request
+    shown = page if read else Page(page.url, page.status, [], b"", page.fetched_at, 0.0, 0)
+    view = PageView(shown, None, request)
     got = isinstance(result, Page)
     failure = FailedVisit(request, reason, detail, page.status if got else None, view, read=read and got)
     call = site.site.failed_function

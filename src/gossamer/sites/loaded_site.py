@@ -14,13 +14,19 @@ class LoadedSite:
     declares."""
 
     def __init__(
-        self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool
+        self,
+        site: Site,
+        path: Path,
+        version: str,
+        items: Mapping[str, list[type]],
+        default: bool,
+        script_site: Site | None = None,
     ) -> None:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
         self.name = site.name
         self.classes: dict[str, type] = {}
         """The classes of the items that the page functions have yielded so far, keyed by kind."""
-        self.script_site: Site | None = None
+        self.script_site = script_site
         """The original Site object if a Python program created the site, otherwise None. Other processes
         cannot load a site that a Python program created."""
 

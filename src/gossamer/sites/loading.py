@@ -181,9 +181,7 @@ def of_script(site: Site) -> LoadedSite:
     for function in site.functions:
         if function.item is not None:
             items.setdefault(function.item.__name__.lower(), []).append(function.item)
-    made = LoadedSite(own, path, mark.hexdigest(), items, site.name == "default")
-    made.script_site = site
-    return made
+    return LoadedSite(own, path, mark.hexdigest(), items, site.name == "default", script_site=site)
 
 
 def _digest(code: CodeType | None, into: Any) -> None:

@@ -37,9 +37,8 @@ class ScheduledTask(msgspec.Struct, frozen=True):
     are replaced for each run."""
     folder: str = "."
     """The folder that may contain gossamer.toml."""
-    fail_on: str | list[str] | None = None
-    """The quality gates of the crawl (option `--fail-on`). Earlier versions of gossamer stored the quality
-    gates as a single string."""
+    fail_on: list[str] | None = None
+    """The quality gates of the crawl (option `--fail-on`)."""
     command: list[str] | msgspec.UnsetType = msgspec.UNSET
     """The words of a scheduled command, for example `["prices", "run", "targets.csv"]`. Unset for a crawl, so
     the stored form of a crawl's schedule does not change."""

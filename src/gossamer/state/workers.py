@@ -46,7 +46,7 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     memory: int = 0
     """Memory of all processes of the worker, in bytes."""
     memory_limit: int = 0
-    """`recycle_memory` of all processes of the worker, in bytes. 0 if the worker is of an earlier version."""
+    """`recycle_memory` of all processes of the worker, in bytes."""
     malformed: int = 0
     """Number of malformed messages that the worker has removed from the queues of the message broker."""
     clock_off: float = 0.0

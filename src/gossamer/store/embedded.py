@@ -262,6 +262,10 @@ class Embedded:
         finally:
             os.close(fd)
 
+    def note_answer(self) -> None:
+        """Records that the server answers, so that earlier restarts do not count any more."""
+        self.restarts = 0
+
     def _wait(self, seconds: float) -> None:
         if self.cancelled.wait(seconds):
             raise StoreError("stopped while the store was waited for: run the same command again")
@@ -276,7 +280,6 @@ class Embedded:
                 if again:
                     self._count_adoption()
                 return url
-            self._end_unlocked()
             self.restarts += again
             if self.restarts > MAX_RESTARTS:
                 raise StoreError(
@@ -528,28 +531,6 @@ class Embedded:
             return [run[0]] if run is not None and _was_started_with(run[0], run[1]) else []
         pids = [only] if only is not None else [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
-
-    def _end_unlocked(self) -> None:
-        """Kills a server that an older version of gossamer started and that holds no lock. The server is
-        recognized by its working directory and by the socket in `run.json`."""
-        run = self._running()
-        if run is None or not _was_started_with(*run):
-            return
-        try:
-            if not os.path.samestat(os.stat(f"/proc/{run[0]}/cwd"), os.fstat(self._dir)):
-                return
-        except OSError:
-            if os.path.isdir("/proc/self"):
-                return
-        os.kill(run[0], signal.SIGKILL)
-        deadline = time.monotonic() + 30
-        while is_alive(run[0]):
-            if time.monotonic() > deadline:
-                raise InUse(
-                    f"--data {self.data}: process {run[0]} runs its store and cannot be ended: "
-                    "end it, then run this again"
-                )
-            time.sleep(0.01)
 
 
 def _options(folder: Path, socket: str) -> list[str]:

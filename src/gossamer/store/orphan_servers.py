@@ -34,9 +34,9 @@ class Orphan(NamedTuple):
     store: Path | None
 
 
-def find_orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
+def find_orphans(age: float) -> Iterator[Orphan]:
     """Yields the orphans that are at least `age` seconds old."""
-    now = time.time() if now is None else now
+    now = time.time()
     for folder in sorted(Path(tempfile.gettempdir()).glob("gossamer-*")):
         socket = folder / "s"
         if not _ours(folder, socket) or now - socket.lstat().st_mtime < age:

@@ -81,8 +81,7 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """A random ID that is generated when the store is created. The store's ID is "" if an earlier version
-        of gossamer created the store and the store is too full to accept an ID."""
+        """A random ID that is generated when the store is created."""
         self.used = 0
         """Number of script calls that this process has made."""
         self._texts: dict[str, str] = {}
@@ -123,7 +122,7 @@ class Store:
         except StoreFull:  # the store can still be read, and a later write raises this error
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
-        if mine.keys() - found.keys() - {"id"}:
+        if mine.keys() - found.keys():
             raise StoreFull(
                 f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory"
             )
@@ -131,7 +130,16 @@ class Store:
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
         self.buckets, self.seed, self._groups = buckets, int(found["seed"]), (0, [])
-        self.identity = found.get("id", "")
+        self.identity = found["id"]
+
+    def move(self, fresh: Store) -> None:
+        """Uses the connection and the address of `fresh`, which is the same store after its server was started
+        again."""
+        self.client, self.url = fresh.client, fresh.url
+
+    def expect(self, seed: int) -> None:
+        """Makes `same` compare the store with a store that was open before."""
+        self.seed = seed
 
     def same(self, seed: bytes | None) -> None:
         """Raises StoreChanged if the current `seed` of the store differs from the seed at the time when the

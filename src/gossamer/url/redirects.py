@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from gossamer.url import WEB
-from gossamer.url import parse as parse_url
+from gossamer.url import WEB, parse
 from gossamer.url.routes import with_route
 
 
-def redirect_target(location: str, url: str, parse: Callable[..., str | None] = parse_url) -> str | None:
+def redirect_target(location: str, url: str) -> str | None:
     """Returns the redirect target in fetch form, or None if the target is not an http(s) URL. `location`: the
     bytes of the Location header, written as latin-1 text. Bytes beyond ASCII are percent-encoded as they are, as
     in browsers. If `url` has no fragment, the returned target has no fragment. If `url` has a fragment (a

@@ -70,11 +70,10 @@ class CrawlScope:
         bucket: Callable[[str], int],
         *,
         admits: bool,
-        is_open: bool,
     ) -> None:
         self.rules, self.intake = rules, intake
         self._crawl, self._seeds, self._redirects, self._parked = crawl, seeds, redirects, parked
-        self._bucket, self._admits, self._is_open = bucket, admits, is_open
+        self._bucket, self._admits, self._is_open = bucket, admits, intake.is_open
         self._known: set[tuple[str, str]] = set()
 
     def allows_port(self, host: str) -> bool:
@@ -105,7 +104,7 @@ class CrawlScope:
         """Records all redirects of seeds again, and clears the caches of links, because the store may have
         lost its last writes."""
         self.intake.forget()
-        self.intake.holds = True
+        self.intake.hold()
         for source, target in list(self._known):
             await self._redirects.anchor(self._crawl, source, target)
             await self._admit(target)

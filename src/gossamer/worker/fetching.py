@@ -27,6 +27,7 @@ from gossamer.worker.routing import LaneRouter
 
 if TYPE_CHECKING:
     from gossamer.worker.login_session import LoggedInFetcher
+    from gossamer.worker.reader import Reader
 
 SOLVED = ("captcha", "challenge")
 """The kinds of blocks for which a site's captcha hook is called."""
@@ -52,19 +53,28 @@ class Fetched(NamedTuple):
     passed: list[Page]
 
 
+class SiteHelps(NamedTuple):
+    """What the site files of a crawl add to its requests. `solve`: returns the headers that a site's captcha
+    hook supplies, or {}. `members`: fetches pages with logged-in accounts. `by`: the digest of the site files
+    that read the pages (`conditional_get.site_versions`)."""
+
+    solve: Solve | None = None
+    members: LoggedInFetcher | None = None
+    by: str = ""
+
+
+NO_HELPS = SiteHelps()
+
+
 class Fetching:
     """Makes the requests of one crawl's visits.
 
     - `treat`: maps a host to its treatment.
-    - `parse`: the URL parser. - `same`: returns whether two URLs have the same canonical form. - `climbing`:
-      starts the climb of a visit up the ladder, or None if the ladder has only one rung. - `lacks`: returns
-      the selector of required content that is missing from a page, or ''. - `shows`: returns how many letters
-      a page shows. `shows` parses the page, and the reader reuses the parsed tree later.
-    - `solve`: returns the headers that a site's captcha hook supplies, or {} if it supplies none.
-    - `members`: fetches pages with logged-in accounts.
-    - `by`: the digest of the site files that read the pages (`conditional_get.site_versions`). - `lanes`:
-      moves hosts to workers with a browser if this worker has no browser. - `unrendered`: returns the reason
-      why a page needs a browser, or '' if the page needs none.
+    - `reader`: looks at a page before it is read.
+    - `same`: returns whether two URLs have the same canonical form.
+    - `climbing`: starts the climb of a visit up the ladder, or None if the ladder has only one rung.
+    - `helps`: what the site files of the crawl add.
+    - `lanes`: moves hosts to workers with a browser if this worker has no browser.
     - `short(what)`: called when a request failed because this process ran short of a resource.
     """
 
@@ -72,28 +82,18 @@ class Fetching:
         self,
         rungs: Rungs,
         treat: Callable[[str], HostTreatment],
+        reader: Reader,
         *,
-        parse: Callable[..., str | None],
         same: Callable[[str, str], bool],
         climbing: Climbing | None = None,
-        lacks: Callable[[Claim, Page], Awaitable[str]] | None = None,
-        solve: Solve | None = None,
-        members: LoggedInFetcher | None = None,
-        by: str = "",
+        helps: SiteHelps = NO_HELPS,
         lanes: LaneRouter | None = None,
-        shows: Callable[[Claim, Page], int] | None = None,
-        unrendered: Callable[[Claim, Page], str] | None = None,
         short: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
-        self._climbing, self._lacks, self._solve, self._members, self._by = (
-            climbing,
-            lacks,
-            solve,
-            members,
-            by,
-        )
-        self._lanes, self._shows, self._unrendered, self.short = lanes, shows, unrendered, short
+        self._rungs, self._treat, self._same, self._climbing = rungs, treat, same, climbing
+        self._lacks, self._shows, self._unrendered = reader.lacks, reader.shows, reader.unrendered
+        self._solve, self._members, self._by = helps
+        self._lanes, self.short = lanes, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
@@ -168,7 +168,7 @@ class Fetching:
             self.short(result.short)
         if isinstance(result, Page):
             read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
-            shows = partial(self._shows, claim, result) if read and self._shows is not None else None
+            shows = partial(self._shows, claim, result) if read else None
             own = self._treat(claim.host).blocks
             block = seen_by(
                 own, result.status, result.headers, result.body, result.url, shows, result.settled
@@ -176,13 +176,13 @@ class Fetching:
             if block is not None:
                 rung.blocked(result, block, claim.host)
             if (location := result.location) is not None:
-                target = redirect_target(location, result.url, self._parse)
+                target = redirect_target(location, result.url)
                 same = target is not None and self._same(target, request.url)
         verdict = decide(request, result, target, same, block)
         if isinstance(result, Page):
             if block is None and verdict == Done() and climb is not None:
                 block = await self._missing(claim, request, result)
-                if block is None and self._unrendered is not None and climb.may_render:
+                if block is None and climb.may_render:
                     result.unrendered = self._unrendered(claim, result)
             result.block = block.line() if block is not None else None
         return result, verdict, block
@@ -190,7 +190,7 @@ class Fetching:
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
         """Returns a block if required content is missing from a page, because the server may have sent a
         substitute page. A request on a higher rung may return the real page."""
-        if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
+        if page.status >= 300 or (request.use or "").startswith("@"):
             return None
         if not (query := await self._lacks(claim, page)):
             return None

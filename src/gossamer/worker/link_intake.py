@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -121,42 +121,50 @@ class HrefCache:
         self.new[key] = value
 
 
+class UrlPlaces(NamedTuple):
+    """Where the frontier keeps a URL. `seed`: the random seed with which URLs are hashed to fingerprints.
+    `remainder`: splits a fingerprint into two numbers, which the seen set stores. `bucket`, `lane`: map a
+    host to its bucket and its lane. `key`: returns the canonical form of a URL."""
+
+    seed: int
+    remainder: Callable[[int], tuple[int, int]]
+    bucket: Callable[[str], int]
+    key: Callable[[str], str]
+    lane: Callable[[str], str] = lambda _: "http"
+
+
 class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
-    - `seed`: the random seed with which URLs are hashed to fingerprints. - `remainder`: a function that
-      splits a fingerprint into two numbers, which the seen set stores.
-    - `bucket`, `lane`: functions that map a host to its bucket and its lane.
-    - `key`: returns the canonical form of a URL. - `own`: returns whether a host is a seed host. Links to
-      other hosts need a voucher.
-    - `cap`: maximum number of distinct links that are added per page. - `room`: maximum number of links per
-      generation of the cache. - `depths`: whether the exact depth of each URL is tracked (`min_depth`). -
-      `is_open`: whether the scope depends on the page. In an open scope, a link that is refused on one page
+    - `places`: where the frontier keeps a URL.
+    - `own`: returns whether a host is a seed host. Links to other hosts need a voucher.
+    - `cap`: maximum number of distinct links that are added per page.
+    - `room`: maximum number of links per generation of the cache.
+    - `depths`: whether the exact depth of each URL is tracked (`min_depth`).
+    - `is_open`: whether the scope depends on the page. In an open scope, a link that is refused on one page
       may be accepted on another page.
+    - `keeps_links`: whether `TakenLinks.links` contains the fingerprints of all accepted links.
     """
 
     def __init__(
         self,
         scope: Filter,
-        *,
-        seed: int,
-        remainder: Callable[[int], tuple[int, int]],
-        bucket: Callable[[str], int],
-        key: Callable[[str], str],
+        places: UrlPlaces,
         own: Callable[[str], bool],
+        *,
         cap: int = 5000,
         room: int = MAX_CACHED_LINKS,
-        lane: Callable[[str], str] = lambda _: "http",
         depths: bool = False,
         is_open: bool = False,
+        keeps_links: bool = False,
     ) -> None:
         self.scope = scope
-        self._seed, self._remainder, self._bucket = seed, remainder, bucket
-        self._key, self._own, self._cap, self._lane = key, own, cap, lane
+        self._seed, self._remainder, self._bucket, self._key, self._lane = places
+        self._own, self._cap = own, cap
         self.depths = depths
-        self._is_open = is_open
-        self.keeps_links = False
+        self.is_open = is_open
+        self.keeps_links = keeps_links
         """Whether `TakenLinks.links` contains the fingerprints of all accepted links."""
         self.holds = True
         """Whether a seed of the crawl may still be redirected. If a seed may be redirected to the host of a
@@ -252,7 +260,7 @@ class LinkIntake:
         if reason is not None:
             # refusals for depth or as a trap are not cached, because they depend on the page that contains
             # the link
-            if reason not in ("depth", "trap") and (to_host == host or not self._is_open):
+            if reason not in ("depth", "trap") and (to_host == host or not self.is_open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
                 return mark, reason, -1
@@ -387,6 +395,10 @@ class LinkIntake:
         """Clears the caches. Must be called if a page was read but will not be committed, because the page's
         links must be taken again later."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
+
+    def hold(self) -> None:
+        """Keeps refused links again, because the store may have lost redirects of seeds."""
+        self.holds = True
 
     def release(self) -> None:
         """Stops keeping refused links, because all seeds have a response and no seed can be redirected any

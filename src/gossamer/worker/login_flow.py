@@ -39,12 +39,12 @@ from gossamer.worker.robots_gate import RobotsGate
 Parse = Callable[..., str | None]
 
 
-def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
+def logged_out_sign(login: Login, page: Page, block: Block | None) -> str:
     """Returns a description of the sign that an account is no longer logged in, or '' if the page shows no
     such sign."""
     if block is not None and block.kind == "login":
         return block.line()
-    target = _target(page, parse)
+    target = _target(page)
     view = PageView(page)
     for sign in (*login.lost, *_own(login)):
         if told := _told(sign, view, target):
@@ -119,8 +119,8 @@ def _has(view: PageView, query: str) -> bool:
         return False
 
 
-def _target(page: Page, parse: Parse) -> str | None:
-    return None if page.location is None else redirect_target(page.location, page.url, parse)
+def _target(page: Page) -> str | None:
+    return None if page.location is None else redirect_target(page.location, page.url)
 
 
 def _is_html(page: Page) -> bool:
@@ -145,6 +145,10 @@ class PacedRequests:
         self.lag = self._next = 0.0
         self.posted = False
         """Whether a log-in form was filled in and sent."""
+
+    def note_post(self) -> None:
+        """Records that a log-in form was filled in and sent."""
+        self.posted = True
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
         """Waits until the next request may start, then makes the request. The `lag` of the result is measured
@@ -227,10 +231,9 @@ class LoginRunner:
         crawl: str,
         worker: str,
         gate: RobotsGate,
-        parse: Callable[..., str | None],
         domain: Callable[[str], str],
     ) -> None:
-        self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
+        self._crawl, self._worker, self.gate, self._domain = crawl, worker, gate, domain
 
     async def enter(
         self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
@@ -240,7 +243,8 @@ class LoginRunner:
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
-            flow, walk.posted = _asked(who.login.url), True
+            flow = _asked(who.login.url)
+            walk.note_post()
             render = Render(steps=who.login.typed(who.account.fields, walk.apart))
             sign = render.steps[-2].what
             who = who._replace(
@@ -301,7 +305,7 @@ class LoginRunner:
     def _request(self, step: Any, page: Page | None, who: LoginAttempt) -> Request:
         """Returns the request for a value that a log-in step has yielded."""
         if isinstance(step, str):
-            url = self._parse(step) if page is None else PageView(page).urljoin(step)
+            url = urls.parse(step) if page is None else PageView(page).urljoin(step)
             step = Request(url or step)
         if not isinstance(step, Request) or not step.url.startswith(("http://", "https://")):
             raise who.wrong(f"a step must yield a request or a URL, not {type(step).__name__}")
@@ -347,7 +351,7 @@ class LoginRunner:
                 return msgspec.structs.replace(result, detail=detail, noted=True), request
             if (passing := self._passing(result)) is not None:
                 return passing, request
-            target = _target(result, self._parse)
+            target = _target(result)
             if target is None:
                 return result, request
             page, request = result, self._next(request, result, target, who)

@@ -88,11 +88,10 @@ class LoggedInFetcher:
         clubs: Callable[[str], AccountPool | None],
         entering: LoginRunner,
         blocks: Callable[[str], Blocks],
-        parse: Callable[..., str | None],
         rungs: Rungs,
     ) -> None:
         self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
-        self._blocks, self._parse, self._rungs = blocks, parse, rungs
+        self._blocks, self._rungs = blocks, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
         """Fetches a page. Appends to `tell` the attempts-log entries of all requests except the last request.
@@ -140,7 +139,7 @@ class LoggedInFetcher:
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
             return ""  # the page is empty until its scripts have run, so the visit climbs to the browser
-        return logged_out_sign(club.login, page, block, self._parse)
+        return logged_out_sign(club.login, page, block)
 
     def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
         made = [*records.earlier_tries(result), (result, outcome, error)]

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
 from gossamer.errors import (
@@ -92,19 +92,44 @@ class MakesVisits(Protocol):
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
+class ClaimLimits(NamedTuple):
+    """How much a worker may claim. `buckets`: the number of the store's buckets. `concurrency`: the number of
+    visits that may run at once. `limiter`: limits the number of running visits according to the resources of
+    the process. `room`: limits the claims of this crawl in its process. `caps`: the rate caps of the
+    fleet."""
+
+    buckets: int
+    concurrency: int
+    limiter: Limiter | None = None
+    room: ClaimAllowance | None = None
+    caps: FleetCaps | None = None
+
+
+class RunControl(NamedTuple):
+    """How the run of a worker is ended and watched.
+
+    - `state`: returns the state of the crawl. `stop`: ends the run when it is set.
+    - `surprise`: called when a visit raises an unexpected exception, with the visit's claim and the exception.
+      The claims of the failed visit are neither settled nor renewed, so their leases expire.
+    - `deadline`: the monotonic time at which the run ends.
+    - `paused`: an event that is set while the crawl is paused. If a quality gate fails, this event is set
+      immediately.
+    """
+
+    state: Callable[[], Awaitable[str]]
+    stop: asyncio.Event
+    surprise: Callable[[Claim, Exception], None]
+    deadline: float | None = None
+    paused: asyncio.Event | None = None
+
+
 class Worker:
     """The worker of one crawl.
 
-    - `state` returns the state of the crawl. - `surprise` is called when a visit raises an unexpected
-      exception, with the visit's claim and the exception. The claims of the failed visit are neither settled
-      nor renewed, so their leases expire.
-    - `deadline`: the monotonic time at which the run ends. - `room`: limits the claims of this crawl in its
-      process. `caps`: the rate caps of the fleet.
+    - `limits`: how much the worker may claim. `control`: how the run is ended and watched.
     - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
-      holds. - `limiter`: limits the number of running visits according to the resources of the process.
+      holds.
     - `store_watch`: notices that the store may have lost writes.
-    - `paused`: an event that is set while the crawl is paused. If a quality gate fails, this event is set
-      immediately.
     """
 
     def __init__(
@@ -113,24 +138,16 @@ class Worker:
         visitor: MakesVisits,
         committer: Committer,
         *,
-        buckets: int,
-        concurrency: int,
-        state: Callable[[], Awaitable[str]],
-        stop: asyncio.Event,
-        surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None,
-        room: ClaimAllowance | None = None,
-        caps: FleetCaps | None = None,
+        limits: ClaimLimits,
+        control: RunControl,
         merit: ScoreKeeper | None = None,
         ledger: ClaimLedger | None = None,
-        limiter: Limiter | None = None,
-        paused: asyncio.Event | None = None,
         store_watch: StoreWatch | None = None,
     ) -> None:
-        self.limiter = limiter or Limiter(concurrency)
+        self.limiter = limits.limiter or Limiter(limits.concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
-        self.concurrency, self.deadline = concurrency, deadline
-        self.room, self.merit = room or SoleCrawlAllowance(self.limiter), merit
+        self.concurrency, self.deadline = limits.concurrency, control.deadline
+        self.room, self.merit = limits.room or SoleCrawlAllowance(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
         """All claims of this worker, keyed by bucket and token. The visit of a claim in `held` has not begun,
         is running, or waits for its commit."""
@@ -140,8 +157,8 @@ class Worker:
         """The reason for the end of the run: `finished`, `pages`, `bytes`, `time`, `stopped` or
         `cancelled`."""
         self._finishing = False
-        self._paused = paused or asyncio.Event()
-        self._state, self._stop, self._surprise = state, stop, surprise
+        self._paused = control.paused or asyncio.Event()
+        self._state, self._stop, self._surprise = control.state, control.stop, control.surprise
         self._ready: deque[list[Claim]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
@@ -152,7 +169,7 @@ class Worker:
         self._landed = UncommittedVisits()
         # if the crawl has a byte limit, slots are freed only by the commit, which counts the bytes
         self._frees_early = committer.company.seconds > 0
-        self._asking = ClaimPoller(frontier, buckets, caps, self._landed)
+        self._asking = ClaimPoller(frontier, limits.buckets, limits.caps, self._landed)
         self.level = partial(current_level, self.limiter, self._asking)
         """A function that returns how many visits may run at once now, and the limit that applies."""
         self._ledger, self._store_watch = ledger, store_watch

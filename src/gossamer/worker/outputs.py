@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
@@ -138,22 +138,55 @@ Hold = Callable[[list[Row]], Awaitable[None]]
 when `model.absence.judge` decides which of the rows are stored."""
 
 
+class VisitRecords(NamedTuple):
+    """Where visits are recorded. `log`: the log of attempts. `known`: the log of known pages. `attempts`: the
+    table of attempts in a shared store. `outcomes`: a list in the store, to which the workers of a fleet add
+    their visits in a recrawl."""
+
+    log: Log | None = None
+    known: Log | None = None
+    attempts: AttemptsTable | None = None
+    outcomes: VisitOutcomes | None = None
+
+
+class WriterRights(NamedTuple):
+    """Whether a process may write files. `alone`: whether it is the only writer. A sole writer keeps the lock
+    between commits. `ours`: checks whether the process may still write. Raises an error if the process sent no
+    heartbeat and another process has closed the files."""
+
+    alone: bool = True
+    ours: Callable[[], Awaitable[None]] | None = None
+
+
+class OutageRules(NamedTuple):
+    """What happens while a sink is unavailable. `say`: called when an outage begins or ends. An outage raises
+    an error if `say` is None, `stop` is set or the `deadline` has passed."""
+
+    say: Say | None = None
+    stop: asyncio.Event | None = None
+    deadline: float | None = None
+
+
+class PastRows(NamedTuple):
+    """What the rows of earlier runs decide. `hold`: holds back, until the end of the run, the rows that lack
+    usual values. None: these rows are written immediately. `kept`: the rows that the crawl has kept so far, or
+    None if the crawl has not kept all of its rows. A new output is first filled with the kept rows.
+    `only_pass`: whether a new output is filled only with the rows of the current pass (`--refresh`)."""
+
+    hold: Hold | None = None
+    kept: KeptRows | None = None
+    only_pass: bool = False
+
+
+NO_RECORDS, SOLE_WRITER, NO_OUTAGES, NO_PAST = VisitRecords(), WriterRights(), OutageRules(), PastRows()
+
+
 class Outputs:
     """Writes the rows of one process.
 
-    - `lock`: path of the lock file of the crawl's outputs. - `files`, `tables`: the outputs. `log`: the log
-      of attempts. `known`: the log of known pages. - `alone`: whether this process is the only writer of the
-      files. A sole writer keeps the lock between commits.
-    - `ours`: a function that checks whether this process may still write. The function raises an error if
-      this process sent no heartbeat and another process has closed the files. - `say`: a function that is
-      called when an outage of a sink begins or ends. An outage raises an error if `say` is None, `stop` is
-      set or the `deadline` has passed.
-    - `attempts`: the table of attempts in a shared store. `outcomes`: a list in the store. In a recrawl, the
-      workers of a fleet add their visits to this list. - `hold`: a function that holds back, until the end of
-      the run, the rows that lack usual values. If `hold` is None, rows that lack usual values are written
-      immediately. - `kept`: the rows that the crawl has kept so far, or None if the crawl has not kept all of
-      its rows. A new output is first filled with the kept rows. `only_pass`: whether a new output is filled
-      only with the rows of the current pass (`--refresh`).
+    - `lock`: path of the lock file of the crawl's outputs. `files`, `tables`: the outputs.
+    - `records`: where visits are recorded. `writer`: whether this process may write.
+    - `outages`: what happens while a sink is unavailable. `past`: the rows of earlier runs.
     """
 
     def __init__(
@@ -163,28 +196,21 @@ class Outputs:
         lock: str | os.PathLike[str],
         files: Sequence[FileOutput] = (),
         tables: Sequence[TableSink] = (),
-        log: Log | None = None,
-        known: Log | None = None,
-        alone: bool = True,
-        ours: Callable[[], Awaitable[None]] | None = None,
-        say: Say | None = None,
-        stop: asyncio.Event | None = None,
-        deadline: float | None = None,
-        hold: Hold | None = None,
-        kept: KeptRows | None = None,
-        only_pass: bool = False,
-        attempts: AttemptsTable | None = None,
-        outcomes: VisitOutcomes | None = None,
+        records: VisitRecords = NO_RECORDS,
+        writer: WriterRights = SOLE_WRITER,
+        outages: OutageRules = NO_OUTAGES,
+        past: PastRows = NO_PAST,
     ) -> None:
-        self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
-        self._files, self._tables, self._log, self._known = files, tables, log, known
+        self._frontier, self._files, self._tables = frontier, files, tables
+        self._alone, self._ours = writer
+        self._log, self._known, self._attempts, self._outcomes = records
+        self._hold, kept, only_pass = past
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
-        self.waiting = SinkRetry(say, stop, deadline)
+        self.waiting = SinkRetry(*outages)
         """Retries the calls of commits while a sink is unavailable."""
         # kept separate, so that the success of another sink does not end an outage of an append-only store
-        self._shipping = SinkRetry(say, stop, deadline)
+        self._shipping = SinkRetry(*outages)
         self._lengths: dict[str, int] = {}
-        self._attempts, self._outcomes = attempts, outcomes
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")

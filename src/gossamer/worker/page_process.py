@@ -48,7 +48,7 @@ from gossamer.worker.page_process_messages import (
     ProcessSettings,
     RecordedTake,
 )
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import PageReceivers, Reader
 from gossamer.worker.records import edges
 
 _LACK_OF_MEMORY = re.compile(r": MemoryError: ")
@@ -61,6 +61,10 @@ class LinkNotes:
 
     def __init__(self) -> None:
         self.noted: list[RecordedTake] = []
+
+    def clear(self) -> None:
+        """Forgets what was recorded."""
+        self.noted = []
 
     def voucher(self, claim: Claim) -> str:
         """Returns a placeholder, because the worker computes the actual voucher."""
@@ -104,7 +108,7 @@ class PageProcess:
             notes,
             key,
             order.read,
-            keep=self._keep,
+            PageReceivers(self._keep),
             graph=None if order.graph is None else partial(edges, order.graph[0], key, order.graph[1]),
             is_apart=True,
         )
@@ -130,13 +134,14 @@ class PageProcess:
         task = msgspec.msgpack.decode(data, type=PageTask)
         body = task.page.body
         del data
-        self._notes.noted, self._why[:] = [], ()
+        self._why[:] = ()
+        self._notes.clear()
         limit = limit_bytes(body)
         self._limits.begin(body, self._start)
         try:
             yield from self._frames(task)
         except MemoryError:
-            self._notes.noted.clear()
+            self._notes.clear()
             lack = f"more than {limit >> 20} MiB of memory for {len(body)} bytes"
         else:
             return
@@ -180,7 +185,7 @@ class PageProcess:
             stop=read.stop,
         )
         del read, page
-        self._notes.noted = []
+        self._notes.clear()
         self._reader.forget()
         end.retire = virtual_size() > self._start + MEMORY_BYTES
         yield _frame(END, end)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -96,18 +96,36 @@ def keep_nothing(page: Page, request: Request, why: str) -> None:
     """Does nothing. A crawl that does not store failed pages uses this function as `keep`."""
 
 
+class PageReceivers(NamedTuple):
+    """Who else gets what a reader reads.
+
+    - `keep(page, request, why)`: stores a page for replay, with the reason `why`.
+    - `tap(claim, page)`: called with each page before it is read.
+    - `tell(line)`: called with a message for the operator.
+    - `attaches_pages`: whether each row contains the page from which the row was extracted. True if a program
+      in this process iterates over the rows, because the program may need the page.
+    """
+
+    keep: Callable[[Page, Request, str], None] = keep_nothing
+    tap: Callable[[Claim, Page], None] | None = None
+    tell: Callable[[str], None] = lambda _: None
+    attaches_pages: bool = False
+
+
+NO_RECEIVERS = PageReceivers()
+
+
 class Reader:
     """Reads the pages of one crawl.
 
     - `taker`: takes links for the frontier.
-    - `key`: returns the canonical form of a URL. - `keep(page, request, why)`: stores a page for replay, with
-      the reason `why`.
-    - `tap(claim, page)`: called with each page before it is read. - `graph(page, request, document)`: returns
-      one row per link of a page. `graph` is None if links are not stored as rows. - `apart`: reads costly
-      pages in another process. If `apart` is None, costly pages are read in this process.
-    - `tell(line)`: called with a message for the operator. - `is_apart`: whether this reader runs in a page
-      process. In a page process, the reader does not add the files of items to the frontier, because the
-      worker adds these files.
+    - `key`: returns the canonical form of a URL.
+    - `graph(page, request, document)`: returns one row per link of a page. `graph` is None if links are not
+      stored as rows.
+    - `apart`: reads costly pages in another process. If `apart` is None, costly pages are read in this
+      process.
+    - `is_apart`: whether this reader runs in a page process. In a page process, the reader does not add the
+      files of items to the frontier, because the worker adds these files.
     """
 
     def __init__(
@@ -116,21 +134,19 @@ class Reader:
         taker: LinkIntake,
         key: Callable[[str], str],
         settings: ReadSettings,
+        receivers: PageReceivers = NO_RECEIVERS,
         *,
-        keep: Callable[[Page, Request, str], None] = keep_nothing,
-        tap: Callable[[Claim, Page], None] | None = None,
         graph: Callable[[Page, Request, html.Document], list[Row]] | None = None,
         apart: ReadsApart | None = None,
-        tell: Callable[[str], None] = lambda _: None,
         is_apart: bool = False,
     ) -> None:
         self.sites, self.taker, self.key, self.settings = sites, taker, key, settings
         self.pages, self.text, self.links = settings.pages, settings.text, settings.links
         self.duplicates, self.run, self.beside = settings.duplicates, settings.run, settings.beside
         self.watched, self.fetches = settings.watched, settings.fetches
-        self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
-        self._tap = tap
-        self._refuse = FailureLog(keep)
+        self.graph, self.apart, self.is_apart = graph, apart, is_apart
+        self.keep, self._tap, tell, self.attaches_pages = receivers
+        self._refuse = FailureLog(self.keep)
         self.usual: Usual = {}
         """The fields that nearly all items of the last good runs had. `usual` is empty if no sink stores the
         history of items."""
@@ -145,9 +161,6 @@ class Reader:
             key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
         )
         self.counting = {site.name: SiteCounts(site.name) for site in sites}
-        self.attaches_pages = False
-        """Whether each row contains the page from which the row was extracted. The value is True if a program
-        in this process iterates over the rows, because the program may need the page."""
         self._parsed: dict[int, tuple[Page, html.Document]] = {}
         """The pages that have been parsed and have not been read yet, with their parse trees. The methods
         `lacks`, `shows` and `unrendered` parse pages. The key of a parsed page is the page's `id()`."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from gossamer import url as urls
 from gossamer.blocks import block
 from gossamer.blocks.site_rules import Blocks
 from gossamer.errors import GossamerError, own_limit
@@ -65,12 +64,12 @@ class RobotsGate:
 
     - `rungs`: returns the rung of a request. The collectors of the returned rungs read at most 500 KiB of a
       response.
-    - `agent`: the product token that is compared with the user-agent groups of robots.txt. - `obey`,
-      `retries`, `fixed`: the default values of `HostTreatment`. `treat`: returns the `HostTreatment` of a
-      host, or None if the default values apply to all hosts.
-    - `parse`: the URL parser. - `opens`: returns whether the crawler may connect to the port of
-      `host[:port]`.
+    - `agent`: the product token that is compared with the user-agent groups of robots.txt.
+    - `usual`: the treatment of a host that has no rules of its own. `treat`: returns the treatment of a host,
+      or None if all hosts are treated alike.
+    - `opens`: returns whether the crawler may connect to the port of `host[:port]`.
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
+    - `files`: whether files of items are downloaded.
     """
 
     def __init__(
@@ -79,18 +78,14 @@ class RobotsGate:
         rungs: Rungs,
         *,
         agent: str,
-        obey: bool,
-        retries: tuple[float, ...],
-        fixed: pace.Delay | None,
-        parse: Callable[..., str | None] = urls.parse,
+        usual: HostTreatment,
         treat: Callable[[str], HostTreatment] | None = None,
         opens: Callable[[str], bool] = lambda host: True,
         ladder: Allowed = lambda request: ("plain",),
         files: bool = True,
     ) -> None:
         self._opens, self._ladder, self._files = opens, ladder, files
-        self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
-        usual = HostTreatment(retries, fixed, obey)
+        self._frontier, self._rungs, self._agent = frontier, rungs, agent
         self.treat = treat or (lambda _: usual)
         """A function that returns the treatment of a host (`HostTreatment`)."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
@@ -227,7 +222,7 @@ class RobotsGate:
         for _ in range(MAX_REDIRECTS):
             if isinstance(result, Failure) or result.location is None:
                 break
-            target = redirect_target(result.location, result.url, self._parse)
+            target = redirect_target(result.location, result.url)
             if target is None:
                 break
             host = split(target)[1]

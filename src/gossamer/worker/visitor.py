@@ -88,17 +88,33 @@ class VisitSettings(NamedTuple):
     """The hosts whose home page is a seed of a crawl that uses no sitemaps."""
 
 
+class VisitSteps(NamedTuple):
+    """The steps of a visit that only some crawls have.
+
+    - `nearer`: visits a page again if a shorter path to the page is found. None if depths need not be exact.
+    - `sharing`: the request budgets that several hosts share. None if each host has its own budget.
+    - `apart`: requeues the claims of hosts whose site file this worker lacks. None if the worker has all site
+      files.
+    - `keeping`: stores the files to which items refer. None if the crawl does not download files.
+    """
+
+    nearer: MinDepthVisits | None = None
+    sharing: SharedThrottle | None = None
+    apart: SiteRouter | None = None
+    keeping: AssetDownloads | None = None
+
+
+NO_STEPS = VisitSteps()
+
+
 class Visitor:
     """Makes the visits of one crawl.
 
     - `gate`: decides whether a URL may be visited, according to robots.txt and the treatment of its host.
     - `fetching`: makes the requests of a visit.
-    - `reader`: reads pages. - `scope`: the crawl's scope, which contains the link intake and grows when a
-      seed is redirected. - `nearer`: visits a page again if a shorter path to the page is found, or None if
-      depths need not be exact. - `sharing`: the request budgets that several hosts share, or None if each
-      host has its own budget. - `apart`: requeues the claims of hosts whose site file this worker lacks, or
-      None if the worker has all site files. - `keeping`: stores the files to which items refer, or None if
-      the crawl does not download files.
+    - `reader`: reads pages.
+    - `scope`: the crawl's scope, which contains the link intake and grows when a seed is redirected.
+    - `steps`: the steps that only some crawls have.
     """
 
     def __init__(
@@ -108,16 +124,12 @@ class Visitor:
         fetching: Fetching,
         reader: ReadsPages,
         scope: CrawlScope,
-        *,
-        nearer: MinDepthVisits | None = None,
-        sharing: SharedThrottle | None = None,
-        apart: SiteRouter | None = None,
-        keeping: AssetDownloads | None = None,
+        steps: VisitSteps = NO_STEPS,
     ) -> None:
         self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits, self.homes = settings
         self.gate, self.fetching, self.reader = gate, fetching, reader
         self.scope, self.taker = scope, scope.intake
-        self.nearer, self.sharing, self.apart, self.keeping = nearer, sharing, apart, keeping
+        self.nearer, self.sharing, self.apart, self.keeping = steps
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:

@@ -122,7 +122,7 @@ def test_an_export_again_after_another_count_has_the_new_contexts(tmp_path: Path
         base.close()
 
 
-def test_tables_of_an_earlier_version_get_the_new_columns(tmp_path: Path, postgres: Postgres) -> None:
+def test_tables_that_lack_columns_get_them(tmp_path: Path, postgres: Postgres) -> None:
     old = "CREATE TABLE keyword_pages (run TEXT NOT NULL, keyword TEXT, url TEXT, site TEXT, count {}, words {}, "
     old += "density {}, in_title {}, in_headings {}, anchors {}, alt {}, meta {}, prominence {}, tfidf {})"
     base = sqlite3.connect(tmp_path / "k.sqlite")
@@ -137,23 +137,6 @@ def test_tables_of_an_earlier_version_get_the_new_columns(tmp_path: Path, postgr
     assert base.execute(RECORD).fetchone()[1:] == RECORDS[0][1:]
     base.close()
     assert postgres.ask(RECORD)[0][5] == RECORDS[0][5]
-
-
-def test_a_run_of_an_earlier_version_can_be_exported(tmp_path: Path) -> None:
-    import duckdb
-
-    _, tables = count(tmp_path, WHEN, ["tea"])
-    tables.close()
-    pages = tmp_path / "run" / "pages.parquet"
-    old = duckdb.read_parquet(str(pages)).project("* EXCLUDE (time, domain)")
-    old.write_parquet(str(tmp_path / "old.parquet"))
-    (tmp_path / "old.parquet").replace(pages)
-    (tmp_path / "run" / "texts.json").rename(tmp_path / "run" / "run.json")
-    with RunTables(tmp_path / "run") as tables:
-        export(tables, "one", str(tmp_path / "k.sqlite"))
-    base = sqlite3.connect(tmp_path / "k.sqlite")
-    assert base.execute(RECORD).fetchone() == (*RECORDS[0][:4], None, RECORDS[0][5])
-    base.close()
 
 
 def test_csv_is_safe_for_spreadsheets(tmp_path: Path, tables: RunTables) -> None:

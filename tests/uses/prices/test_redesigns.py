@@ -3,7 +3,6 @@ not recorded until a second source of the page states them, or a person accepts 
 
 from __future__ import annotations
 
-import sqlite3
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -156,20 +155,6 @@ def test_a_product_in_stock_without_a_price_has_lost_it(history: History, clock:
     begin(history, clock)
     lost = {"price": None, "availability": "InStock", "source": ""}
     assert a_run(history, clock, **lost) == [EventKind.SHOP_REDESIGNED]
-
-
-def test_a_history_of_an_earlier_version_gets_the_place(tmp_path: Path) -> None:
-    path = str(tmp_path / "old.db")
-    with History(path) as history:
-        history.list_targets([target("a")])
-    with sqlite3.connect(path) as base:
-        base.execute("ALTER TABLE price_offers DROP COLUMN place")
-        base.execute("ALTER TABLE price_points DROP COLUMN place")
-    with History(path) as history:
-        history.begin_run()
-        history.record([seen("a", 1.0, **NEW)])
-        history.end_run()
-        assert history.query("SELECT place FROM price_points") == [(".card-price",)]
 
 
 class _Page:

@@ -72,8 +72,6 @@ NOTHING, GOOD, BAD = SecondVisits(), SecondVisits(300.0, 2.0), SecondVisits(300.
         (shop(agreed=3, contradicted=1), GOOD, 14),
         (shop(agreed=100, contradicted=10), GOOD, 14),
         (shop(agreed=100, contradicted=1), NOTHING, 0),
-        (ShopHealth(agreed=100), NOTHING, 0),  # written by an earlier version
-        (ShopHealth(past_agreed=10.0, past_contradicted=9.0), GOOD, 14),
     ],
 )
 def test_a_new_shop_is_as_doubtful_as_all_shops(

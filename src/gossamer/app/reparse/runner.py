@@ -38,7 +38,7 @@ from gossamer.sinks.crash_safe_file import ExactFile, sync_folder
 from gossamer.sinks.output_spec import open_output
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loaded_site import LoadedSite
-from gossamer.worker.reader import Reader, ReadSettings
+from gossamer.worker.reader import PageReceivers, Reader, ReadSettings
 
 BATCH_ROWS = 1000
 SAVE_INTERVAL_S = 1.0
@@ -286,7 +286,7 @@ def make_reading(
         why.append(detail)
         aside.keep(page, request, detail)
 
-    reader = Reader(sites, nobody, lambda url: url, ReadSettings(pages=False), keep=keep)
+    reader = Reader(sites, nobody, lambda url: url, ReadSettings(pages=False), PageReceivers(keep))
     reader.builders.open(folder.parent.name, folder.parent)
     try:
         yield partial(working.read, reader, why, opened, note)

@@ -52,7 +52,7 @@ class StepRunner:
     async def do(self, step: Step, label: str, number: int = 0) -> None:
         """Performs a step. `number`: the number of the step in the names of its pictures, or 0 for no picture.
         Raises StepFailed."""
-        self._elements.why = ""
+        self._elements.explain("")
         await self._keep(number, step, "before")
         try:
             async with asyncio.timeout(self._left()):
@@ -149,7 +149,7 @@ class StepRunner:
 
     async def _wait_url(self, step: Step) -> None:
         pattern = compile_(step.what)
-        self._elements.why = f"the tab never showed a URL that matches {step.what}"
+        self._elements.explain(f"the tab never showed a URL that matches {step.what}")
         while not found(pattern, await self._tab.address(), on_timeout=False):
             await self._wait_on()
 
@@ -157,18 +157,18 @@ class StepRunner:
         pattern = compile_(step.what)
         while not any(found(pattern, url, on_timeout=False) for url in self._page.responses):
             came = ", ".join(list(self._page.responses)[-3:]) or "none"
-            self._elements.why = f"no response matches {step.what}; the last responses are {came}"
+            self._elements.explain(f"no response matches {step.what}; the last responses are {came}")
             await self._wait_on()
 
     async def _until(self, step: Step) -> None:
-        self._elements.why = f"{step.what[:100]} never became true"
+        self._elements.explain(f"{step.what[:100]} never became true")
         while True:
             try:
                 if await self._tab.page_value(f"!!({step.what})") is True:
                     return
-                self._elements.why = f"{step.what[:100]} never became true"
+                self._elements.explain(f"{step.what[:100]} never became true")
             except Error as error:
-                self._elements.why = f"{step.what[:100]} never became true ({_line(error)})"
+                self._elements.explain(f"{step.what[:100]} never became true ({_line(error)})")
             await self._wait_on()
 
     async def _wait_on(self) -> None:

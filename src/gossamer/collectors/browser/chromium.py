@@ -173,6 +173,14 @@ class ContextInUse:
         self.crashed = asyncio.Event()
         """An event that is set when the process of the tab's page has died."""
 
+    def begin(self, context: Any) -> None:
+        """Takes the context that the browser has made."""
+        self.context = context
+
+    def note_cookies(self, cookies: Cookies) -> None:
+        """Records the context's cookies after a page."""
+        self.cookies = cookies
+
     async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
         """Opens a tab if the context has no usable tab. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
@@ -260,7 +268,7 @@ class Chromium:
         return kept
 
     async def _open(self, kept: ContextInUse, worn: BrowserFingerprint | None) -> None:
-        kept.context = await self._browser.new_context(
+        made = await self._browser.new_context(
             **({"user_agent": self._own} if worn is None else context_arguments(worn)),
             locale="en-US",
             proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"},
@@ -268,9 +276,10 @@ class Chromium:
             service_workers="block",
             permissions=[],
         )
+        kept.begin(made)
         graphics = graphics_script(worn) if worn is not None else ""
-        await kept.context.add_init_script(NO_WORKERS + graphics)
-        kept.context.on("page", _only)
+        await made.add_init_script(NO_WORKERS + graphics)
+        made.on("page", _only)
 
     async def _tab(self, kept: ContextInUse) -> Tab:
         from gossamer.collectors.browser.tab import Tab
@@ -304,6 +313,10 @@ class Chromium:
         """Called when a tab has crashed. Returns the number of bytes that its process took, or 0 if memory was
         not the cause."""
         return self.memory.claim() if self.memory is not None else 0
+
+    def give_up(self) -> None:
+        """Loads no more pages, because the browser does not respond."""
+        self.dead = True
 
     async def close(self) -> None:
         """Closes the browser within a limited time. Playwright's driver kills the browser's remaining

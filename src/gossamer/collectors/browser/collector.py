@@ -182,7 +182,7 @@ class BrowserCollector:
         self, browser: Chromium, place: ContextKey, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """Loads one page in a browser context, then returns the context to the browser."""
-        from gossamer.collectors.browser.document import BrowserDocument
+        from gossamer.collectors.browser.document import BrowserDocument, DocumentRules
 
         at, began = CLOCK.now(), time.perf_counter()
         render = guise.render or self._render(split(request.url)[1])
@@ -197,12 +197,9 @@ class BrowserCollector:
                     request,
                     at,
                     began,
-                    self._wire,
-                    self._folder,
+                    DocumentRules(self._wire, self._requests, self._folder, self._show),
                     guise.cookies,
-                    parts=browser.parts,
-                    requests=self._requests,
-                    show=self._show,
+                    browser.parts,
                 )
                 result = await _unless_crashed(document.get(headers, render, ends), kept.crashed)
             sound = not kept.crashed.is_set()
@@ -240,7 +237,7 @@ class BrowserCollector:
         try:
             await asyncio.shield(browser.give(kept, sound))
         except Exception:  # noqa: BLE001 - after any error here, the browser cannot be used any more
-            browser.dead = True
+            browser.give_up()
         if browser.dead if browser is self._now else not browser.busy:
             self._retire(browser)
 

@@ -15,7 +15,7 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.captures import Capture
 from gossamer.collectors.browser.chromium import ContextInUse, Cookies
-from gossamer.collectors.browser.tab import MAX_REQUESTS, Rendering, Watch
+from gossamer.collectors.browser.tab import Rendering, Watch
 from gossamer.collectors.http.collector import FailureCause
 from gossamer.model.page import REDIRECTS, Failure, Headers, Page
 from gossamer.model.rendering import Render
@@ -49,13 +49,21 @@ class Parts(NamedTuple):
 CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
+class DocumentRules(NamedTuple):
+    """The rules for a document. `wire`: the maximum number of bytes of a body. `requests`: the maximum number
+    of requests that the page may make to its own host, except those for the document itself. `folder`: the
+    folder for screenshots. `show`: the folder for a picture before and after each step, or None."""
+
+    wire: int
+    requests: int
+    folder: Path | None
+    show: Path | None
+
+
 class BrowserDocument:
     """Loads the document at a request's URL. `at`: the start of the visit, in seconds since the epoch.
-    `began`: the start of the visit as a value of `time.perf_counter()`. `wire`: the maximum number of bytes
-    of a body. `folder`: the folder for screenshots. `cookies`: all cookies that the context must have for the
-    domain (`Guise.cookies`). `requests`: the maximum number of requests that the page may make to
-    its own host, except those for the document itself. `show`: the folder for a picture before and after each
-    step, or None."""
+    `began`: the start of the visit as a value of `time.perf_counter()`. `cookies`: all cookies that the context
+    must have for the domain (`Guise.cookies`)."""
 
     def __init__(
         self,
@@ -63,19 +71,15 @@ class BrowserDocument:
         request: Request,
         at: float,
         began: float,
-        wire: int,
-        folder: Path | None = None,
+        rules: DocumentRules,
         cookies: Sequence[Mapping[str, Any]] | None = None,
-        *,
         parts: Parts | None = None,
-        requests: int = MAX_REQUESTS,
-        show: Path | None = None,
     ) -> None:
-        self._most_requests, self.show = requests, show
         self.rendering: Rendering | None = None
         self._parts = parts or CHROMIUM
-        self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
-        self._folder, self._given = folder, cookies
+        self._kept, self._request, self._at, self._began = kept, request, at, began
+        self._wire, self._most_requests, self._folder, self.show = rules
+        self._given = cookies
         self._authority = split(request.url)[1]
         self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
 
@@ -115,7 +119,8 @@ class BrowserDocument:
                     lines.append(f"{watch.own} requests to its own host, of which {watch.most} were allowed")
                 result.console = (*result.console, *(f"gossamer: {line}" for line in lines if line))
             if isinstance(result, Page):
-                before, self._kept.cookies = self._kept.cookies, await self._cookies()
+                before = self._kept.cookies
+                self._kept.note_cookies(await self._cookies())
                 result.headers += [
                     ("set-cookie", line) for line in changed_cookies(before, self._kept.cookies, self._host)
                 ]
@@ -155,7 +160,7 @@ class BrowserDocument:
                 more.append({"name": name, "value": value, **place})
         with contextlib.suppress(Error):  # a cookie that the browser refuses would never be sent
             await context.add_cookies(more)
-        self._kept.cookies = await self._cookies()
+        self._kept.note_cookies(await self._cookies())
 
     async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
         """Replaces the context's cookies for the domain with the cookies in `given`."""
@@ -173,7 +178,7 @@ class BrowserDocument:
             with contextlib.suppress(Error):  # see above
                 await context.add_cookies([one])
         if gone or more:
-            self._kept.cookies = await self._cookies()
+            self._kept.note_cookies(await self._cookies())
 
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
         """Yields one pair for each cookie that changed on another host of the same domain. The pair contains

@@ -91,7 +91,7 @@ class Firefox(Chromium):
             downloadBehavior={"type": "denied"},
             userContexts=[made["userContext"]],
         )
-        kept.context = Context(self._browser, made["userContext"])
+        kept.begin(Context(self._browser, made["userContext"]))
 
     async def _tab(self, kept: ContextInUse) -> Any:
         tab = await GeckoTab.open(self._browser, kept.context.user)

@@ -97,6 +97,10 @@ class StepElements:
         self.frame: Any = None
         self.why = ""
 
+    def explain(self, why: str) -> None:
+        """Records what prevents the step, or ''."""
+        self.why = why
+
     async def _look(self, step: Step, act: str, turn: int = 0) -> dict[str, Any]:
         """Asks the page for the element of a step, and for what prevents `act`. The point in the answer is a
         point in the window of the tab. Remembers the frame of the element."""

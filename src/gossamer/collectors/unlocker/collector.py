@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from gossamer import url as urls
@@ -92,12 +92,24 @@ class CreditAccount(Protocol):
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> BreakerState: ...
 
 
+class UnlockerUse(NamedTuple):
+    """How a crawl uses an unlocker. `most`: the maximum number of body bytes. `say`: called at intervals with
+    a message that explains why no calls are made. `wanted`: takes a host and returns the unlocker options of
+    the host's site. `alone`: whether the crawl fetches all pages with this collector. If `alone` is true, the
+    crawl ends when the credits are used up."""
+
+    most: int = 32 << 20
+    say: Callable[[str], None] = lambda _: None
+    wanted: Callable[[str], str] = lambda _: ""
+    alone: bool = True
+
+
+SOLE_USE = UnlockerUse()
+
+
 class UnlockerCollector:
     """Collects pages through one provider. `http` calls the provider's API. `resolver` checks the targets.
-    `most`: the maximum number of body bytes. `say`: called at intervals with a message that explains why no
-    calls are made. `wanted`: a function that takes a host and returns the unlocker options of the host's
-    site. `alone`: whether the crawl fetches all pages with this collector. If `alone` is true, the crawl ends
-    when the credits are used up."""
+    `use`: how the crawl uses the collector."""
 
     def __init__(
         self,
@@ -106,19 +118,15 @@ class UnlockerCollector:
         http: Collector,
         purse: CreditAccount,
         resolver: AddressResolver,
-        *,
-        most: int = 32 << 20,
-        say: Callable[[str], None] = lambda _: None,
-        wanted: Callable[[str], str] = lambda _: "",
-        alone: bool = True,
+        use: UnlockerUse = SOLE_USE,
     ) -> None:
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
+        self._most, self._say, wanted, self._alone = use
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
-        self._most, self._say, self._said_at = most, say, float("-inf")
+        self._said_at = float("-inf")
         # further calls of this process wait here without querying the store
         self._places = asyncio.Semaphore(chosen.with_late)
         self.name, self.timeout = chosen.provider.name, chosen.timeout
-        self._alone = alone
         self.spent = False
         """Whether the crawl's credits are used up."""
 

@@ -42,7 +42,6 @@ end
 --   modulo 16 (-: the 16th host is also selected by rank). FLOOR: the lowest rank to claim (-: every rank).
 local function ready(k, order)
   look()
-  adopt_order(C)
   if not several_levels(C) then return ready_by_time(k) end
   raise_hosts()
   local turn, floor = string.match(order, '^(%S+) (%S+)$')

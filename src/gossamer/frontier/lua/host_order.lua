@@ -77,16 +77,9 @@ local function begin_order(c, base)
   orders[c] = nil
 end
 
--- Begins the order by level if an older version of gossamer added the crawl's URLs, because older versions
--- did not record whether a crawl has several levels.
-local function adopt_order(c)
-  if not order_of(c) and call('HEXISTS', c .. 'n', 'added') == 1 then begin_order(c, '0') end
-  return order_of(c)
-end
-
 -- Must be called when a host gets its first URL of a level.
 local function level_began(level)
-  local order = adopt_order(C)
+  local order = order_of(C)
   if not order then
     call('HSET', C .. 'g', 'lv', level)
     orders[C] = nil

@@ -14,7 +14,6 @@ import msgspec
 
 import gossamer
 from gossamer.errors import ConfigError, FetchFailed, NothingFound, UsageError
-from gossamer.uses.audit.checks.audit_check import AuditCheck
 from gossamer.uses.audit.database import AuditDatabase, AuditRecord, host_of
 from gossamer.uses.audit.findings import UNRENDERED, CheckScope, run_checks, total
 from gossamer.uses.audit.host_probe import probe_hosts
@@ -204,8 +203,6 @@ def reason_to_visit_all(
 ) -> str:
     """Returns the reason why an audit may not use the pages of the last one again, or ''. `folder`: the folder of the
     crawl. `given`: the options of the new audit, as its record contains them."""
-    if "skipped" not in last.options:
-        return f"an earlier version made audit {last.number}"
     if last.state != "finished":
         return f"audit {last.number} did not finish"
     if any(last.options[name] != given[name] for name in ("view", "start")):
@@ -493,11 +490,10 @@ def evaluate_checks(
     before: AuditRecord | None,
     scope: CheckScope,
     tell: Callable[[str], None],
-    checks: Sequence[AuditCheck] = CHECKS,
 ) -> list[CheckOutcome]:
     """Runs the checks of an audit. The link graph must have been built."""
     states = {one["id"]: one["state"] for one in before.summary.get("checks", [])} if before else {}
-    return run_checks(database, number, before.number if before else None, checks, scope, states, tell)
+    return run_checks(database, number, before.number if before else None, CHECKS, scope, states, tell)
 
 
 def summarize(

@@ -108,7 +108,7 @@ def _create(columns: Sequence[tuple[str, tuple[str, str]]], table: str, kind: in
 def _missing(
     columns: Sequence[tuple[str, tuple[str, str]]], there: Iterable[str], table: str, kind: int
 ) -> list[str]:
-    """Returns the statements that add the columns that a table of an earlier version lacks."""
+    """Returns the statements that add the columns that a table lacks."""
     known = set(there)
     return [
         f"ALTER TABLE {table} ADD COLUMN {name} {types[kind]}" for name, types in columns if name not in known

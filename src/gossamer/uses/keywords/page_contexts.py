@@ -46,13 +46,11 @@ def write_counted(folder: Path, counted: CountedTexts) -> None:
 
 
 def read_counted(folder: Path) -> CountedTexts:
-    """Returns the texts of a run. The count of an earlier version stored them only in `run.json`."""
-    for name in (COUNTED, "run.json"):
-        try:
-            return msgspec.json.decode((folder / name).read_bytes(), type=CountedTexts)
-        except FileNotFoundError:
-            continue
-    return CountedTexts(files=[])
+    """Returns the texts of a run."""
+    try:
+        return msgspec.json.decode((folder / COUNTED).read_bytes(), type=CountedTexts)
+    except FileNotFoundError:
+        return CountedTexts(files=[])
 
 
 def contexts_on(

@@ -146,13 +146,10 @@ class RunTables:
         self._base = connect(folder)
         for name in TABLES:
             self._view(name, folder / f"{name}.parquet")
-        if "time" not in {column for column, _ in self._described("SELECT * FROM pages")}:
-            # the tables of an earlier version
-            self._view("pages", folder / "pages.parquet", "*, site AS domain, NULL::BIGINT AS time")
 
-    def _view(self, name: str, path: Path, columns: str = "*") -> None:
+    def _view(self, name: str, path: Path) -> None:
         quoted = str(path).replace("'", "''")
-        self._base.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM read_parquet('{quoted}')")
+        self._base.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet('{quoted}')")
 
     def _described(self, query: str) -> list[tuple[str, str]]:
         return [(str(row[0]), str(row[1])) for row in self._base.execute(f"DESCRIBE {query}").fetchall()]

@@ -14,7 +14,7 @@ from typing import Any
 
 from gossamer.client.install_command import install_command
 from gossamer.errors import ConfigError, DiskFull, GossamerError
-from gossamer.uses.prices.schema import INDEXES, LATER_COLUMNS, TABLES, VERSION
+from gossamer.uses.prices.schema import INDEXES, TABLES, VERSION
 
 WAIT_S = 60.0
 """Seconds to wait for the transactions of other processes."""
@@ -32,7 +32,6 @@ class Database:
 
     tables: tuple[str, ...] = TABLES
     indexes: tuple[str, ...] = INDEXES
-    later_columns: tuple[tuple[str, str, str, str], ...] = LATER_COLUMNS
     version = VERSION
     kind = "price"
     """The prefix of the names of all tables of the history. The table of the history with the suffix `_meta`
@@ -95,11 +94,6 @@ class Database:
         with self.transaction():
             for statement in self.tables:
                 self.execute(statement.format(**words))
-            for table, column, kind, value in self.later_columns:
-                if column not in self._columns(table):
-                    self.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-                    if value:
-                        self.execute(f"UPDATE {table} SET {column} = {value}")
             for statement in self.indexes:
                 self.execute(statement.format(**words))
             self.execute(
@@ -112,16 +106,6 @@ class Database:
                 f"{self.name} was written by a later gossamer (version {version} of its tables, this one knows "
                 f"{self.version}): upgrade gossamer"
             )
-
-    def _columns(self, table: str) -> set[str]:
-        if self.is_sqlite:
-            return {row[1] for row in self.rows(f"PRAGMA table_info({table})")}
-        return {
-            row[0]
-            for row in self.rows(
-                "SELECT attname FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0", [table]
-            )
-        }
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

@@ -92,17 +92,6 @@ TABLES = (
     score DOUBLE PRECISION, time DOUBLE PRECISION NOT NULL, PRIMARY KEY (one, other))""",
 )
 
-LATER_COLUMNS = (
-    ("price_offers", "place", "TEXT", ""),
-    ("price_points", "place", "TEXT", ""),
-    # rows of earlier versions are in the order of their days, before all later rows
-    ("price_points", "seq", "BIGINT NOT NULL DEFAULT 0", "day - 1000000"),
-    # `sent`: an earlier version has sent the event to its outputs
-    ("price_events", "seq", "BIGINT", "CASE WHEN sent = 0 THEN CAST(time / 86400 AS INTEGER) - 1000000 END"),
-)
-"""Columns that databases of earlier versions lack: table, column, type, and the expression for the values of
-existing rows, or ''."""
-
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS price_targets_unlisted ON price_targets (key) WHERE listed = 0",
     "CREATE INDEX IF NOT EXISTS price_targets_url ON price_targets (url)",

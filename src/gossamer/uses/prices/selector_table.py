@@ -179,7 +179,7 @@ def _check_selector(selector: str) -> None:
     Selector(parse(b"<p>", None, None).tree).css(selector)
 
 
-def add_line(path: str, domain: str, field: str, selector: str, pattern: str = "", where: str = "") -> None:
+def add_line(path: str, domain: str, field: str, selector: str) -> None:
     """Adds a line to a table. Creates the table if it does not exist. Raises ConfigError."""
     file = Path(path)
     try:
@@ -190,6 +190,6 @@ def add_line(path: str, domain: str, field: str, selector: str, pattern: str = "
             table = csv.writer(lines)
             if is_new:
                 table.writerow(COLUMNS)
-            table.writerow((domain, where, field, selector, pattern))
+            table.writerow((domain, "", field, selector, ""))
     except OSError as error:
         raise ConfigError(f"the table of selectors {path} cannot be written: {error.strerror}") from error

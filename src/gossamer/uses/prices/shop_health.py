@@ -102,7 +102,7 @@ class ShopHealth(msgspec.Struct, omit_defaults=True):
     fields: dict[str, FieldVisits] = {}
     """Maps each kind of field (`KINDS`) to the results of second visits for this kind. The results are
     counted separately for each kind, because a shop with alternating sellers may still have reliable stock
-    data. `fields` is empty if an earlier version of gossamer stored the data."""
+    data."""
     usual: float = 1.0
     """The usual share of intact pages of the shop, from 0 to 1."""
 
@@ -205,7 +205,7 @@ def second_visits(shops: Iterable[ShopHealth]) -> dict[str, SecondVisits]:
 
 
 def _visits(health: ShopHealth, kind: str) -> SecondVisits:
-    one = health.fields.get(kind) if health.fields else health
+    one = health.fields.get(kind)
     if one is None:
         return SecondVisits()
     return SecondVisits(one.agreed + one.past_agreed, one.contradicted + one.past_contradicted)

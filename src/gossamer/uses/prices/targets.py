@@ -57,15 +57,14 @@ class TargetList(msgspec.Struct, frozen=True):
     """One-line messages for the user, for example a message that two targets share a product page."""
 
 
-def read_targets(sources: Iterable[str], options: Mapping[str, Any] | None = None) -> TargetList:
+def read_targets(sources: Iterable[str]) -> TargetList:
     """Reads price targets from sources. A source is a path, `sitemap:URL`, `sql:DATABASE QUERY` or a URL (see
-    `gossamer.client.source_rows`). `options`: options of `gossamer.fetch`, which apply to sitemaps. Raises
-    GossamerError if a source cannot be read."""
+    `gossamer.client.source_rows`). Raises GossamerError if a source cannot be read."""
     targets: dict[str, PriceTarget] = {}
     rejected: list[RejectedLine] = []
     repeated: list[str] = []
     for source in sources:
-        for row in read_rows(source, partial(_has_url, source), options):
+        for row in read_rows(source, partial(_has_url, source)):
             line, target = row.line, row.reason if row.columns is None else _target(row.columns)
             if isinstance(target, str):
                 text = row.text if row.columns is None else json.dumps(dict(row.columns), default=str)[:500]

@@ -26,7 +26,6 @@ import msgspec
 
 from gossamer.uses.ranks import page_rows, pages_to_fetch
 from gossamer.uses.ranks.checks import find_domain
-from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import (
     PAGE_RESULTS,
     FetchedResultPage,
@@ -37,6 +36,7 @@ from gossamer.uses.ranks.model import (
 )
 from gossamer.uses.ranks.pages_to_fetch import Depth
 from gossamer.uses.ranks.recorder import CheckRecorder
+from gossamer.uses.ranks.schema import RankDatabase
 
 DAY_S = 86_400.0
 KEEP_DAYS = 30.0
@@ -155,16 +155,18 @@ class RankHistory:
             found[search][domain] = bool(own)
         return dict(found)
 
-    def begin_run(self, *, resume: bool = False, searches: Sequence[str] = ()) -> int:
+    def begin_run(
+        self, *, resume: bool = False, searches: Sequence[str] = (), at: float | None = None
+    ) -> int:
         """Begins a run, and returns the number of the run. `resume`: whether to continue the last run if the
         last run has not ended. `searches`: the ids of the searches to check. The default is all listed
-        searches."""
+        searches. `at`: the start of the run in seconds since the epoch, by default now."""
         with self.database.transaction():
             run, _, is_open, chosen = self._run()
             if not (resume and is_open):
                 run += 1
                 chosen = list(searches)
-                self._set_run(run, self.clock(), True, chosen)
+                self._set_run(run, self.clock() if at is None else at, True, chosen)
         return run
 
     def run(self) -> tuple[int, float, bool]:

@@ -94,18 +94,11 @@ def import_pages(
         else:
             days[int(found.time // DAY_S)].append(found)
     events: list[RankEvent] = []
-    clock = history.clock
-    try:
-        for _, group in sorted(days.items()):
-            group.sort(key=lambda one: one.time)
-            start = group[0].time
-            history.clock = lambda start=start: start  # type: ignore[misc]
-            history.begin_run(searches=sorted({one.search for one in group}))
-            history.record(group)
-            history.clock = clock
-            events += history.end_run(depth)
-    finally:
-        history.clock = clock
+    for _, group in sorted(days.items()):
+        group.sort(key=lambda one: one.time)
+        history.begin_run(searches=sorted({one.search for one in group}), at=group[0].time)
+        history.record(group)
+        events += history.end_run(depth)
     return Imported(sum(map(len, days.values())), len(days), rejected, events)
 
 

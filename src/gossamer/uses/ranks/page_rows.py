@@ -11,8 +11,8 @@ import msgspec
 
 from gossamer.parsing.ranks import Result, ResultPage
 from gossamer.uses.ranks.checks import WRITES, CheckedPage
-from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.model import FetchedResultPage
+from gossamer.uses.ranks.schema import RankDatabase
 
 TEXT_CHARS = 200
 """Maximum length of a stored snippet in characters."""

@@ -13,10 +13,10 @@ import msgspec
 from gossamer.uses.ranks import layouts, page_rows
 from gossamer.uses.ranks.changes import Known, changes
 from gossamer.uses.ranks.checks import SearchOutcome, read_check
-from gossamer.uses.ranks.database import RankDatabase
 from gossamer.uses.ranks.layouts import LayoutPages
 from gossamer.uses.ranks.model import Position, RankEvent, RankEventKind
 from gossamer.uses.ranks.pages_to_fetch import FAILED, Depth
+from gossamer.uses.ranks.schema import RankDatabase
 
 _POSITION = (
     *(

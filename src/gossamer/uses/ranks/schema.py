@@ -25,6 +25,8 @@ wrote a record. Outputs receive the records in this order (`uses.record_stream`)
 
 from __future__ import annotations
 
+from gossamer.uses.prices.database import Database
+
 VERSION = 1
 """The version of the schema. A database with a higher version is refused."""
 
@@ -83,18 +85,6 @@ TABLES = (
     body TEXT NOT NULL, PRIMARY KEY (alert, receiver))""",
 )
 
-LATER_COLUMNS = (
-    # rows of earlier versions are in the order of their runs, before all later rows
-    *(
-        (table, "seq", "BIGINT NOT NULL DEFAULT 0", "run - 1000000000")
-        for table in ("rank_checks", "rank_pages", "rank_positions")
-    ),
-    # `sent`: an earlier version has sent the event to its outputs
-    ("rank_events", "seq", "BIGINT", "CASE WHEN sent = 0 THEN run - 1000000000 END"),
-)
-"""Columns that databases of earlier versions lack: table, column, type, and the expression for the values of
-existing rows."""
-
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_domains_domain ON rank_domains (domain)",
     "CREATE INDEX IF NOT EXISTS rank_checks_run ON rank_checks (run, state)",
@@ -112,3 +102,9 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS rank_positions_seq ON rank_positions (seq)",
     "CREATE INDEX IF NOT EXISTS rank_deliveries_open ON rank_deliveries (time) WHERE sent IS NULL",
 )
+
+
+class RankDatabase(Database):
+    """A connection to the database of the rank history, which is a SQLite file or a PostgreSQL database."""
+
+    tables, indexes, version, kind = TABLES, INDEXES, VERSION, "rank"

@@ -251,14 +251,13 @@ def daily(
     return found
 
 
-def last_results(history: RankHistory, *, after: float = 0.0) -> dict[str, list[tuple[int, str]]]:
+def last_results(history: RankHistory) -> dict[str, list[tuple[int, str]]]:
     """Returns the positions and URLs of all organic results in the last successful check of each listed
     search, keyed by search id."""
     rows = history.query(
         "SELECT p.search, p.first, p.results FROM rank_pages p JOIN rank_searches s ON s.id = p.search AND s.listed = 1 "
-        "WHERE p.verdict IN ('ok', 'partial') AND p.time >= ? AND p.run = (SELECT max(c.run) FROM rank_checks c WHERE "
-        "c.search = p.search AND c.state = 'done') ORDER BY p.search, p.page",
-        [after],
+        "WHERE p.verdict IN ('ok', 'partial') AND p.run = (SELECT max(c.run) FROM rank_checks c WHERE "
+        "c.search = p.search AND c.state = 'done') ORDER BY p.search, p.page"
     )
     found: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for search, first, results in rows:
