@@ -245,15 +245,17 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
             other = other or not more
         elif element.tag != "form" and (element.tag != "a" or _DRAWN.search(attribute_of(element, "class"))):
             text = f"{shown} {attribute_of(element, 'value')}".strip()[:60]
-            word = availability_in(text, whole=True)
+            word, is_link = availability_in(text, whole=True), element.tag == "a"
             if (
-                word not in (None, "InStock")
+                (word == "OutOfStock" if is_link else word not in (None, "InStock"))
                 and not more
                 and not shop.of_another(element)
                 and not shop.hidden(element)
+                and not (is_link and _of_the_frame(element, shop))
             ):
                 return word, other
-            message = message or (words.MESSAGE.search(text) is not None and not shop.hidden(element))
+            is_message = not is_link and words.MESSAGE.search(text) is not None
+            message = message or (is_message and not shop.hidden(element))
     return "OutOfStock" if message else None, other or form
 
 
