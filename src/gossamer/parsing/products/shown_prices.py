@@ -481,9 +481,9 @@ def _price_text(element: Element) -> str:
 
 
 def _states(text: str, amount: str) -> bool:
-    """Whether a text states an amount and a currency, so that its attribute adds nothing."""
-    read = price(text, None)
-    return read is not None and read.currency is not None and str(read.amount) == amount
+    """Whether a text has the two decimals of an amount, so that the attribute with the amount adds nothing."""
+    decimals = amount.rpartition(".")[2]
+    return len(decimals) == 2 and (f",{decimals}" in text or f".{decimals}" in text)
 
 
 def _digits(text: str) -> str:
