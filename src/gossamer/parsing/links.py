@@ -107,10 +107,16 @@ def find_hrefs(document: Document) -> Hrefs:
     tree = document.tree
     shut: dict[str, int] = {}
     refused = tree.select('a[rel~="nofollow" i][href]')
-    if refused or tree.select("template"):
+    if tree.select("template"):
         found, shut = _anchors(tree, refused)
     else:  # on most pages, all hrefs can be taken as plain strings
-        found = dict.fromkeys(cast("list[str]", tree.xpath("//a/@href")), 1)
+        taken = cast("list[str]", tree.xpath("//a/@href"))
+        if refused:
+            found = Counter(taken)
+            shut = Counter([attribute_of(element, "href") for element in refused])
+            _subtract(shut, found)
+        else:
+            found = dict.fromkeys(taken, 1)
     for _, href, element in _others(document):
         (shut if _shut(element) else found)[href] = 1
     followed = _distinct(found)
@@ -133,18 +139,23 @@ def _anchors(
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
     shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
-    less = shut + Counter([attribute_of(element, "href") for element in inert]) if inert else shut
+    _subtract(shut + Counter([attribute_of(element, "href") for element in inert]) if inert else shut, found)
+    return found, shut
+
+
+def _subtract(less: dict[str, int], found: dict[str, int]) -> None:
+    """Removes the hrefs from `found` that do not occur more often than in `less`."""
     for href, times in less.items():
         if found[href] <= times:
             del found[href]
-    return found, shut
 
 
 def _distinct(raw: Iterable[str]) -> list[str]:
     """Returns hrefs without fragment or surrounding whitespace, each once. Hrefs with a scheme that the
     crawler cannot fetch are left out."""
     found = {href.partition("#")[0]: None for href in raw}
-    if any(href != href.strip(_BLANKS) for href in found):
+    text = "\0".join(found)
+    if any(blank in text for blank in _BLANKS):
         # A space before `#` is a part of the path. A space at the end of an href is not part of the URL.
         whole = [href if " #" in href else href.partition("#")[0] for href in raw]
         found = dict.fromkeys([href.strip(_BLANKS) for href in whole])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import resource
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,9 +142,10 @@ makes the parser copy 500 formatting elements into each of 500 blocks, which tak
 MAX_CLONES: Final = 500_000
 """Maximum number of elements that the parser may create by reopening formatting elements. Each new element
 takes 120 bytes and 0.2 us."""
-MAX_OPEN: Final = 200
-"""Maximum number of formatting elements that a page may leave open. An earlier parser crashed the process once,
-when about 250 formatting elements were open in about 250 blocks."""
+MAX_REOPENED: Final = 512
+"""Maximum number of formatting elements that the parser reopens in a block."""
+MIN_TAG_BYTES: Final = 3
+"""Minimum size in bytes of a tag."""
 MAX_WITHOUT_ATTRIBUTES: Final = 39
 """Maximum number of formatting elements without attributes that can be open. There are 13 kinds of formatting
 elements, the parser reopens at most 3 equal elements, and only one `a` element can be open."""
@@ -152,6 +154,7 @@ _NAMES = (
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
 _FORMATS: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
+"""Matches the beginning of a start tag of a formatting element that may have attributes."""
 _INLINE = rb"/?+(?:span|a(?:bbr)?|br|cite|img|kbd|q|samp|su[bp]|var|wbr)"
 _INNER = rb"(b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u)"
 _NAME = (
@@ -169,8 +172,9 @@ def _tail(rest: bytes, number: bytes) -> bytes:
     return rest + rb"(?>(?:<" + _INLINE + rest + rb"|" + inner + rb")*)"
 
 
-_MAY_START: Final = lazy_pattern(rb"<[bcefhinstuBCEFHINSTU][iomtIOMT\t\n\f\r />]")
-"""Matches the beginnings of all tags that `_STARTS` matches, and of some others, in a third of the time."""
+_TAGS: Final = lazy_pattern(rb"<[bcefhinstuBCEFHINSTU](?:>|[iomtIOMT\t\n\f\r /][^<>]*+>?)")
+"""Matches all start tags that `_STARTS` matches, and some others, without what follows them. The first two letters
+of a name exclude most tags."""
 _STARTS: Final = lazy_pattern(
     rb"<(" + _NAME + rb")(?>(?:(?<![dDmM][yYlL])(" + _tail(rb"[^<]*+", b"3") + rb")</\1>)?)"
 )
@@ -181,45 +185,9 @@ _CLOSED: Final = lazy_pattern(_tail(rb"(?>(?: [a-z-]+=\"[^\"<>]*+\")*) ?/?>[^<]*
 """Matches what is inside a formatting element that certainly ends at its end tag. Matches only tags as most pages
 write them. Inline elements inside may lack their start or end tag, because the end tag of the formatting element
 removes this element from the list of active formatting elements nevertheless (HTML Standard, 13.2.6.4.7)."""
-_FORMATTING: Final = frozenset(
-    ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
-)
-_MARKERS: Final = frozenset(
-    [
-        "annotation-xml",
-        "applet",
-        "caption",
-        "desc",
-        "foreignobject",
-        "html",
-        "marquee",
-        "math",
-        "mi",
-        "mn",
-        "mo",
-        "ms",
-        "mtext",
-        "object",
-        "select",
-        "svg",
-        "table",
-        "td",
-        "template",
-        "th",
-        "title",
-    ]
-)
-"""Isolating elements, which separate the formatting elements inside from the formatting elements outside. An
-end tag inside an isolating element does not close any formatting element outside of the isolating element
-(HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of formatting elements are ignored."""
 MAX_NESTED: Final = 3
 """Maximum number of formatting elements that are open at the same time although they have an end tag, as
 `_unclosed` determines it: one element inside another one, and an `a` element."""
-MAX_BLOCKS: Final = 7
-"""A formatting element counts as closed at its end tag only if at most MAX_BLOCKS other elements began after
-its start tag. If more than MAX_BLOCKS elements began after the start tag, the parser may leave a copy of the
-formatting element open inside the last element, because the adoption agency algorithm of the HTML Standard
-stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = lazy_pattern(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Matches start tags whose attributes contain no unusual characters. If two of these start tags have the same
@@ -255,27 +223,45 @@ def cost_of(body: bytes) -> Cost:
     """
     if len(body) > MAX_BYTES:
         return Cost(True)
-    if (tags := tags_of(body)) <= 2 * MAX_OPEN:
-        return Cost(False, tags)
     narrow = _narrow(body)
-    starts = len(_MAY_START.findall(narrow))
-    if (
-        starts <= MAX_OPEN
-        and (tags <= MAX_LINKS or len(body) <= SMALL_BYTES)
-        and not (_may_clone(starts, tags) and _may_clone(starts, tags - narrow.count(b"</")))
-    ):
-        return Cost(False, starts)  # as for nearly all pages
-    found = _STARTS.findall(narrow)
-    starts = opened = _count(found)
-    if starts > MAX_OPEN or _may_clone(starts, tags):
-        opened = _unclosed(body, found, tags)
-        if opened > MAX_OPEN and _may_leave_open(body):
-            return Cost(True, starts)  # the parser may crash the process
+    found = _TAGS.findall(narrow)
+    if len(body) <= SMALL_BYTES and not _may_clone(len(found), len(body) // MIN_TAG_BYTES):
+        return Cost(False, len(found))
+    tags = tags_of(body)
     return Cost(
         (tags > MAX_LINKS and len(body) > SMALL_BYTES and _has_many_links(narrow, tags))
-        or (_may_clone(opened, tags) and _clones(body, tags) > MAX_CLONES),
-        starts,
+        or _has_many_clones(body, found, tags),
+        len(found),
     )
+
+
+def may_explode(body: bytes) -> bool:
+    """Whether the tree of an HTML page may take far more memory than the size of the page suggests."""
+    return _has_many_clones(body, _TAGS.findall(_narrow(body)), tags_of(body))
+
+
+def _has_many_clones(body: bytes, found: list[bytes], tags: int) -> bool:
+    """Whether the parser may reopen more than MAX_CLONES formatting elements. `found`: the matches of `_TAGS` in the
+    page. `tags`: the number of tags of the page.
+
+    When an element ends, the parser reopens all formatting elements that are still open inside it. Elements are
+    reopened at most once for each start tag.
+    """
+    if not _may_clone(len(found), tags):
+        return False
+    narrow = _narrow(body)
+    most, starts = _different(found, narrow is body), tags - narrow.count(b"</")
+    return _may_clone(most, starts) and _may_clone(_unclosed(body, _STARTS.findall(narrow), starts), starts)
+
+
+def _different(found: list[bytes], is_text: bool) -> int:
+    """Returns an upper bound for the number of formatting elements that the parser reopens at once. `found`: the
+    matches of `_TAGS` in the page. `is_text`: whether equal bytes are equal tags."""
+    most = MAX_WITHOUT_ATTRIBUTES
+    for tag, times in Counter(found).items():
+        if _FORMATS.match(tag):
+            most += min(3, times) if is_text and _CLEAR.fullmatch(tag) else times
+    return min(most, MAX_REOPENED)
 
 
 def _may_clone(opened: int, tags: int) -> bool:
@@ -302,7 +288,7 @@ def _unclosed(body: bytes, found: list[tuple[bytes, bytes, bytes]], tags: int) -
     for one in found:
         if one[1] and _CLOSED.fullmatch(one[1]):
             starts -= _count([one])
-            if not (starts > MAX_OPEN or _may_clone(starts, tags)):
+            if not _may_clone(starts, tags):
                 break
     return starts
 
@@ -310,50 +296,6 @@ def _unclosed(body: bytes, found: list[tuple[bytes, bytes, bytes]], tags: int) -
 def _is_ambiguous(body: bytes) -> bool:
     """Whether the page may be in ISO-2022-JP or UTF-16, in which the bytes of an end tag may be text."""
     return b"\x1b" in body or b"\0" in body
-
-
-def _may_leave_open(body: bytes) -> bool:
-    """Whether more than MAX_OPEN formatting elements may be open at the same time.
-
-    Start tags count wherever their text occurs, including in scripts and comments. An end tag is ignored
-    unless it certainly closes an element.
-    """
-    import turbohtml
-
-    if _is_ambiguous(body):
-        return True
-    start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
-    opened: list[
-        tuple[str, int]
-    ] = []  # open elements: (name, number of earlier elements outside of _FORMATTING and _MARKERS)
-    markers = elements = in_text = 0
-    for token in turbohtml.tokenize(body.decode("latin-1")):
-        tag = token.tag or ""
-        if token.type is start:
-            if tag in _FORMATTING:
-                opened.append((tag, elements))
-                if len(opened) - markers + in_text > MAX_OPEN:
-                    return True
-            elif tag in _MARKERS:
-                opened.append((tag, elements))
-                markers += 1
-            else:
-                elements += 1
-        elif token.type is end:
-            for at in range(len(opened) - 1, -1, -1):
-                name, before = opened[at]
-                if name == tag:
-                    if tag in _MARKERS:
-                        markers -= 1
-                        del opened[at]
-                    elif elements - before <= MAX_BLOCKS:
-                        del opened[at]
-                    break
-                if name in _MARKERS and tag not in _MARKERS:
-                    break
-        elif token.data and "<" in token.data:
-            in_text += _count(_STARTS.findall(token.data.encode("latin-1", "replace")))
-    return len(opened) - markers + in_text > MAX_OPEN
 
 
 def is_costly(body: bytes) -> bool:
@@ -365,24 +307,3 @@ def is_costly(body: bytes) -> bool:
 def _narrow(body: bytes) -> bytes:
     """Returns a page without zero bytes. In UTF-16 every ASCII letter has a zero byte before or after it."""
     return body.replace(b"\0", b"") if b"\0" in body else body
-
-
-def may_explode(body: bytes) -> bool:
-    """Whether the tree of an HTML page may take far more memory than the size of the page suggests."""
-    tags = tags_of(body)
-    return _may_clone(_count(_STARTS.findall(_narrow(body))), tags) and _clones(body, tags) > MAX_CLONES
-
-
-def _clones(body: bytes, tags: int) -> int:
-    """Returns an upper bound for the number of formatting elements that the parser may reopen. Values below
-    MAX_CLONES are not exact.
-
-    When an element ends, the parser reopens all formatting elements that are still open inside it. Elements
-    are reopened at most once for each start tag.
-    """
-    narrow = _narrow(body)
-    found = len(_FORMATS.findall(narrow))
-    if narrow is body:
-        clear = _CLEAR.findall(body)
-        found -= len(clear) - min(3 * len(set(clear)), len(clear))
-    return min(found + MAX_WITHOUT_ATTRIBUTES, 512) * (tags - narrow.count(b"</"))
