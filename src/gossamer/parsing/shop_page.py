@@ -195,8 +195,8 @@ def shown_availability(shop: Shop) -> str | None:
             if word != "OutOfStock" or not _BADGE.search(names):
                 return word
             badge = badge or word
-    for element, text in shop.labelled("stock", own=True):
-        if (word := availability_in(text, whole=True)) and not shop.hidden(element):
+    for text in shop.labelled_values("stock", own=True):
+        if word := availability_in(text, whole=True):
             return word
     word, other = shop.by_buttons
     if word or badge:
@@ -537,13 +537,9 @@ class Shop:
         return found
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
-        """Yields the values next to a label, as `labelled` does."""
-        return (value for _, value in self.labelled(kind, own))
-
-    def labelled(self, kind: str, own: bool = False) -> Iterator[tuple[Element, str]]:
-        """Yields the elements of labels with the values next to them, in tables, in lists or after a colon. `kind`: the
-        kind of label, one of `sku mpn brand publisher gtin stock`. If `own` is true, skips values below a heading for
-        other products."""
+        """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
+        one of `sku mpn brand publisher gtin stock`. If `own` is true, skips values below a heading for other
+        products. Hidden texts about stock are skipped."""
         pattern = words.LABELS[kind]
         for element, text, mine in self._labels:
             found = pattern.match(text)
@@ -561,8 +557,8 @@ class Shop:
                 kind == "brand" and not words.SAYS.match(text, found.end())
             ):
                 continue
-            if rest and not self.elsewhere(element):
-                yield element, rest[:80]
+            if rest and not self.elsewhere(element) and not (kind == "stock" and self.hidden(element)):
+                yield rest[:80]
 
 
 _JOINED = re.compile(r"[-_]\w")
