@@ -497,11 +497,42 @@ def test_saved_pages(sample: str, quality: Quality, least: float) -> None:
         (f"<img alt='{CAPTION}'><p>{CAPTION}, odd. {LONG}</p>", True),
         (f"<img alt='An odd boat'><p>An odd boat</p><p>{LONG} 4</p>", True),
         (SIGN_UP, False),
+        (f"<div><img><div class=caption><p>An odd boat. {LONG} {LONG} {LONG[:40]}</p></div></div>", False),
+        (
+            f"<div><img><div class=caption><h4>An odd boat</h4><p>{LONG} {LONG} {LONG[:40]}</p></div></div>",
+            True,
+        ),
     ],
 )
 def test_boxes_and_links_that_belong_to_the_text(part: str, kept: bool) -> None:
     page = f"<article><h1>Boats</h1><p>{LONG} 1</p>{part}<p>{LONG} 2</p><p>{LONG} 3</p></article>"
     assert ("odd" in main_text(page.encode())) is kept
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [
+        ("<div><em>Síguenos en <a href=/t>Telegram</a> y <a href=/f>Facebook</a> para odd</em></div>", False),
+        ("<p>Follow her on Twitter <a href=/a>@odd</a>.</p>", False),
+        ("<p>Get it all. Subscribe to the odd <a href=/n>newsletters</a>.</p><h2>More</h2>", False),
+        ("<p>Folgen Sie uns auf <a href=/i>Instagram</a>, odd</p>", False),
+        ("<p>Подписывайтесь на <a href=/t>Telegram</a> odd</p>", False),
+        ("<p>The dogs follow us on the ice, an odd <a href=/d>sight</a>.</p>", True),
+        ("<p>They asked readers to follow them on Twitter, which is odd.</p>", True),
+        (f"<p>Follow us on <a href=/f>Facebook</a>, odd.</p><p>{LONG} 4</p>", True),
+    ],
+)
+def test_requests_to_follow_at_the_end_are_no_text(end: str, kept: bool) -> None:
+    page = f"<article><h1>Boats</h1>{BODY}{end}</article>"
+    assert ("odd" in main_text(page.encode())) is kept
+
+
+def test_headings_do_not_make_a_text_longer_than_a_short_article() -> None:
+    """The other text has more long paragraphs than the article, but is longer only with its headings."""
+    links = "<li><a href=/1>Other</a>" * 12
+    page = f"""<main><article class=post><h1>Boats</h1><p>{LONG[:100]}</p><p>{LONG[:70]}</p><p>{LONG[:75]}</p></article></main>
+        <ul>{links}</ul><div><p>{LONG[:85]} odd</p><h2>{LONG[:70]} A</h2><h2>{LONG[:70]} B</h2><p>{LONG[:85]}</p></div>"""
+    assert "odd" not in main_text(page.encode())
 
 
 def test_a_teaser_is_not_the_main_text() -> None:

@@ -31,6 +31,7 @@ from gossamer.parsing.boilerplate import (
     called_boilerplate,
     is_colophon,
     is_consent,
+    is_follow,
     is_mark,
     is_pointer,
     named,
@@ -152,7 +153,7 @@ def _blocks(tree: turbohtml.Document) -> list[TextBlock]:
     found = [*main.lead, *main.blocks] if main is not None else []
     if _chars(found) < SHORT_CHARS and (body := tree.select_one("body")) is not None:
         other = _run(_walk(body, Pruner(body)))
-        if _chars(other) > _chars(found):
+        if _chars_below_headings(other) > _chars_below_headings(found):
             found = other
         if main is not None and _chars(found) * 5 < size_of(main.element):
             found = _kept(_walk(main.element, Pruner(main.element, names=False)))
@@ -187,6 +188,10 @@ def _once(found: list[TextBlock]) -> list[TextBlock]:
 
 def _chars(found: list[TextBlock]) -> int:
     return sum(len(block.text) for block in found)
+
+
+def _chars_below_headings(found: list[TextBlock]) -> int:
+    return sum(len(block.text) for block in found if block.tag not in HEADINGS)
 
 
 def find_main(tree: turbohtml.Document) -> MainText | None:
@@ -641,7 +646,7 @@ def _is_caption(tag: str, text: str, alt: str) -> bool:
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
     """Removes blocks that consist mostly of links, blocks without letters and digits, and labels such as
-    "Advertisement". Also removes headings and copyright notices at the end."""
+    "Advertisement". Also removes headings, copyright notices and requests to follow the authors at the end."""
     kept: list[TextBlock] = []
     for place, block in enumerate(found):
         if _is_linked(block) and not _is_linked_text(found, place):
@@ -652,7 +657,11 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
             continue
         kept.append(block)
     kept = _without_calendars(kept)
-    while kept and (kept[-1].tag in HEADINGS or is_colophon(kept[-1].text)):
+    while kept and (
+        kept[-1].tag in HEADINGS
+        or is_colophon(kept[-1].text)
+        or (kept[-1].linked and is_follow(kept[-1].text))
+    ):
         kept.pop()
     return _begun(kept)
 

@@ -27,6 +27,7 @@ _MARK: Final = re.compile("|".join(map(_words, ("adverts", "others", "shares")))
 _OTHER: Final = re.compile(_words("others"), re.IGNORECASE)
 _POINTER: Final = re.compile(_words("link_lines"), re.IGNORECASE)
 _EDGES: Final = " .:：…-—–*|[]()【】▶►•↓→\n\t\r\xa0"
+_FOLLOW: Final = re.compile(_words("follow_lines"), re.IGNORECASE)
 _COLOPHON: Final = re.compile(
     r"(?:copyright|©|ⓒ|\(c\)|all rights reserved|todos los derechos|alle rechte vorbehalten|tous droits|責任編輯|责任编辑|편집자)|"
     r".*(?:all rights reserved|무단\s?전재)",
@@ -69,6 +70,15 @@ def is_colophon(line: str) -> bool:
     (True, True, False)
     """
     return len(line) < 200 and _COLOPHON.match(line) is not None
+
+
+def is_follow(line: str) -> bool:
+    """Whether a line at the end of an article asks readers to follow its authors or to subscribe.
+
+    >>> is_follow("Follow us on Facebook and Instagram."), is_follow("The dogs follow us on the ice.")
+    (True, False)
+    """
+    return len(line) < 200 and _FOLLOW.search(line) is not None
 
 
 Element = turbohtml.Element
@@ -159,6 +169,7 @@ _FLOW: Final = named("flow_names")
 _GATE_NAME: Final = named("gate_names")
 _TEASER: Final = re.compile(r"(?<![^\s_-])teasers?(?![^\s_-])", re.IGNORECASE)
 """Matches names that sites use both for summaries of the article and for links to other articles."""
+_CAPTION: Final = re.compile(r"(?<![^\s_-])caption(?![^\s_-])", re.IGNORECASE)
 _OUTSIDE: Final = named("outside_names")
 _NEUTRAL: Final = re.compile(rf"(?<!\S)(?:{_words('neutral_names')})(?!\S)")
 
@@ -254,6 +265,15 @@ def _is_paragraph(node: turbohtml.Node) -> bool:
     if node.tag == "div" and node.select_one("div, p, section, article, nav, form, h1, h2, h3") is not None:
         return False
     return sum(len(link.text) for link in node.select("a")) * 3 < len(node.text)
+
+
+def _is_lone_caption(element: Element) -> bool:
+    """Whether an element called a caption contains one paragraph and nothing else, and is no item of a gallery."""
+    if _CAPTION.search(attribute_of(element, "class")) is None:
+        return False
+    parts = [one for one in islice(element.children, MAX_MEASURED) if isinstance(one, Element)]
+    in_list = isinstance(element.parent, Element) and element.parent.tag == "li"
+    return len(parts) == 1 and parts[0].tag == "p" and not in_list
 
 
 def _is_slug(section: Element) -> bool:
@@ -415,6 +435,8 @@ class Pruner:
         if self._is_tired():
             return False
         self.measured_chars += len(element.text)
+        if _is_lone_caption(element):
+            return False
         return paragraphs_of(element) >= SHORT_CHARS or element.select_one("blockquote > p") is not None
 
     def _under(self, element: Element, size: float) -> bool:

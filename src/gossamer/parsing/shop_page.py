@@ -130,19 +130,21 @@ _STOCKED: Final = (
     '[data-test*="stock" i], '
     '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], '
     '[class*="verfuegbar" i], [class*="lager" i], '
-    '[class*="dispo" i]'
+    '[class*="dispo" i], '
+    '[class*="delivery-" i], [class*="status" i], [class*="lieferzeit" i], [class*="lieferbar" i]'
 )
 _FIRST: Final = (
     r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently |"
     rf"(?:{words.STOCK_SUBJECT}) |(?:{words.STOCK_LABEL})\s?[:：])*"
 )
 _STANDING: Final = {
-    word: (re.compile(pattern), re.compile(f"{_FIRST}(?:{pattern})"))
-    for word, pattern in (
-        ("OutOfStock", words.GONE),
-        ("PreOrder", words.SOON),
-        ("BackOrder", words.BACK),
-        ("InStock", words.THERE),
+    word: (re.compile(pattern), re.compile(f"{_FIRST}{before}(?:{pattern})"))
+    for word, before, pattern in (
+        # first, because such a text often also says that the product is available, or that it is not in stock
+        ("BackOrder", r"(?:\w{2,14} ){0,2}", words.BACK),
+        ("OutOfStock", "", words.GONE),
+        ("PreOrder", "", words.SOON),
+        ("InStock", "", words.THERE),
     )
 }
 """Maps each availability value of schema.org to two patterns for texts in lower case. One pattern of each
@@ -153,6 +155,12 @@ _STOCK: Final = re.compile(
 )
 """Matches classes and ids of elements that show the product's availability. A name such as `unavailable` does
 not match, because sites use the name for missing variants or pictures."""
+_DELIVERY: Final = re.compile(
+    r"delivery-{1,2}(?:info|status|text|time)|(?<![a-z])(?:product|projector|item)?[-_]?status|lieferzeit|lieferbar(?:keit)?",
+    re.IGNORECASE,
+)
+"""Matches classes and ids of elements that begin with the product's availability, if they state it. Otherwise, they
+contain the time or the terms of a delivery."""
 _FRAME: Final = re.compile(
     r"(?<![a-z])(?:(?<!product[-_])header|masthead|top-?bar|nav|navbar|navigation|footer|mini-?(?:cart|basket|bag)|(?:cart|basket)-(?:link|icon|drawer|widget|"
     r"preview|flyout|count))(?![a-z])",
@@ -172,20 +180,24 @@ the cart."""
 
 def shown_availability(shop: Shop) -> str | None:
     """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
-    availability are tried first, then the buttons of the product, then short texts."""
+    availability are tried first, then labels, the buttons of the product, and short texts."""
     badge: str | None = None
     for element in shop.tree.select(_STOCKED)[:MAX_ELEMENTS]:
         names = author_names(element)
-        text = element_text(element) if _STOCK.search(names) else ""
+        is_stock = _STOCK.search(names) is not None
+        text = element_text(element) if is_stock or _DELIVERY.search(names) else ""
         if (
             0 < len(text) < 400
-            and (word := availability_in(text))
+            and (word := availability_in(text, whole=not is_stock))
             and not shop.hidden(element)
             and not shop.of_another(element)
         ):
-            if word == "InStock" or not _BADGE.search(names):
+            if word != "OutOfStock" or not _BADGE.search(names):
                 return word
             badge = badge or word
+    for text in shop.labelled_values("stock", own=True):
+        if word := availability_in(text, whole=True):
+            return word
     word, other = shop.by_buttons
     if word or badge:
         return word or badge
@@ -205,6 +217,8 @@ _BADGE: Final = re.compile(
 )
 """Matches classes and ids of badges and of texts for screen readers. Themes put the badge of a
 product that is sold out on every page and hide it by a style sheet, so a button that works contradicts it."""
+_DRAWN: Final = re.compile(r"(?<![a-z])(?:btn|button)(?![a-z])", re.IGNORECASE)
+"""Matches classes of links that look like buttons."""
 _BUTTONS: Final = "h2, h3, h4, button, input[type=submit], input[type=button], input[type=image], a, form[action], [role=button]"
 
 
@@ -229,17 +243,19 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
             form, other = form or own, True
         elif element.tag != "form" and words.CLASSIFIED.match(words.lower(shown)):
             other = other or not more
-        elif element.tag not in ("a", "form"):
+        elif element.tag != "form" and (element.tag != "a" or _DRAWN.search(attribute_of(element, "class"))):
             text = f"{shown} {attribute_of(element, 'value')}".strip()[:60]
-            word = availability_in(text, whole=True)
+            word, is_link = availability_in(text, whole=True), element.tag == "a"
             if (
-                word not in (None, "InStock")
+                (word == "OutOfStock" if is_link else word not in (None, "InStock"))
                 and not more
                 and not shop.of_another(element)
                 and not shop.hidden(element)
+                and not (is_link and _of_the_frame(element, shop))
             ):
                 return word, other
-            message = message or (words.MESSAGE.search(text) is not None and not shop.hidden(element))
+            is_message = not is_link and words.MESSAGE.search(text) is not None
+            message = message or (is_message and not shop.hidden(element))
     return "OutOfStock" if message else None, other or form
 
 
@@ -395,7 +411,7 @@ class Shop:
             first = next(iter(one.stripped_strings), "")
             if (is_label := labels.get(first)) is None:
                 is_label = labels[first] = (
-                    words.ANY_LABEL.match(words.lower(first[:MAX_LABEL_CHARS])) is not None
+                    words.ANY_FIELD.match(words.lower(first[:MAX_LABEL_CHARS])) is not None
                 )
             if is_label and 0 < len(text := element_text(one, 9)) <= 120:
                 own = not under and not any(above in others for above in _ancestors(one, MAX_ANCESTORS))
@@ -522,8 +538,8 @@ class Shop:
 
     def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values next to a label, in tables, in lists or after a colon. `kind`: the kind of label,
-        one of `sku mpn brand publisher gtin`. If `own` is true, skips values below a heading for other
-        products."""
+        one of `sku mpn brand publisher gtin stock`. If `own` is true, skips values below a heading for other
+        products. Hidden texts about stock are skipped."""
         pattern = words.LABELS[kind]
         for element, text, mine in self._labels:
             found = pattern.match(text)
@@ -541,7 +557,7 @@ class Shop:
                 kind == "brand" and not words.SAYS.match(text, found.end())
             ):
                 continue
-            if rest and not self.elsewhere(element):
+            if rest and not self.elsewhere(element) and not (kind == "stock" and self.hidden(element)):
                 yield rest[:80]
 
 

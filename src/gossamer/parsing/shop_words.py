@@ -149,6 +149,9 @@ LABELS: Final = {
 }
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()))
 """Matches a label of any kind at the beginning of a lower-case text."""
+LABELS["stock"] = re.compile(STOCK_LABEL, re.IGNORECASE)
+ANY_FIELD: Final = re.compile(f"{ANY_LABEL.pattern}|{STOCK_LABEL}")
+"""Matches a label of any kind, or of the availability, at the beginning of a lower-case text."""
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
 """Matches any label with a colon at the beginning of a text, such as `Weight: `."""
 NUMBERED: Final = (

@@ -86,6 +86,13 @@ def test_the_pace_is_one_search_every_five_to_ten_seconds() -> None:
     assert ResultPageSource("own").account is None
 
 
+def test_retries_of_the_settings_replace_those_of_the_source() -> None:
+    source = choose_source({}, own=True)
+    assert crawl_options(source, {}, None, None)["retries"] == "none"
+    given = crawl_options(source, {"setting": ("retries=2s,4s",)}, None, None)
+    assert (given["setting"], "retries" in given) == (("retries=2s,4s",), False)
+
+
 def test_nothing_is_fetched_without_a_choice(tmp_path: Path) -> None:
     (tmp_path / "k.csv").write_text(f"keyword,domain\nkettle,{OWN}\n")
     code, _, err = gossamer(tmp_path, "ranks", "run", "k.csv")

@@ -441,11 +441,22 @@ def _is_bare(element: Element, text: str, shop: Shop) -> bool:
     """Whether a price may be the price that a buyer pays. `text`: a text that contains only this price."""
     return not (
         role_by_names(element)
+        or _is_in_unit_price(element)
         or shop.hidden(element)
         or shop.of_another(element)
         or words.DOUBTFUL.search(author_names(element))
         or words.ANY_LABEL.match(words.lower(text))  # a label may look like a currency, as in `AD ID 17`
         or role_by_text(element, text)
+    )
+
+
+def _is_in_unit_price(element: Element) -> bool:
+    """Whether the parent of an element is named for a unit price: `<p class=unit-price><b>9 €</b>/kg</p>`."""
+    parent = element.parent
+    return (
+        isinstance(parent, Element)
+        and parent.tag not in ("body", "main")
+        and words.NAME_ROLES["unit-price"].search(author_names(parent)) is not None
     )
 
 
@@ -457,7 +468,7 @@ def _price_text(element: Element) -> str:
         text = ""
     attrs = element.attrs
     said = next((value for name in words.PRICED if isinstance(value := attrs.get(name), str) and value), "")
-    if said and (not text or ("." in said and _digits(said) == _digits(text))):
+    if said and (not text or ("." in said and _digits(said) == _digits(text) and not _states(text, said))):
         text = said
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
         return ""
@@ -467,6 +478,12 @@ def _price_text(element: Element) -> str:
         if text[:half] == text[half + len(text) % 2 :]:  # one of two copies is for screen readers
             text = text[:half]
     return _with_cents(element, text)
+
+
+def _states(text: str, amount: str) -> bool:
+    """Whether a text has the two decimals of an amount, so that the attribute with the amount adds nothing."""
+    decimals = amount.rpartition(".")[2]
+    return len(decimals) == 2 and (f",{decimals}" in text or f".{decimals}" in text)
 
 
 def _digits(text: str) -> str:
