@@ -6,7 +6,6 @@ import html
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -136,7 +135,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, web: str) -> Iterator[tupl
         yield server, *tokens
 
 
-def test_a_token_is_exchanged_for_a_cookie_that_only_this_server_gets(guarded: tuple[Serving, str, str]) -> None:
+def test_a_token_is_exchanged_for_a_cookie_that_only_this_server_gets(
+    guarded: tuple[Serving, str, str],
+) -> None:
     server, admin, _ = guarded
     away = server.ask("GET", "/crawls/red-1?x=1")
     assert (away.status, away.headers["location"]) == (303, "/login?to=%2Fcrawls%2Fred-1%3Fx%3D1")

@@ -74,7 +74,10 @@ class Watched:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 800})
         self.page.set_default_timeout(60_000)
         self.wrong: list[str] = []
-        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None,
+        )
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", lambda one: None if one.url.startswith(url) else self.wrong.append(one.url))
 
@@ -147,5 +150,7 @@ def test_an_open_page_is_right_again_after_the_server_was_killed(
             expect(tab.page.locator("body")).not_to_have_class(re.compile("stale"), timeout=60_000)
             second.crawl(f"{web}/", "books", refresh=True)
             state = second.ask("GET", "/v1/crawls/books").json
-            expect(tab.page.locator(".counts li").first).to_have_text(f"{state['pages']} pages", timeout=60_000)
+            expect(tab.page.locator(".counts li").first).to_have_text(
+                f"{state['pages']} pages", timeout=60_000
+            )
             tab.page.close()

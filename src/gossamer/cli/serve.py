@@ -57,7 +57,9 @@ def serve(
     except ImportError as missing:
         from gossamer.config.optional_deps import install_command
 
-        raise ConfigError(f"serve needs jinja2, starlette and uvicorn: {install_command('serve')}") from missing
+        raise ConfigError(
+            f"serve needs jinja2, starlette and uvicorn: {install_command('serve')}"
+        ) from missing
     tokens = None if token_file is None else TokenFile(Path(token_file))
     if tokens is None and not server.is_loopback(host):
         raise ConfigError(

@@ -47,7 +47,9 @@ def form_fields(operation: Operation, given: Mapping[str, Any] | None = None) ->
         if name not in HIDDEN and name not in operation.in_path:
             kind, choices = _kind(one)
             value = (given or {}).get(name, "")
-            text = one.get("description") or next((part["description"] for part in one.get("anyOf", ()) if "description" in part), "")
+            text = one.get("description") or next(
+                (part["description"] for part in one.get("anyOf", ()) if "description" in part), ""
+            )
             found.append(Field(name, kind, text, name in about.get("required", ()), choices, value))
     return found
 
@@ -64,7 +66,9 @@ def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 def read_form(body: bytes) -> dict[str, list[str]]:
     """Returns the fields of a sent form. Raises RequestProblem."""
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=MAX_FIELDS)
+        pairs = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=MAX_FIELDS
+        )
     except ValueError as error:
         raise RequestProblem("invalid-request", f"the form cannot be read: {error}") from None
     found: dict[str, list[str]] = {}

@@ -20,7 +20,9 @@ TEMPLATES = {
     "worker_list": "workers.html",
 }
 """Templates of operations whose result the general template does not show well."""
-CONFIRMED = frozenset({"crawl_cancel", "crawl_stop", "dead_requeue", "dead_drop", "worker_drain", "worker_stop"})
+CONFIRMED = frozenset(
+    {"crawl_cancel", "crawl_stop", "dead_requeue", "dead_drop", "worker_drain", "worker_stop"}
+)
 """Operations that are asked about before they run."""
 UNSHOWN = frozenset({"version"})
 TITLES = {

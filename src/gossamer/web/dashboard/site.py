@@ -68,7 +68,11 @@ class Dashboard:
             "columns": values.columns,
             "part": lambda text: quote(str(text), safe=":"),
         }
-        self._jinja.globals |= {"static": self._static_path, "title_of": title_of, "form_fields": forms.form_fields}
+        self._jinja.globals |= {
+            "static": self._static_path,
+            "title_of": title_of,
+            "form_fields": forms.form_fields,
+        }
 
     async def answer(self, request: Request) -> Response:
         """Answers a request with a page, also if it fails."""
@@ -80,7 +84,9 @@ class Dashboard:
             if path == "/login":
                 return await self._login(request)
             if request.method not in ("GET", "POST"):
-                raise RequestProblem("method-not-allowed", "the methods are: GET, POST", headers={"Allow": "GET, POST"})
+                raise RequestProblem(
+                    "method-not-allowed", "the methods are: GET, POST", headers={"Allow": "GET, POST"}
+                )
             if request.method == "POST":
                 _refuse_other_origin(request)
             if path == "/logout" and request.method == "POST":
@@ -210,11 +216,15 @@ class Dashboard:
             "address": address,
             "sections": [] if caller is None else self._pages.sections(caller, here),
             "below": [] if found is None else self._pages.below(found, here),
-            "actions": [] if found is None or caller is None else self._pages.actions(found, caller, more.get("result")),
+            "actions": []
+            if found is None or caller is None
+            else self._pages.actions(found, caller, more.get("result")),
             "caller": caller,
             "has_tokens": self._access.has_tokens,
             "said": unquote(request.cookies.get(SAID, "")),
-            "command": "" if operation is None or found is None else values.command_line(operation, found.fields, fields),
+            "command": ""
+            if operation is None or found is None
+            else values.command_line(operation, found.fields, fields),
             "call": "" if operation is None else values.api_call(operation, address, fields),
             "next_query": _with_cursor(request, more.get("result")),
             **more,
@@ -242,7 +252,10 @@ def _refuse_other_origin(request: Request) -> None:
     """Refuses a form that a page of another origin sent. Raises RequestProblem."""
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "same-origin")
-    if (origin is not None and urlsplit(origin).netloc != request.headers.get("host")) or site not in ("same-origin", "none"):
+    if (origin is not None and urlsplit(origin).netloc != request.headers.get("host")) or site not in (
+        "same-origin",
+        "none",
+    ):
         raise RequestProblem("forbidden", "a page of another origin sent this form")
 
 
@@ -252,7 +265,12 @@ def _own_path(text: str) -> str:
     >>> _own_path("/crawls?state=running"), _own_path("//evil.example/"), _own_path("https://evil.example")
     ('/crawls?state=running', '/', '/')
     """
-    plain = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text
+    plain = (
+        text.startswith("/")
+        and not text.startswith(("//", "/\\"))
+        and text.isprintable()
+        and "\\" not in text
+    )
     return text if plain else "/"
 
 
@@ -261,7 +279,9 @@ def _page_after(operation: Operation, found: Found, result: dict[str, Any]) -> s
     if operation.name == "crawl_start":
         return f"/crawls/{quote(str(result['crawl']), safe='')}"
     parts = filled(found.path, found.fields).split("/")
-    above = {"requeue": 1, "drop": 1}.get(parts[-1], len(parts) - 3 if len(parts) > 3 and "{" in found.path else 0)
+    above = {"requeue": 1, "drop": 1}.get(
+        parts[-1], len(parts) - 3 if len(parts) > 3 and "{" in found.path else 0
+    )
     if operation.name.startswith("worker"):
         return "/workers"
     return "/".join(parts[: len(parts) - above])

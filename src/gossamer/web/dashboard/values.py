@@ -132,4 +132,8 @@ def api_call(operation: Operation, address: str, given: Mapping[str, Any]) -> st
     line = f"{operation.method} /v1{address}"
     if not given:
         return line
-    return f"{line}?{urlencode(given, doseq=True)}" if operation.method == "GET" else f"{line} {json.dumps(given)}"
+    return (
+        f"{line}?{urlencode(given, doseq=True)}"
+        if operation.method == "GET"
+        else f"{line} {json.dumps(given)}"
+    )
