@@ -17,7 +17,7 @@ HIDDEN = frozenset({"cursor", "wait"})
 MAX_FIELDS = 200
 
 
-class Field(NamedTuple):
+class FormField(NamedTuple):
     """A field of a form. `kind`: text, number, choice, yes or lines."""
 
     name: str
@@ -33,7 +33,7 @@ class Field(NamedTuple):
         return self.name.replace("_", " ")
 
 
-def form_fields(operation: Operation, given: Mapping[str, Any] | None = None) -> list[Field]:
+def form_fields(operation: Operation, given: Mapping[str, Any] | None = None) -> list[FormField]:
     """Returns the fields of an operation's form, without those in its path. `given`: the values to show.
 
     >>> from gossamer.operations.table import BY_NAME
@@ -50,7 +50,7 @@ def form_fields(operation: Operation, given: Mapping[str, Any] | None = None) ->
             text = one.get("description") or next(
                 (part["description"] for part in one.get("anyOf", ()) if "description" in part), ""
             )
-            found.append(Field(name, kind, text, name in about.get("required", ()), choices, value))
+            found.append(FormField(name, kind, text, name in about.get("required", ()), choices, value))
     return found
 
 

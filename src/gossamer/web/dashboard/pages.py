@@ -46,7 +46,7 @@ STATES = {
 """The states of a crawl in which an operation has an effect. All other operations always have one."""
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A link to another page."""
 
     path: str
@@ -54,7 +54,7 @@ class Link(NamedTuple):
     current: bool = False
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """What is at an address. `fields`: the fields in the path."""
 
     path: str
@@ -103,25 +103,25 @@ class Pages:
                 methods = self._routes.setdefault(path, (Route(path, _no_endpoint), {}))[1]
                 methods["GET" if one.method == "GET" else "POST"] = one
 
-    def find(self, path: str) -> Found | None:
+    def find(self, path: str) -> FoundPage | None:
         """Returns what is at an address, or None."""
         scope = {"type": "http", "path": path, "root_path": "", "method": "GET"}
         for shape, (route, methods) in self._routes.items():
             match, found = route.matches(scope)
             if match == Match.FULL:
-                return Found(shape, methods, found["path_params"])
+                return FoundPage(shape, methods, found["path_params"])
         return None
 
-    def sections(self, caller: Caller, here: str) -> list[Link]:
+    def sections(self, caller: Caller, here: str) -> list[PageLink]:
         """Returns the links to the pages that need no name."""
         found = [(shape, methods["GET"]) for shape, (_, methods) in self._routes.items() if "GET" in methods]
         return [
-            Link(shape, title_of(one), here == shape or here.startswith(f"{shape}/"))
+            PageLink(shape, title_of(one), here == shape or here.startswith(f"{shape}/"))
             for shape, one in found
             if "{" not in shape and not (caller.prefix and one.reach == "store")
-        ] + [Link("/scrape", "Try a page", here == "/scrape")] * caller.may("run")
+        ] + [PageLink("/scrape", "Try a page", here == "/scrape")] * caller.may("run")
 
-    def below(self, found: Found, here: str) -> list[Link]:
+    def below(self, found: FoundPage, here: str) -> list[PageLink]:
         """Returns the links to the pages of the same object, for example of a crawl, or []."""
         top = "/".join(found.path.split("/")[:3])
         if "{" not in top:
@@ -132,9 +132,9 @@ class Pages:
             if "GET" in methods and (shape == top or shape.startswith(f"{top}/")) and shape.count("{") == 1
         ]
         links = [(filled(shape, found.fields), one) for shape, one in shown]
-        return [Link(path, title_of(one), path == here) for path, one in links] if len(links) > 1 else []
+        return [PageLink(path, title_of(one), path == here) for path, one in links] if len(links) > 1 else []
 
-    def actions(self, found: Found, caller: Caller, result: Any) -> list[Operation]:
+    def actions(self, found: FoundPage, caller: Caller, result: Any) -> list[Operation]:
         """Returns the operations that change what the page shows, and that the caller may run now. `result`: what
         the page shows."""
         if found.shown is None:

@@ -22,7 +22,7 @@ from gossamer.operations.problems import RequestProblem, problem_of
 from gossamer.operations.table import Operation
 from gossamer.web.access import CallerCheck
 from gossamer.web.dashboard import forms, values
-from gossamer.web.dashboard.pages import CONFIRMED, TEMPLATES, Found, Pages, filled, title_of
+from gossamer.web.dashboard.pages import CONFIRMED, TEMPLATES, FoundPage, Pages, filled, title_of
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import read_body
 
@@ -141,7 +141,9 @@ class Dashboard:
             result=shown,
         )
 
-    async def _sent(self, found: Found, operation: Operation, request: Request, caller: Caller) -> Response:
+    async def _sent(
+        self, found: FoundPage, operation: Operation, request: Request, caller: Caller
+    ) -> Response:
         """Runs the operation of a form, or asks whether it shall run."""
         sent = forms.read_form(await read_body(request))
         answered = sent.pop("confirmed", None) is not None
@@ -200,7 +202,7 @@ class Dashboard:
         template: str,
         request: Request,
         caller: Caller | None,
-        found: Found | None,
+        found: FoundPage | None,
         operation: Operation | None,
         **more: Any,
     ) -> Response:
@@ -274,7 +276,7 @@ def _own_path(text: str) -> str:
     return text if plain else "/"
 
 
-def _page_after(operation: Operation, found: Found, result: dict[str, Any]) -> str:
+def _page_after(operation: Operation, found: FoundPage, result: dict[str, Any]) -> str:
     """Returns the page to show after an operation: that of the crawl, host or list that it concerned."""
     if operation.name == "crawl_start":
         return f"/crawls/{quote(str(result['crawl']), safe='')}"
