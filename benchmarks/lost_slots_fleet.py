@@ -17,6 +17,7 @@ import json
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -45,6 +46,7 @@ class Bench:
 
     def __init__(self, fleet: Fleet, store: Store, web: Web) -> None:
         self.fleet, self.store, self.web, self.started = fleet, store, web, 0
+        self.replacing = threading.Lock()
 
     def start_worker(self) -> None:
         """Starts a worker."""
@@ -53,10 +55,11 @@ class Bench:
 
     def replace_worker(self, chance: random.Random) -> None:
         """Kills a worker, and starts another one."""
-        worker = chance.choice(self.fleet.workers)
-        worker.kill()
-        self.fleet.workers.remove(worker)
-        self.start_worker()
+        with self.replacing:  # rounds that run together may choose the same worker
+            worker = chance.choice(self.fleet.workers)
+            worker.kill()
+            self.fleet.workers.remove(worker)
+            self.start_worker()
 
     async def submit(self, name: str, urls: list[str]) -> None:
         """Submits a crawl."""

@@ -197,9 +197,13 @@ class SinkAway(SinkError):
 
 
 class DeliveryError(GossamerError):
-    """A receiver of alerts did not accept a notification."""
+    """A receiver of alerts or of webhooks did not accept a message. `status`: the status of its answer, or 0."""
 
     exit_code = 9
+
+    def __init__(self, line: str = "", status: int = 0) -> None:
+        super().__init__(line)
+        self.status = status
 
 
 class NoProxyLeft(GossamerError):

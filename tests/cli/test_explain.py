@@ -87,6 +87,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """Run two crawls. `lawless` is finished, and its site has robots=False. `c` is still running, because
     the server holds back one page."""
     folder = tmp_path_factory.mktemp("explain")
+    Answers.asked.clear()  # tests of other files may have run since the last crawl
+    Answers.hold.clear()
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Answers)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     port, data = server.server_port, str(folder / "data")

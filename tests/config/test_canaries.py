@@ -53,6 +53,7 @@ WORDS = {
     "pages": "pages.warc.gz",
     "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
     "number": "1",
+    "webhook": "4f2a91c07d5e",
 }
 
 

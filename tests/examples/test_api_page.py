@@ -38,7 +38,8 @@ def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str
                 text = text.replace(shown, real)
             return text
 
-        first, events = [code for kind, code in BLOCKS if kind == "python"][:2]
+        first, *others = [code for kind, code in BLOCKS if kind == "python"]
+        (events,) = [code for code in others if "client.events(" in code]
         (shown,) = [text for kind, text in BLOCKS if kind == "text"]
         program = f"{fitted(first)}\n{fitted(events)}"
         done = subprocess.run(
@@ -60,8 +61,8 @@ def test_the_programs_and_requests_of_the_page_run(tmp_path: Path, bookshop: str
         assert json.loads(answer.stdout)["markdown"]
 
 
-@pytest.mark.parametrize("line", re.findall(r"^\$ gossamer (tokens .*)$", PAGE, re.MULTILINE))
-def test_the_commands_for_tokens_run(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("line", re.findall(r"^\$ gossamer ((?:tokens|webhooks) .*)$", PAGE, re.MULTILINE))
+def test_the_commands_for_tokens_and_webhooks_run(tmp_path: Path, line: str) -> None:
     assert gossamer(tmp_path, "tokens", "add")[0] == 0
     code, out, err = gossamer(tmp_path, *shlex.split(line))
     assert (code, bool(out)) == (0, True), err

@@ -35,8 +35,12 @@ def fitted(value: Any, web: str) -> Any:
     return json.loads(text.replace("books.toscrape.com", web.removeprefix("http://")))
 
 
-EXPECTED = {"crawl_start": 202, "crawl_accept": 422, "worker_drain": 404, "worker_stop": 404}
-"""The statuses of examples that fit no crawl here: the run needs no decision, and there are no workers."""
+EXPECTED = {
+    "crawl_start": 202,
+    "crawl_accept": 422,
+    **dict.fromkeys(("worker_drain", "worker_stop", "webhook_remove", "webhook_dead", "webhook_resend"), 404),
+}
+"""The statuses of examples that fit no crawl here: the run needs no decision, and there are no such workers and webhooks."""
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
@@ -219,7 +223,7 @@ def test_a_crawl_that_runs_is_not_started_twice_and_is_steered(server: Serving, 
 
 def test_methods_of_all_paths_answer(server: Serving) -> None:
     for path in dict.fromkeys(one.path for one in OPERATIONS):
-        real = path.format(crawl="books", host="a.example", worker="w")
+        real = path.format(crawl="books", host="a.example", worker="w", webhook="w")
         for method in ("OPTIONS", "TRACE", "PATCH"):
             answer = server.ask(method, real)
             assert (answer.status, "allow" in answer.headers) == (405, True), (method, path)

@@ -94,7 +94,7 @@ class CollectorSetup:
     ) -> None:
         self._others, self._identities = others, identities or Identities()
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
-        needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
+        needs = lru_cache(10_000)(partial(_needs, sites, setup.job.screenshot))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         self._prepare: Prepare | None = None
         """Prepares requests with the `@site.before` functions of their sites."""
@@ -397,6 +397,12 @@ def sessions(
         return drivable(names) if BROWSER in of_host(host) else names
 
     return Sessions(wanted, seed, settings.session, domain, given=given)
+
+
+def _needs(sites: Sequence[LoadedSite], screenshot: str, host: str) -> host_rules.HostNeeds:
+    """Returns the rules for a host. `screenshot`: see `Job.screenshot`."""
+    found = host_rules.host_needs(sites, host)
+    return found._replace(render=found.render._replace(screenshot=screenshot)) if screenshot else found
 
 
 def browser_collector(

@@ -68,6 +68,8 @@ class Trial(msgspec.Struct):
     sites: list[LoadedSite] = []
     pictures: list[str] = []
     """The paths of the pictures before and after each step (`Job.show`), in order."""
+    screenshot: bytes | None = None
+    """The screenshot of the page as PNG (`Job.screenshot`), or None if no browser loaded the page."""
 
 
 class RowsInMemory:
@@ -170,12 +172,13 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         summary = await crawl(once, taps=taps)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        screenshot = _screenshot(pages[-1][1]) if pages else None
         unread = [why for why, _, _ in failure_reasons(Path(folder) / NAME / "failed")]
     claim, page = pages[-1] if pages else (None, None)
     trial = Trial(
         summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread
     )
-    trial.sites = sites
+    trial.sites, trial.screenshot = sites, screenshot
     if job.show:
         trial.pictures = _pictures(Path(job.show))
     if page is not None and claim is not None:
@@ -185,6 +188,10 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         closed = robots.rules.closed
         trial.closed_origin = closed.detail if closed is not None else ""
     return trial
+
+
+def _screenshot(page: Page) -> bytes | None:
+    return None if page.screenshot is None else Path(page.screenshot).read_bytes()
 
 
 def _pictures(folder: Path) -> list[str]:

@@ -64,6 +64,9 @@ class Job(msgspec.Struct, kw_only=True):
     web."""
     show: str | None = None
     """The folder for a picture before and after each step of a page in the browser."""
+    screenshot: str = ""
+    """`page` or `full` for a screenshot of each page in the browser (`Render.screenshot`), or '' for those that
+    sites want."""
 
 
 class Setup(msgspec.Struct, kw_only=True):

@@ -89,6 +89,16 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         "Who may call `gossamer serve`: add, list, remove.",
         {"add": "serve:add", "list": "serve:listed", "remove": "serve:remove"},
     ),
+    "webhooks": (
+        "Who gets the events of `gossamer serve`: add, list, remove, dead, resend.",
+        {
+            "add": "webhooks:add",
+            "list": "webhooks:listed",
+            "remove": "webhooks:remove",
+            "dead": "webhooks:dead",
+            "resend": "webhooks:resend",
+        },
+    ),
     "alerts": (
         "What is wrong: list, test, mute, unmute, files for Prometheus.",
         {
@@ -194,7 +204,7 @@ GROUPS = {
     ),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "accept", "attempts", "export", "clean"),
-    "Programs": ("serve", "tokens"),
+    "Programs": ("serve", "tokens", "webhooks"),
     "Fleet": ("submit", "worker", "workers", "weight"),
     "Schedules": ("schedule", "scheduler"),
     "Uses": ("prices", "keywords", "find", "audit", "ranks"),

@@ -256,13 +256,25 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "serve": (
         "gossamer serve",
         "gossamer serve --sites sites/ -s allow_private=10.0.0.0/8",
-        "gossamer serve --host 0.0.0.0 --token-file tokens.jsonl --store valkey://store:6379/0",
+        "gossamer serve --host 0.0.0.0 --token-file tokens.jsonl --store valkey://store:6379/0 -o '/shared/{crawl}/'",
     ),
     "tokens add": (
         "gossamer tokens add --scope admin",
         "gossamer tokens add --scope run --prefix shop- --expires 30d",
     ),
     "tokens list": ("gossamer tokens list", "gossamer tokens list --json"),
+    "webhooks add": (
+        "gossamer webhooks add https://ops.example/hook",
+        "gossamer webhooks add https://ops.example/hook --events crawl.ended --crawls shop-",
+        "gossamer webhooks add https://ops.example/hook --secret '${env:HOOK_SECRET}'",
+    ),
+    "webhooks list": ("gossamer webhooks list", "gossamer webhooks list --json"),
+    "webhooks remove": ("gossamer webhooks remove 4f2a91c07d5e", "gossamer webhooks list"),
+    "webhooks dead": ("gossamer webhooks dead 4f2a91c07d5e", "gossamer webhooks dead 4f2a91c07d5e --json"),
+    "webhooks resend": (
+        "gossamer webhooks resend 4f2a91c07d5e",
+        "gossamer webhooks resend 4f2a91c07d5e --event 1790000000000-0",
+    ),
     "tokens remove": (
         "gossamer tokens remove 4f2a91c07d5e",
         "gossamer tokens remove 4f2a91c07d5e --token-file team.jsonl",

@@ -30,6 +30,15 @@ def serve(
     sites: Annotated[
         str | None, Option("--sites", metavar="DIR", help="The site files that callers may name.")
     ] = None,
+    output: Annotated[
+        list[str] | None,
+        Option(
+            "-o",
+            "--output",
+            metavar="OUTPUT",
+            help="Where crawls also write their rows; {crawl} is the name of the crawl. A fleet needs it. Repeatable.",
+        ),
+    ] = None,
     token_file: Annotated[
         str | None,
         Option("--token-file", metavar="FILE", help="Who may call: see gossamer tokens add."),
@@ -68,7 +77,10 @@ def serve(
         )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}")
+    if settings.store is not None and not output:
+        remark("crawls on the fleet store no rows: name a folder or a store that all workers reach with -o")
     words = [word for pair in setting or () for word in ("-s", pair)]
+    words += [word for spec in output or () for word in ("-o", spec)]
     return asyncio.run(_serve(settings, host, port, folder, tokens, words, crawls))
 
 
@@ -83,6 +95,8 @@ async def _serve(
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark
+    from gossamer.operations.context import Caller, OperationContext
+    from gossamer.operations.webhooks import follow_setting
     from gossamer.web.access import CallerCheck
     from gossamer.web.server import bind, run
     from gossamer.web.service import Service
@@ -90,6 +104,7 @@ async def _serve(
     listening = bind(host, port)
     store, embedded = await open_store(settings)
     try:
+        await follow_setting(OperationContext(store, settings, Caller()))
         access = CallerCheck(tokens, [host])
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -141,9 +142,17 @@ class Client:
         return self._do(results.AddedUrls, "crawl_add", **given, urls=list(urls))
 
     def priority(
-        self, crawl: str, n: int, *, host: str | None = None, match: str | None = None, dry_run: bool = False
+        self,
+        crawl: str,
+        n: int,
+        *,
+        host: str | None = None,
+        match: str | None = None,
+        dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Reprioritized:
-        """Changes the priority of waiting URLs: of those of `host`, or those that `match` matches."""
+        """Changes the priority of waiting URLs: of those of `host`, or those that `match` matches. `dry_run`: only
+        count them. `confirm`: the `confirm` of a dry run, which is needed for more than 1,000."""
         return self._do(
             results.Reprioritized,
             "crawl_priority",
@@ -152,6 +161,7 @@ class Client:
             host=host,
             match=match,
             dry_run=dry_run,
+            confirm=confirm,
         )
 
     def weight(
@@ -196,6 +206,22 @@ class Client:
         given = {name: value for name, value in locals().items() if name != "self"}
         return self._rows("attempt_list", **{**given, "where": list(where)})
 
+    def export(
+        self,
+        crawl: str,
+        file: str | os.PathLike[str],
+        what: Literal["items", "pages", "attempts"] = "items",
+        *,
+        kind: str | None = None,
+        host: str | None = None,
+        since: str | None = None,
+        where: Sequence[str] = (),
+    ) -> int:
+        """Writes the rows of a crawl to a file, and returns its size in bytes. The ending of the name chooses the format:
+        `.jsonl`, `.csv` or `.parquet`. The rows never are in memory together. A Parquet file has one `kind` of items."""
+        given = {"crawl": crawl, "kind": kind, "host": host, "since": since, "where": list(where)}
+        return self._connection.save(f"{what[:-1]}_list", given, file)
+
     def dead_letters(
         self, crawl: str, *, host: str | None = None, reason: str | None = None, since: str | None = None
     ) -> Iterator[Letter]:
@@ -212,8 +238,10 @@ class Client:
         reason: str | None = None,
         since: str | None = None,
         dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Decided:
-        """Requeues dead letters. `dry_run`: only count them."""
+        """Requeues dead letters. `dry_run`: only count them, and show some. `confirm`: the `confirm` of a dry run, which is
+        needed for more than 1,000."""
         return self._do(
             results.Decided,
             "dead_requeue",
@@ -222,6 +250,7 @@ class Client:
             reason=reason,
             since=since,
             dry_run=dry_run,
+            confirm=confirm,
         )
 
     def drop(
@@ -232,10 +261,18 @@ class Client:
         reason: str | None = None,
         since: str | None = None,
         dry_run: bool = False,
+        confirm: str | None = None,
     ) -> results.Decided:
-        """Drops dead letters for good. `dry_run`: only count them."""
+        """Drops dead letters for good. `dry_run`, `confirm`: see `requeue`."""
         return self._do(
-            results.Decided, "dead_drop", crawl=crawl, host=host, reason=reason, since=since, dry_run=dry_run
+            results.Decided,
+            "dead_drop",
+            crawl=crawl,
+            host=host,
+            reason=reason,
+            since=since,
+            dry_run=dry_run,
+            confirm=confirm,
         )
 
     def host(self, host: str) -> results.HostStatus:
@@ -280,8 +317,10 @@ class Client:
         text: bool = False,
         markdown: bool = False,
         links: bool = False,
+        screenshot: Literal["page", "full"] | None = None,
     ) -> results.ScrapedPage:
-        """Fetches and reads one page, and stores nothing."""
+        """Fetches and reads one page, and stores nothing. `screenshot`: a picture (PNG) of the visible part or of the whole
+        page, which a browser loads then."""
         return self._do(
             results.ScrapedPage,
             "scrape",
@@ -291,11 +330,36 @@ class Client:
             text=text,
             markdown=markdown,
             links=links,
+            screenshot=screenshot,
         )
+
+    def add_webhook(
+        self, url: str, *, events: Sequence[str] = (), crawls: str = "", secret: str | None = None
+    ) -> results.AddedWebhook:
+        """Adds a receiver of events. `events`: the types of events, and `items` for all events with new items. `crawls`:
+        only crawls whose names begin with this text. The result contains the secret, which is never shown again."""
+        given = {"url": url, "events": list(events), "crawls": crawls, "secret": secret}
+        return self._do(results.AddedWebhook, "webhook_add", **given)
+
+    def webhooks(self) -> list[results.WebhookStatus]:
+        """Returns the receivers of events."""
+        return self._do(results.WebhookList, "webhook_list").items
+
+    def remove_webhook(self, webhook: str) -> results.RemovedWebhook:
+        """Removes a receiver of events, with the events that wait for it."""
+        return self._do(results.RemovedWebhook, "webhook_remove", webhook=webhook)
+
+    def undelivered(self, webhook: str) -> Iterator[results.DeadDelivery]:
+        """Yields the events whose delivery was given up."""
+        yield from self._pages(results.DeadDeliveryPage, "webhook_dead", {"webhook": webhook})
+
+    def resend(self, webhook: str, number: str | None = None) -> results.Resent:
+        """Delivers events again that were given up: the event `number`, or all."""
+        return self._do(results.Resent, "webhook_resend", webhook=webhook, number=number)
 
     def events(self, crawl: str | None = None, after: str = "") -> Iterator[tuple[str, results.CrawlEvent]]:
         """Yields the changes of crawls as they happen, each with its number. `after`: the number of the last event
-        that was seen. A lost connection is made again, and no event is left out."""
+        that was seen, or `0-0` for all that are kept. A lost connection is made again, and no event is left out."""
         failed = 0.0
         while True:
             number, data = "", b""

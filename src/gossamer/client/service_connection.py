@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import os
 import random
 import ssl
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -21,6 +23,11 @@ from gossamer.operations.table import BY_NAME, Operation
 
 Kind = TypeVar("Kind")
 READ_BYTES = 1 << 16
+FORMATS = {
+    ".jsonl": "application/x-ndjson",
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+}
 FIRST_WAIT_S, MAX_WAIT_S = 0.2, 10.0
 _PASSING = (408, 429, 503)
 """Statuses of problems that pass without an action."""
@@ -91,6 +98,24 @@ class ServiceConnection:
         response = self._send(operation, given, {"Accept": "application/x-ndjson"}, self._timeout)
         yield from self._split(response)
 
+    def save(self, name: str, given: Mapping[str, Any], file: str | os.PathLike[str]) -> int:
+        """Writes the rows that an operation streams to a file, which appears when it is complete. Returns its size in
+        bytes. Raises UsageError for an unknown ending, and ServiceAway if the stream breaks off."""
+        path = Path(file)
+        if path.suffix not in FORMATS:
+            raise UsageError(f"{path}: the endings are {', '.join(FORMATS)}")
+        response = self._send(BY_NAME[name], given, {"Accept": FORMATS[path.suffix]}, self._timeout)
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with part.open("wb") as out:
+                for piece in self._pieces(response):
+                    out.write(piece)
+                size = out.tell()
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return size
+
     def events(self, given: Mapping[str, Any], after: str, silence: float) -> Iterator[bytes]:
         """Yields the lines of the stream of events. `silence`: the number of seconds after which a silent connection
         counts as lost."""
@@ -100,18 +125,23 @@ class ServiceConnection:
 
     def _split(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
         rest = b""
+        for part in self._pieces(response):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from lines
+        if rest:
+            yield rest
+
+    def _pieces(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """Yields the body of an answer. Raises ServiceAway if it breaks off."""
         try:
             while part := response.read1(READ_BYTES):
-                *lines, rest = (rest + part).split(b"\n")
-                yield from lines
+                yield part
         except _TROUBLE as error:
             raise ServiceAway(
                 f"{self.url}: the answer broke off: {str(error) or type(error).__name__}"
             ) from error
         finally:
             response.close()
-        if rest:
-            yield rest
 
     def _send(
         self, operation: Operation, given: Mapping[str, Any], headers: Mapping[str, str], timeout: float

@@ -128,6 +128,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alerts: tuple[str, ...] = ()
     """The receivers of alerts. Secrets of a receiver are given as references to the secrets."""
     alert_rules: str | None = None
+    webhooks: tuple[str, ...] = ()
+    """The receivers of events of `serve`, with references to their secrets, never the secrets themselves."""
     message_fields: tuple[str, ...] = ()
     """The names of fields in messages and lists of other programs, as `THEIRS=OURS` texts."""
     traces: str | None = None
@@ -504,6 +506,11 @@ ABOUT: dict[str, SettingSpec] = {
         "command:PROGRAM (docs/alerts.md)",
     ),
     "alert_rules": SettingSpec(value_parsers.line, "string", "a TOML file that changes the alert rules"),
+    "webhooks": SettingSpec(
+        value_parsers.texts,
+        _LIST,
+        "receivers of the events of serve: https://HOST/PATH?secret=${env:NAME}&events=crawl.ended (docs/api.md)",
+    ),
     "message_fields": SettingSpec(
         value_parsers.message_fields,
         _LIST,

@@ -4,9 +4,6 @@ mail, and to a command. Every address is checked by the egress guard."""
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import re
 import secrets
 import shutil
@@ -16,23 +13,28 @@ import time
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from ipaddress import ip_address
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
-import pycurl
 
 from gossamer import url as urls
 from gossamer.config.redaction import mask, register_in
 from gossamer.config.settings import Settings
 from gossamer.egress.addresses import networks
-from gossamer.egress.resolver import Refused, Resolver, is_localhost
+from gossamer.egress.guarded_post import (
+    TIMEOUT_S,
+    GuardedPost,
+    checked,
+    signing_key,
+    webhook_headers,
+)
+from gossamer.egress.resolver import is_localhost
 from gossamer.errors import ConfigError, DeliveryError
 from gossamer.observability.alert_rules import read_alert_settings
 from gossamer.observability.alert_states import Alert
 from gossamer.observability.logs import safe_text
 
-TIMEOUT_S = 10
 RUNBOOKS = "https://gossamer.readthedocs.io/operations/#"
 
 
@@ -47,12 +49,6 @@ class Receiver(Protocol):
 
 
 _MAIL_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
-
-
-class _Target(NamedTuple):
-    url: str
-    host: str
-    port: int
 
 
 def check_alerts(settings: Settings) -> None:
@@ -143,55 +139,10 @@ def lines(alerts: Sequence[Alert], suppressed: int = 0) -> list[str]:
     ]
 
 
-class _Post:
-    """Posts JSON to a checked address."""
-
-    def __init__(self, url: str, allow: Sequence[str]) -> None:
-        scheme, host, port = _server(url, url, {"http": 80, "https": 443}, allow)
-        self._at, self._allow = _Target(url, host, port), tuple(allow)
-        self.name = f"{scheme}://{host}:{port}"
-
-    async def __call__(self, body: bytes, headers: Sequence[str] = ()) -> None:
-        addresses = await checked(self._at.host, self._at.port, self._allow, self.name)
-        status = await asyncio.to_thread(self._post, addresses, body, headers)
-        if not 200 <= status < 300:
-            raise DeliveryError(f"{self.name} answers {status}")
-
-    def _post(self, addresses: Sequence[str], body: bytes, headers: Sequence[str]) -> int:
-        curl = pycurl.Curl()
-        try:
-            curl.setopt(pycurl.URL, self._at.url)
-            curl.setopt(pycurl.RESOLVE, [f"{self._at.host}:{self._at.port}:{','.join(addresses)}"])
-            curl.setopt(pycurl.POST, 1)
-            curl.setopt(pycurl.POSTFIELDS, body)
-            curl.setopt(pycurl.NOSIGNAL, 1)
-            curl.setopt(pycurl.NOPROXY, "*")
-            curl.setopt(pycurl.TIMEOUT, TIMEOUT_S)
-            curl.setopt(pycurl.WRITEFUNCTION, lambda _: None)
-            curl.setopt(
-                pycurl.HTTPHEADER,
-                ["Content-Type: application/json", "User-Agent: gossamer", "Expect:", *headers],
-            )
-            curl.perform()
-            return int(curl.getinfo(pycurl.RESPONSE_CODE))
-        except pycurl.error as error:
-            raise DeliveryError(f"{self.name}: {error.args[1]}") from None
-        finally:
-            curl.close()
-
-
-async def checked(host: str, port: int, allow: Sequence[Any], name: str) -> tuple[str, ...]:
-    """Returns the addresses of a host that the egress guard permits. Raises DeliveryError."""
-    # the host counts as a seed, because the user typed its address, and seeds may have private addresses
-    resolver = Resolver(allow, [f"{host}:{port}"])
-    try:
-        found = await resolver.resolve(f"{host}:{port}")
-    finally:
-        await resolver.close()
-    if isinstance(found, Refused):
-        hint = "; name its network in allow_private" if found.reason == "private" else ""
-        raise DeliveryError(f"{name}: {found.detail or found.reason}{hint}")
-    return tuple(found.addresses)
+def _post(url: str, allow: Sequence[str]) -> GuardedPost:
+    """Returns what posts to a receiver. The user typed its address, so it may be private."""
+    scheme, host, port = _server(url, url, {"http": 80, "https": 443}, allow)
+    return GuardedPost(url, host, port, f"{scheme}://{host}:{port}", allow, is_typed=True)
 
 
 class WebhookReceiver:
@@ -203,35 +154,23 @@ class WebhookReceiver:
         secret = parse_qs(query).get("secret", [""])[0]
         rest = "&".join(part for part in query.split("&") if part and not part.startswith("secret="))
         try:
-            self._secret = (
-                base64.b64decode(secret[6:], validate=True)
-                if secret.startswith("whsec_")
-                else secret.encode()
-            )
+            self._key = signing_key(secret)
         except ValueError:
             raise ConfigError(f"alerts {mask(url)}: a secret after whsec_ is base64") from None
-        self._post = _Post(f"{base}?{rest}" if rest else base, allow)
+        self._post = _post(f"{base}?{rest}" if rest else base, allow)
         self.name = self._post.name
 
     async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:
         """See `Receiver`."""
-        body, now, called = (
-            msgspec.json.encode(payload(alerts, suppressed)),
-            str(int(time.time())),
-            secrets.token_hex(12),
-        )
-        headers = [f"webhook-id: msg_{called}", f"webhook-timestamp: {now}"]
-        if self._secret:
-            signed = hmac.digest(self._secret, f"msg_{called}.{now}.".encode() + body, hashlib.sha256)
-            headers.append(f"webhook-signature: v1,{base64.b64encode(signed).decode()}")
-        await self._post(body, headers)
+        body = msgspec.json.encode(payload(alerts, suppressed))
+        await self._post(body, webhook_headers(self._key, f"msg_{secrets.token_hex(12)}", body))
 
 
 class SlackReceiver:
     """An incoming webhook of Slack, Mattermost, or another service that takes `{"text": ...}`."""
 
     def __init__(self, url: str, allow: Sequence[str]) -> None:
-        self._post = _Post(url, allow)
+        self._post = _post(url, allow)
         self.name = f"slack+{self._post.name}"
 
     async def send(self, alerts: Sequence[Alert], suppressed: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -50,12 +50,16 @@ class OperationContext:
         words: Sequence[str] = (),
         key: str = "",
         crawls_at_once: int = 8,
+        until_ended: Callable[[str, float], Awaitable[None]] | None = None,
     ) -> None:
-        """`sites`: the folder of site files. `words`: the options that are given to each crawl that is started.
+        """`sites`: the folder of site files. `words`: the options that are given to each crawl that is started, in which
+        `{crawl}` stands for its name.
         `key`: the idempotency key of the request. `crawls_at_once`: how many crawls may run that `serve`
-        started."""
+        started. `until_ended`: waits until a crawl has ended, at most a number of seconds; operations without it do not
+        wait."""
         self.store, self.settings, self.caller = store, settings, caller
         self.sites, self.words, self.key, self.crawls_at_once = sites, tuple(words), key, crawls_at_once
+        self.until_ended = until_ended
         self.census = CrawlStatistics(store)
         self.crawls = Crawls(store)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 
 import msgspec
 
@@ -17,13 +15,17 @@ from gossamer.errors import CrawlEnded, InUse, InvalidField
 from gossamer.frontier.crawls import ENDED
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
+from gossamer.operations.confirmation import (
+    MAX_UNCONFIRMED,
+    check_confirmation,
+    confirmation,
+    needs_confirmation,
+)
 from gossamer.operations.context import OperationContext, authority
 from gossamer.operations.cursors import cursor_after, position_of
 from gossamer.operations.guarded_targets import check_target
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.url.patterns import compile_
-
-CHECK_INTERVAL_S = 0.5
 
 
 async def crawl_list(context: OperationContext, given: inputs.ListCrawls) -> results.CrawlPage:
@@ -56,13 +58,13 @@ async def status_of(context: OperationContext, crawl: str) -> results.CrawlStatu
 
 
 async def wait_for_end(context: OperationContext, crawl: str, seconds: float) -> None:
-    """Waits until a crawl has ended, at most `seconds`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or (await context.crawls.state(crawl))[0] in ENDED:
-            return
-        await asyncio.sleep(min(CHECK_INTERVAL_S, left))
+    """Waits until a crawl has ended, at most `seconds`. All requests that wait share one reader of the store."""
+    if (
+        seconds > 0
+        and context.until_ended is not None
+        and (await context.crawls.state(crawl))[0] not in ENDED
+    ):
+        await context.until_ended(crawl, seconds)
 
 
 async def _steered(context: OperationContext, verb: str, crawl: str) -> results.CrawlHandle:
@@ -139,11 +141,22 @@ async def crawl_priority(context: OperationContext, given: inputs.ChangePriority
     except re.error as error:
         raise InvalidField(f"{given.match!r} is not a regular expression: {error}", "/match") from None
     hosts = [None if given.host is None else authority(given.host)]
-    moved = await change_priority(
-        context.store, context.settings, given.crawl, given.priority, hosts, match, given.dry_run
-    )
+
+    async def change(dry_run: bool) -> int:
+        return await change_priority(
+            context.store, context.settings, given.crawl, given.priority, hosts, match, dry_run
+        )
+
+    if given.confirm is not None:
+        check_confirmation(context, "crawl_priority", given)
+    elif not given.dry_run and await change(True) > MAX_UNCONFIRMED:
+        raise needs_confirmation("URLs")
     return results.Reprioritized(
-        crawl=given.crawl, priority=given.priority, urls=moved, dry_run=given.dry_run
+        crawl=given.crawl,
+        priority=given.priority,
+        urls=await change(given.dry_run),
+        dry_run=given.dry_run,
+        confirm=confirmation(context, "crawl_priority", given) if given.dry_run else None,
     )
 
 

@@ -100,6 +100,20 @@ SiteName = Annotated[
 WorkerName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9@%._-]{1,255}$", description="The name of a worker, or `all`.")
 ]
+Confirmation = (
+    Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9a-f]{8,12}-[A-Za-z0-9_-]{20}$",
+            description="The `confirm` of a dry run with the same input. A change of more than 1,000 entries needs it.",
+        ),
+    ]
+    | None
+)
+EventWord = Literal["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended", "items"]
+WebhookName = Annotated[
+    str, Meta(pattern=r"^[0-9a-z]{1,40}$", description="The id of a webhook.", examples=["4f2a91c07d5e"])
+]
 State = Literal[
     "running",
     "paused",
@@ -208,6 +222,8 @@ class ChangePriority(Input):
         | None
     ) = None
     dry_run: bool = False
+    """Whether only to count the URLs."""
+    confirm: Confirmation = None
 
 
 class ShareFleet(Input):
@@ -270,6 +286,7 @@ class DecideDeadLetters(Input):
     since: Since = None
     dry_run: bool = False
     """Whether only to count the letters."""
+    confirm: Confirmation = None
 
 
 class OneHost(Input):
@@ -313,6 +330,46 @@ class Scrape(Input):
     text: bool = False
     markdown: bool = False
     links: bool = False
+    screenshot: Literal["page", "full"] | None = None
+    """A screenshot of the visible part or of the whole page. A browser loads the page then."""
+
+
+class AddWebhook(Input):
+    """A receiver of events."""
+
+    url: WebAddress
+    events: Annotated[list[EventWord], Meta(max_length=10)] = []
+    """Default: `crawl.started`, `crawl.changed` and `crawl.ended`. `items` selects all events with new items."""
+    crawls: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{0,80}$")] = ""
+    """Only crawls whose names begin with this text. Default: all that the token sees."""
+    secret: (
+        Annotated[
+            str, Meta(pattern=r"^whsec_[A-Za-z0-9+/]{32,128}={0,2}$", description="Default: a new one.")
+        ]
+        | None
+    ) = None
+
+
+class OneWebhook(Input):
+    """One webhook."""
+
+    webhook: WebhookName
+
+
+class ListDeadDeliveries(Input):
+    """Which events that were given up to list."""
+
+    webhook: WebhookName
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+class ResendDeliveries(Input):
+    """Which events that were given up to deliver again."""
+
+    webhook: WebhookName
+    number: Annotated[str, Meta(pattern=r"^[0-9]{1,20}-[0-9]{1,20}$")] | None = None
+    """One event. Default: all."""
 
 
 class ListEvents(Input):

@@ -13,8 +13,12 @@ from gossamer.operations.results import CrawlEvent
 from gossamer.operations.table import OPERATIONS, Operation
 
 TEMPLATE = "#/components/schemas/{name}"
-FORMATS = ("application/x-ndjson", "text/csv")
-"""The media types in which all rows can be streamed."""
+FORMATS: dict[str, dict[str, str]] = {
+    "application/x-ndjson": {"type": "string"},
+    "text/csv": {"type": "string"},
+    "application/vnd.apache.parquet": {"type": "string", "format": "binary"},
+}
+"""The media types in which all rows can be streamed, each with its schema."""
 
 
 class FieldProblem(msgspec.Struct):
@@ -99,7 +103,7 @@ def _operation(one: Operation, given: dict[str, Any], named: dict[type, Any]) ->
         found["parameters"] = [_with_example(one, parameter) for parameter in parameters]
     content: dict[str, Any] = {"application/json": {"schema": named[one.result]}}
     if one.streams:
-        content |= {form: {"schema": {"type": "string"}} for form in FORMATS}
+        content |= {form: {"schema": schema} for form, schema in FORMATS.items()}
     answer: dict[str, Any] = {"description": "The result", "content": content}
     if one.name == "crawl_start":
         answer["links"] = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from gossamer.app.dry_run import trial_values, try_one
 from gossamer.app.job import Job
 from gossamer.operations import inputs, results
@@ -19,13 +21,17 @@ async def scrape(context: OperationContext, given: inputs.Scrape) -> results.Scr
     """Fetches and reads one page, and stores nothing. robots.txt, limits and guards apply as in a crawl."""
     check_target(given.url, context.settings, "/url")
     targets = [] if given.site is None else [context.site_file(given.site, "/site")]
-    job = Job(targets=targets, settings=context.settings)
+    settings = context.settings
+    if given.screenshot is not None:
+        settings = msgspec.structs.replace(settings, ladder=("browser",))
+    job = Job(targets=targets, settings=settings, screenshot=given.screenshot or "")
     async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PAGES_AT_ONCE)):
         trial = await try_one(job, given.url, given.use)
     plain = trial_values(trial)
     page = dict(plain["page"] or {})
     text = page.pop("text", None)
     page.pop("out_links", None)
+    page.pop("screenshot", None)  # a file that is already removed
     body = trial.page.body if trial.page is not None else b""
     return results.ScrapedPage(
         url=given.url,
@@ -34,6 +40,7 @@ async def scrape(context: OperationContext, given: inputs.Scrape) -> results.Scr
         text=text if given.text else None,
         markdown=await asyncio.to_thread(markdown, body, given.url) if given.markdown and body else None,
         links=plain["links"] if given.links else None,
+        screenshot=trial.screenshot,
         robots=plain["robots"],
         errors=plain["errors"],
         skipped=plain["skipped"],

@@ -32,6 +32,9 @@ PROBLEMS = (
     ProblemKind("in-use", 409, "Another process works on it", errors.InUse),
     ProblemKind("same-request-running", 409, "The same request is still running", errors.ServiceAway),
     ProblemKind("changed-meanwhile", 412, "Another request changed it meanwhile", errors.RequestConflict),
+    ProblemKind(
+        "wrong-confirmation", 412, "The confirmation is not valid for this request", errors.RequestConflict
+    ),
     ProblemKind("too-large", 413, "The body is too large", errors.UsageError),
     ProblemKind("not-json-type", 415, "The body must be application/json", errors.UsageError),
     ProblemKind(
@@ -39,6 +42,7 @@ PROBLEMS = (
     ),
     ProblemKind("configuration", 422, "The configuration does not permit this", errors.ConfigError),
     ProblemKind("no-entity-tag", 428, "If-Match is needed", errors.RequestConflict),
+    ProblemKind("not-confirmed", 428, "A change of many entries must be confirmed", errors.RequestConflict),
     ProblemKind("too-many", 429, "Too many requests or crawls at once", errors.ServiceAway),
     ProblemKind("too-many-headers", 431, "The request has too many headers", errors.UsageError),
     ProblemKind("bug", 500, "An unexpected error: please report it", errors.GossamerError),

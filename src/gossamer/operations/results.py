@@ -75,6 +75,8 @@ class Reprioritized(Struct, kw_only=True):
     priority: int
     urls: int
     dry_run: bool
+    confirm: str | None = None
+    """After a dry run: what confirms the change for 60 s."""
 
 
 class FleetShare(Struct, kw_only=True):
@@ -125,6 +127,10 @@ class Decided(Struct, kw_only=True):
     crawl: str
     letters: int
     dry_run: bool
+    sample: list[Letter] = []
+    """After a dry run: some of the letters."""
+    confirm: str | None = None
+    """After a dry run: what confirms the change for 60 s."""
 
 
 class HostStatus(Struct, kw_only=True):
@@ -183,6 +189,8 @@ class ScrapedPage(Struct, kw_only=True):
     text: str | None = None
     markdown: str | None = None
     links: list[dict[str, Any]] | None = None
+    screenshot: bytes | None = None
+    """A PNG picture, in base64 in JSON."""
     robots: dict[str, Any] | None = None
     """The line of robots.txt that disallows the page."""
     errors: dict[str, int]
@@ -215,6 +223,68 @@ class CrawlEvent(Struct, kw_only=True):
     found: int
     pages: int
     items: int
+    new_items: int = 0
+    """The number of items since the event before."""
     failed: int
     dead: int
     pending: int
+
+
+class WebhookStatus(Struct, kw_only=True):
+    """A receiver of events. `url`: its address without secrets."""
+
+    id: str
+    url: str
+    events: list[str]
+    crawls: str
+    """Only crawls whose names begin with this text."""
+    created_at: str
+    is_setting: bool
+    """Whether the setting `webhooks` names it."""
+    waiting: int
+    dead: int
+    """The numbers of events that wait for delivery, and of events that were given up."""
+
+
+class AddedWebhook(WebhookStatus, kw_only=True):
+    """A webhook that was added."""
+
+    secret: str | None
+    """The secret that signs the messages. It is shown only once, in the first answer."""
+
+
+class WebhookList(Struct, kw_only=True):
+    """All webhooks that the caller sees."""
+
+    items: list[WebhookStatus]
+
+
+class RemovedWebhook(Struct, kw_only=True):
+    """A webhook that was removed."""
+
+    id: str
+
+
+class DeadDelivery(Struct, kw_only=True):
+    """An event that was given up."""
+
+    number: str
+    """The number of the event. The header `webhook-id` of its messages is `evt_` and this number."""
+    given_up_at: str
+    attempts: int
+    error: str
+    event: JsonObject
+
+
+class DeadDeliveryPage(Struct, kw_only=True):
+    """A page of events that were given up."""
+
+    items: list[DeadDelivery]
+    next: str | None
+
+
+class Resent(Struct, kw_only=True):
+    """The number of events that are delivered again."""
+
+    id: str
+    events: int

@@ -10,22 +10,32 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gossamer.app.dead_letters import decide
 from gossamer.app.query.filters import Test, all_of
 from gossamer.app.query.opened_crawl import filtered_rows, opened_crawl
+from gossamer.app.query.writing import infer_columns, parquet_stream
 from gossamer.config.redaction import conceal_values
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import seconds
-from gossamer.errors import InvalidField, UsageError
+from gossamer.errors import ConfigError, InvalidField, UsageError
 from gossamer.frontier.stats import Letter
 from gossamer.items.assets import told_of
 from gossamer.operations import inputs, results
+from gossamer.operations.confirmation import (
+    MAX_UNCONFIRMED,
+    SAMPLE,
+    check_confirmation,
+    confirmation,
+    needs_confirmation,
+)
 from gossamer.operations.context import OperationContext, authority
 from gossamer.operations.cursors import cursor_after, position_of
+from gossamer.sinks.columns import Columns
 
 BATCH_ROWS = 500
+Found = TypeVar("Found")
 
 
 class _Selection(NamedTuple):
@@ -36,6 +46,8 @@ class _Selection(NamedTuple):
     crawl: str
     what: str
     test: Test
+    kind_test: Test
+    """Selects kinds of items, in addition to `test`."""
     wheres: list[str]
     after: int
     may_lack_rows: bool
@@ -43,17 +55,17 @@ class _Selection(NamedTuple):
 
 
 async def item_list(context: OperationContext, given: inputs.ListItems) -> results.RowPage:
-    """Lists the stored items of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    """Lists the stored items of a crawl. Another media type streams all of them: NDJSON, CSV or Parquet."""
     return await _page(context, given)
 
 
 async def page_list(context: OperationContext, given: inputs.ListRows) -> results.RowPage:
-    """Lists the page records of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    """Lists the page records of a crawl. Another media type streams all of them: NDJSON, CSV or Parquet."""
     return await _page(context, given)
 
 
 async def attempt_list(context: OperationContext, given: inputs.ListAttempts) -> results.RowPage:
-    """Lists the requests of a crawl. Another media type streams all of them: NDJSON or CSV."""
+    """Lists the requests of a crawl. Another media type streams all of them: NDJSON, CSV or Parquet."""
     return await _page(context, given)
 
 
@@ -78,6 +90,27 @@ async def row_stream(
         yield [row for _, row in batch]
 
 
+async def row_file(context: OperationContext, given: inputs.ListRows) -> AsyncIterator[bytes]:
+    """Yields all selected rows as one Parquet file. At most a few MiB of rows are in memory. Raises GossamerError."""
+    selected = await _selection(context, given)
+    async for pieces in _in_thread(_parquet(selected), 1):
+        for piece in pieces:
+            yield piece
+
+
+def _parquet(one: _Selection) -> Generator[bytes, None, None]:
+    items: Columns = {}
+    if one.what == "items":
+        with opened_crawl(one.settings, one.crawl) as stored:
+            items = infer_columns(row for row in stored.rows("items", natural=True) if one.kind_test(row))
+    try:
+        yield from parquet_stream(one.what, (row for _, row in _selected(one)), items)
+    except InvalidField:
+        raise
+    except UsageError as error:
+        raise InvalidField(str(error), "/kind") from None
+
+
 async def _selection(context: OperationContext, given: inputs.ListRows) -> _Selection:
     record = await context.need(given.crawl)
     what = {inputs.ListItems: "items", inputs.ListAttempts: "attempts"}.get(type(given), "pages")
@@ -94,14 +127,15 @@ async def _selection(context: OperationContext, given: inputs.ListRows) -> _Sele
     except UsageError as error:
         raise InvalidField(_without_option(error), "/where" if given.where else "/since") from None
     kind = getattr(given, "kind", None)
+    kind_test: Test = lambda row: True  # noqa: E731
     if kind is not None:
-        of_kind: Test = lambda row: test(row) and str(row.get("_kind")).lower() == kind.lower()  # noqa: E731
+        kind_test = lambda row: str(row.get("_kind")).lower() == kind.lower()  # noqa: E731
     elif what == "items":
-        of_kind = lambda row: test(row) and not told_of(row)  # noqa: E731
-    else:
-        of_kind = test
+        kind_test = lambda row: not told_of(row)  # noqa: E731
     after = position_of(given, int, 0)
-    return _Selection(context.settings, record.name, what, of_kind, given.where, after, not record.outputs)
+    return _Selection(
+        context.settings, record.name, what, test, kind_test, given.where, after, not record.outputs
+    )
 
 
 def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, None]:
@@ -111,7 +145,7 @@ def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, No
 
         def rows() -> Iterator[dict[str, Any]]:
             for number, row in enumerate(stored.rows(one.what), 1):
-                if number > one.after and one.test(row):
+                if number > one.after and one.kind_test(row) and one.test(row):
                     seen[0] = number
                     yield row
 
@@ -123,18 +157,24 @@ def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, No
             if one.wheres:
                 raise InvalidField(_without_option(error), "/where") from None
             if not one.may_lack_rows:
-                raise
+                raise ConfigError(str(error)) from None  # the rows are where this machine does not reach them
 
 
 async def _batches(one: _Selection, size: int) -> AsyncIterator[list[tuple[int, dict[str, Any]]]]:
-    """Yields the selected rows in batches of `size`. One thread reads all of them, because the readers of some
+    """Yields the selected rows in batches of `size`."""
+    async for batch in _in_thread(_selected(one), size):
+        yield batch
+
+
+async def _in_thread(found: Generator[Found, None, None], size: int) -> AsyncIterator[list[Found]]:
+    """Yields what a generator yields, in batches of `size`. One thread runs the generator, because the readers of some
     outputs may only be used in the thread that opened them."""
-    loop, rows = asyncio.get_running_loop(), _selected(one)
+    loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
         threads = ThreadPoolExecutor(1, "rows")
         stack.callback(threads.shutdown, wait=False)
-        stack.callback(threads.submit, rows.close)
-        while batch := await loop.run_in_executor(threads, lambda: list(islice(rows, size))):
+        stack.callback(threads.submit, found.close)
+        while batch := await loop.run_in_executor(threads, lambda: list(islice(found, size))):
             yield batch
 
 
@@ -163,8 +203,25 @@ async def dead_drop(context: OperationContext, given: inputs.DecideDeadLetters) 
 
 async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, verb: str) -> results.Decided:
     await context.need(given.crawl)
-    n, _ = await decide(context.store, given.crawl, verb, **_filters(given), dry_run=given.dry_run)
-    return results.Decided(crawl=given.crawl, letters=n, dry_run=given.dry_run)
+    filters, operation = _filters(given), f"dead_{verb}"
+    if given.dry_run:
+        count, sample = 0, list[Letter]()
+        async for letter in context.census.dead(given.crawl, **filters):
+            count += 1
+            if len(sample) < SAMPLE:
+                sample.append(letter)
+        confirm = confirmation(context, operation, given)
+        return results.Decided(crawl=given.crawl, letters=count, dry_run=True, sample=sample, confirm=confirm)
+    if given.confirm is not None:
+        check_confirmation(context, operation, given)
+    else:
+        count = 0
+        async for _ in context.census.dead(given.crawl, **filters):
+            count += 1
+            if count > MAX_UNCONFIRMED:
+                raise needs_confirmation("dead letters")
+    n, _ = await decide(context.store, given.crawl, verb, **filters)
+    return results.Decided(crawl=given.crawl, letters=n, dry_run=False)
 
 
 def _filters(given: inputs.ListDeadLetters | inputs.DecideDeadLetters) -> dict[str, Any]:

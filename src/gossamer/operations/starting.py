@@ -130,7 +130,8 @@ def _start(context: OperationContext, name: str, words: Sequence[str], log: Path
     if settings.store is not None:  # not as an option, because other users see the options of a process
         env["GOSSAMER_STORE"] = settings.store
     verb = "crawl" if settings.store is None else "submit"
-    command = [sys.executable, "-m", "gossamer", verb, *context.words, *words]
+    own = [word.replace("{crawl}", name) for word in context.words]
+    command = [sys.executable, "-m", "gossamer", verb, *own, *words]
     out = open_file(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         child = subprocess.Popen(

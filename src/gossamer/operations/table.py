@@ -34,7 +34,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     example: dict[str, Any] = {}
     status: int = 200
     streams: bool = False
-    """Whether the rows are also available as NDJSON and CSV."""
+    """Whether the rows are also available as NDJSON, CSV and Parquet."""
     tagged: str = ""
     """The name of the operation whose entity tag `If-Match` is compared with, or ''."""
     needs_tag: bool = False
@@ -342,6 +342,68 @@ OPERATIONS = (
         command="try",
         method_of_client="scrape",
         example={"url": "https://books.toscrape.com/", "links": True, "markdown": True},
+    ),
+    Operation(
+        name="webhook_add",
+        method="POST",
+        path="/v1/webhooks",
+        code="webhooks:webhook_add",
+        input=inputs.AddWebhook,
+        result=results.AddedWebhook,
+        scope="admin",
+        reach="crawls",
+        command="webhooks add",
+        method_of_client="add_webhook",
+        example={"url": "https://books.toscrape.com/hook", "events": ["crawl.ended"]},
+    ),
+    Operation(
+        name="webhook_list",
+        method="GET",
+        path="/v1/webhooks",
+        code="webhooks:webhook_list",
+        input=inputs.NoInput,
+        result=results.WebhookList,
+        reach="crawls",
+        command="webhooks list",
+        method_of_client="webhooks",
+    ),
+    Operation(
+        name="webhook_remove",
+        method="POST",
+        path="/v1/webhooks/{webhook}/remove",
+        code="webhooks:webhook_remove",
+        input=inputs.OneWebhook,
+        result=results.RemovedWebhook,
+        scope="admin",
+        reach="crawls",
+        command="webhooks remove",
+        method_of_client="remove_webhook",
+        example={"webhook": "4f2a91c07d5e"},
+    ),
+    Operation(
+        name="webhook_dead",
+        method="GET",
+        path="/v1/webhooks/{webhook}/dead",
+        code="webhooks:webhook_dead",
+        input=inputs.ListDeadDeliveries,
+        result=results.DeadDeliveryPage,
+        reach="crawls",
+        command="webhooks dead",
+        method_of_client="undelivered",
+        example={"webhook": "4f2a91c07d5e"},
+    ),
+    Operation(
+        name="webhook_resend",
+        method="POST",
+        path="/v1/webhooks/{webhook}/resend",
+        code="webhooks:webhook_resend",
+        input=inputs.ResendDeliveries,
+        result=results.Resent,
+        scope="admin",
+        reach="crawls",
+        command="webhooks resend",
+        method_of_client="resend",
+        example={"webhook": "4f2a91c07d5e"},
     ),
 )
 """All operations. The order is the order of `docs/openapi.json`."""

@@ -3,6 +3,7 @@ Parquet file. Only this module imports pyarrow."""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -20,7 +21,7 @@ from gossamer.sinks.columns import Column
 from gossamer.sinks.crash_safe_file import sink_error
 from gossamer.sinks.field_types import FieldType, decode_cell
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.row_fitting import read_frames, refit_line, refit_row
+from gossamer.sinks.row_fitting import lines_for, read_frames, refit_line, refit_row
 
 _CHUNK_BYTES = 256 << 10
 """The number of journal bytes that are parsed at once."""
@@ -103,6 +104,57 @@ def write_part(
             os.fsync(out.fileno())
     except OSError as error:
         raise sink_error(part, error) from error
+
+
+class PartStream:
+    """Encodes rows as one Parquet file, piece by piece. Needs a small multiple of 4 MiB of memory."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        """The last of `columns` must be `_extra`."""
+        self._columns, self._out = columns, _Pieces()
+        self._writer = pyarrow.parquet.ParquetWriter(
+            pa.PythonFile(self._out, "w"), _schema(columns), compression="zstd"
+        )
+        self._tables: list[Any] = []
+        self._size = 0
+
+    def add(self, rows: Sequence[Row]) -> bytes:
+        """Adds rows. Returns the next bytes of the file, which may be b""."""
+        data = lines_for(self._columns, rows)
+        self._tables.append(_table(data, self._columns, foreign=False))
+        self._size += len(data)
+        return self._group() if self._size >= _ROW_GROUP_BYTES else self._out.taken()
+
+    def end(self) -> bytes:
+        """Ends the file. Returns its last bytes."""
+        last = self._group() if self._tables else b""
+        self._writer.close()
+        return last + self._out.taken()
+
+    def _group(self) -> bytes:
+        self._writer.write_table(pa.concat_tables(self._tables))
+        self._tables, self._size = [], 0
+        return self._out.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file that keeps written bytes until they are taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._bytes += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        """Returns the bytes that were written since the last call."""
+        found, self._bytes = bytes(self._bytes), bytearray()
+        return found
 
 
 def type_conflict(part: str, columns: Sequence[Column]) -> str:

@@ -11,16 +11,13 @@ status is an error that ends the crawl.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pycurl
 
+from gossamer.egress.guarded_post import signing_key, webhook_headers
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.refused_rows import Refuse
@@ -51,14 +48,13 @@ class Webhook:
         self._url = place.url.replace("+webhook://", "://", 1)
         secret = place.given["secret"]
         try:
-            prefixed = secret.startswith("whsec_")
-            self._secret = base64.b64decode(secret[6:], validate=True) if prefixed else secret.encode()
+            self._key = signing_key(secret)
             self._most = int(place.given.get("batch", DEFAULT_BATCH_ROWS))
         except ValueError as error:
             raise UsageError(
                 f"-o {self.where}: batch= must be a number, and a secret after whsec_ must be base64: {error}"
             ) from None
-        if not self._secret:
+        if not self._key:
             raise UsageError(f"-o {self.where}: the secret is empty")
         self._ca_file = place.given.get("ca_file")
         self._curl: pycurl.Curl | None = None
@@ -104,8 +100,6 @@ class Webhook:
         body = msgspec.json.encode(
             {"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]}
         )
-        now = str(int(time.time()))
-        signed = hmac.digest(self._secret, f"{called}.{now}.".encode() + body, hashlib.sha256)
         curl = self._curl = self._curl or pycurl.Curl()
         said = bytearray()
         options: list[tuple[int, Any]] = [
@@ -124,9 +118,7 @@ class Webhook:
                     "Content-Type: application/json",
                     "User-Agent: gossamer",
                     "Expect:",
-                    f"webhook-id: {called}",
-                    f"webhook-timestamp: {now}",
-                    f"webhook-signature: v1,{base64.b64encode(signed).decode()}",
+                    *webhook_headers(self._key, called, body),
                 ],
             ),
         ]

@@ -20,7 +20,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `gossamer:malformed:count` | string | the total number of malformed messages | malformed_messages | 30 days after the last malformed message |
 | `gossamer:name:WORKER` | string | the token of the process that uses this worker name | the worker | 15 s |
 | `gossamer:slot:LANE:I` | string | the token of the process that holds the slot, or `queued ...` | slots | 6 s |
-| `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `alerts`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
+| `gossamer:lead:WHAT` | string | the token of the one process that does the task WHAT, which is `slots`, `alerts`, `webhooks`, `end CRAWL` or `revisit CRAWL` | slots | 6 s |
 | `gossamer:broker` | string | the error with which the broker refused the last message. Missing while the broker takes messages (`state.broker_state`) | keeper | 60 s |
 | `gossamer:anchors:NAME` | set | redirects of seeds, as `FROM TAB TO`. The scope treats the URL TO as an additional seed. FROM is '' if TO was added with `gossamer add --as-seeds` | crawls | until removed |
 | `gossamer:setup:NAME` | string | the setup of a crawl that runs without a fleet. The setup contains no outputs and no secrets (`app.job_payload`). The command `gossamer add` reads the setup | stored_setup | until removed |
@@ -44,6 +44,11 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:N}e` | string | `RUN MS`. RUN: the run ID of the server process that ran the last claim. MS: the time in ms of the first claim on the server process RUN, or 0 if the bucket has had only one server process | claim | forever |
 | `{b:000}@events` | stream | the events of crawls, about 10,000. Field `e`: the event (JSON, `operations.results.CrawlEvent`) | crawl_events | forever |
 | `{b:000}@reported` | hash | crawl -> what was last reported about it as an event (JSON) | crawl_events | until the crawl is removed |
+| `{b:000}@hooks` | hash | a webhook's id -> the webhook (JSON, `state.webhooks.StoredWebhook`), its secret encrypted if there is a key | webhooks | until removed |
+| `{b:000}@hooks:at` | string | the number of the last event that was put into the outbox of webhooks | webhooks | while there are webhooks |
+| `{b:000}@hooks:due:WEBHOOK` | zset | the number of an event -> ms of the next attempt to deliver it, at most 10,000 | webhooks | until delivered |
+| `{b:000}@hooks:dead:WEBHOOK` | zset | the number of an event -> ms at which its delivery was given up, at most 10,000 | webhooks | until sent again |
+| `{b:000}@hooks:box:WEBHOOK` | hash | the number of an event -> its delivery (JSON, `state.webhooks.Delivery`) | webhooks | as the entry of `due` or `dead` |
 | `{b:000}@answer:HASH` | string | the answer to a request with an idempotency key (msgpack) | kept_answers | a day |
 | `{b:000}@running:HASH` | string | the hash of a request with an idempotency key that is running | kept_answers | 30 s |
 | `{b:N}@totals` | hash | the totals of all crawls, which never decrease: the counts of settled visits, and the counts whose names contain `|` (`worker.visit_totals`) | settle add requeue_expired | forever |
@@ -127,6 +132,7 @@ MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
 EVENTS, REPORTED = "{b:000}@events", "{b:000}@reported"
+WEBHOOKS, WEBHOOKS_AT = "{b:000}@hooks", "{b:000}@hooks:at"
 ALERTS, MUTES, SWEPT = "{b:000}@alerts", "{b:000}@mutes", "{b:000}@swept"
 
 
@@ -257,6 +263,11 @@ def running_request(key: str) -> str:
     return f"{tag(0)}@running:{key}"
 
 
+def webhook_outbox(number: str) -> tuple[str, str, str]:
+    """Returns the keys of a webhook's deliveries: those that wait, those that were given up, and their contents."""
+    return f"{WEBHOOKS}:due:{number}", f"{WEBHOOKS}:dead:{number}", f"{WEBHOOKS}:box:{number}"
+
+
 LOGINS = "gossamer:logins"
 
 
@@ -275,7 +286,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 crawl named `h` or `o` would look like the store keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
-_CLOCK_KEYS = r"@(?:totals|opened|events|reported|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
+_CLOCK_KEYS = r"@(?:totals|opened|events|reported|hooks(?::at|:(?:due|dead|box):[0-9a-z]+)?|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = lazy_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+|runs:[0-9a-f]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

@@ -13,7 +13,7 @@ from gossamer.operations.problems import RequestProblem
 from gossamer.web.tokens import TokenFile
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-MAX_FAILURES = 20
+MAX_FAILURES = 100
 FAILURES_WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000
 

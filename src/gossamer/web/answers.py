@@ -16,7 +16,7 @@ from gossamer.operations.problems import RequestProblem
 from gossamer.sinks import jsonl
 from gossamer.sinks.csv import guarded_field
 
-NDJSON, CSV = "application/x-ndjson", "text/csv"
+NDJSON, CSV, PARQUET = "application/x-ndjson", "text/csv", "application/vnd.apache.parquet"
 Rows = AsyncIterator[list[dict[str, Any]]]
 STEERED_FIELDS = {
     "crawl_show": ("state", "reason", "started_at", "weight", "precedence"),
@@ -76,7 +76,7 @@ def tag_matches(given: str, half: str) -> bool:
 def format_of(accept: str) -> str:
     """Returns the media type in which rows are streamed, or '' for a page of JSON."""
     given = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
-    return next((one for one in given if one in (NDJSON, CSV)), "")
+    return next((one for one in given if one in (NDJSON, CSV, PARQUET)), "")
 
 
 async def ndjson(rows: Rows) -> AsyncIterator[bytes]:

@@ -107,7 +107,10 @@ async def run(service: Service, listening: socket.socket, ready: Callable[[], No
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
+    sending = asyncio.create_task(service.sender.run())
     await asyncio.wait([serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
+    sending.cancel()
     await service.hub.close()
     server.should_exit = True
+    await asyncio.gather(sending, return_exceptions=True)
     await serving

@@ -25,7 +25,8 @@ from gossamer.operations.context import Caller, OperationContext
 from gossamer.operations.inputs import Input, ListEvents
 from gossamer.operations.openapi import document
 from gossamer.operations.problems import BY_SLUG, RequestProblem, problem_of
-from gossamer.operations.rows import row_stream
+from gossamer.operations.results import AddedWebhook
+from gossamer.operations.rows import row_file, row_stream
 from gossamer.operations.table import BY_NAME, OPERATIONS, Operation
 from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
@@ -34,11 +35,14 @@ from gossamer.web.access import CallerCheck
 from gossamer.web.dashboard.site import Dashboard
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import check_headers, digest, read_body, read_fields, read_input
+from gossamer.web.webhook_sender import WebhookSender
 
 EVENTS, OPENAPI, HEALTH, PROBLEM = "/v1/events", "/openapi.json", "/healthz", "/problems/{slug}"
 _OF_PROGRAMS = ("/v1/", OPENAPI, "/problems/")
 """The beginnings of the addresses that programs call. All other addresses belong to the dashboard."""
 _EVENT_NUMBER = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+MAX_KEPT_BYTES = 1 << 20
+"""Longer answers are not kept in the store. Only `scrape` has them, and it changes nothing."""
 _KEY = re.compile(r"[!-~]{1,200}")
 
 
@@ -70,6 +74,7 @@ class Service:
         self._kept = KeptAnswers(store)
         self.hub = EventHub(store, settings)
         self._dashboard = Dashboard(self._run_shown, access, self.hub)
+        self.sender = WebhookSender(store, settings, self.hub)
         self._routes: dict[str, tuple[Route, dict[str, Any]]] = {}
         for path in dict.fromkeys([*(one.path for one in OPERATIONS), EVENTS, OPENAPI, PROBLEM]):
             methods: dict[str, Any] = {one.method: one for one in OPERATIONS if one.path == path}
@@ -169,6 +174,7 @@ class Service:
             f"{caller.token}\n{key}",
             digest(request, body),
             lambda: self._run(operation, request, context, given),
+            has_secret=operation.result is AddedWebhook,
         )
 
     def _context(self, caller: Caller, key: str) -> OperationContext:
@@ -180,6 +186,7 @@ class Service:
             words=self._words,
             key=key,
             crawls_at_once=self._crawls_at_once,
+            until_ended=self.hub.until_ended,
         )
 
     async def _run(
@@ -220,8 +227,11 @@ class Service:
         if not answers.tag_matches(tag, answers.steered_half(shown.name, now)):
             raise RequestProblem("changed-meanwhile", "another request changed it since: read it again")
 
-    async def _once(self, owner: str, request: str, run: Callable[[], Awaitable[Response]]) -> Response:
-        """Runs a request once. Repeats the answer to an earlier request with the same idempotency key."""
+    async def _once(
+        self, owner: str, request: str, run: Callable[[], Awaitable[Response]], *, has_secret: bool
+    ) -> Response:
+        """Runs a request once. Repeats the answer to an earlier request with the same idempotency key, except a
+        secret."""
         key = hashlib.sha256(owner.encode()).hexdigest()
         how, value = await self._kept.take(key, request)
         other = RequestProblem("other-request", "this idempotency key was used for another request")
@@ -243,8 +253,15 @@ class Service:
             await self._kept.release(key)
             raise
         kept_headers = {k: v for k, v in answer.headers.items() if k != "content-length"}
-        kept = KeptAnswer(request, answer.status_code, kept_headers, bytes(answer.body))
-        await self._kept.keep(key, msgspec.msgpack.encode(kept))
+        body = bytes(answer.body)
+        if has_secret:
+            shown = msgspec.json.decode(body, type=AddedWebhook)
+            body = answers.encode(msgspec.structs.replace(shown, secret=None))
+        kept = KeptAnswer(request, answer.status_code, kept_headers, body)
+        if len(body) <= MAX_KEPT_BYTES:
+            await self._kept.keep(key, msgspec.msgpack.encode(kept))
+        else:
+            await self._kept.release(key)
         return answer
 
     def _events(self, request: Request, caller: Caller) -> Response:
@@ -263,6 +280,8 @@ async def _stream(context: OperationContext, given: Any, form: str) -> Response:
     if form == answers.CSV:
         names = await answers.names_of(row_stream(context, given))
         lines = answers.csv_lines(names, row_stream(context, given))
+    elif form == answers.PARQUET:
+        lines = row_file(context, given)
     else:
         lines = answers.ndjson(row_stream(context, given))
     first = await anext(lines, b"")

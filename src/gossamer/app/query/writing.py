@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from gossamer.errors import UsageError
+from gossamer.config.optional_deps import install_command
+from gossamer.errors import ConfigError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import attempt_columns, attempt_row
-from gossamer.sinks.columns import OURS, Column, Columns, page_columns
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, page_columns
 from gossamer.sinks.field_types import FieldType, common_shape, of_value
 from gossamer.sinks.history import STORED
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
@@ -48,12 +50,7 @@ def write(
         raise UsageError(f"{spec} is what the crawl itself writes: name another file")
     rows = iter(rows)
     first = list(islice(rows, 1))
-    text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
-    ids = any(name in row for row in first for name in ("id", "added_at"))
-    pages = page_columns(text, links, compared, ids)
-    columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[
-        what
-    ]
+    columns = _columns_of(what, first, form, items or {})
     kind = kind_of(spec)
     # an append-only store keeps the position of each owner, and would take a second export for the first one
     owner = f"export@{secrets.token_hex(8)}" if kind in APPENDED else ""
@@ -79,6 +76,34 @@ def write(
         for one in sink.sinks():
             one.close(lengths[one.target()])
     return count, sorted(lengths) or [os.path.abspath(path)]
+
+
+def parquet_stream(what: str, rows: Iterable[dict[str, Any]], items: Columns) -> Iterator[bytes]:
+    """Yields rows as one Parquet file, with the columns and types that `write` uses. `items`: see `write`. Raises
+    UsageError if the rows are items of several kinds, and ConfigError if pyarrow is missing."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ConfigError(f"Parquet needs pyarrow: {install_command('parquet')}")
+    from gossamer.sinks.arrow import PartStream
+
+    rows = iter(rows)
+    first = list(islice(rows, 1))
+    found = _columns_of(what, first, "parquet", items)
+    if len(found) > 1:
+        raise UsageError(f"a Parquet file has one kind of items: name one of {', '.join(sorted(found))}")
+    part = PartStream((*next(iter(found.values()), OURS), Column(EXTRA)))
+    rows = chain(first, rows)
+    while batch := list(islice(rows, BATCH_ROWS)):
+        if data := part.add([_row(what, row, "parquet") for row in batch]):
+            yield data
+    yield part.end()
+
+
+def _columns_of(what: str, first: Sequence[dict[str, Any]], form: str, items: Columns) -> Columns:
+    """Returns the columns of rows by their kinds. `first`: the first row, or nothing."""
+    text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
+    ids = any(name in row for row in first for name in ("id", "added_at"))
+    pages = page_columns(text, links, compared, ids)
+    return {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items}[what]
 
 
 def infer_columns(rows: Iterable[dict[str, Any]]) -> Columns:
