@@ -8,6 +8,7 @@ import pytest
 
 from cli.command_line import Pages
 from operations.service_process import Serving, served_folder
+from operations.stored_uses import fill_folder
 from support.answers import answering
 
 
@@ -22,8 +23,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, web: str) -> Iterator[Servi
     folder = tmp_path_factory.mktemp("served")
     (folder / "sites").mkdir()
     (folder / "sites" / "shop.py").write_text(SITE.replace("WEB", web))
+    fill_folder(folder, web)
     with served_folder(folder, "--sites", "sites") as one:
-        one.crawl(f"{web}/", "books")
+        one.crawl(f"{web}/", "books", text=True)
         yield one
 
 

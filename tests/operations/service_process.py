@@ -18,6 +18,18 @@ from typing import Any, NamedTuple
 from cli.command_line import SRC
 from cli.conftest import stop_store
 
+IN_PATH = {
+    "crawl": "books",
+    "host": "a.example",
+    "worker": "w",
+    "lane": "fleet",
+    "schedule": "nightly",
+    "run": "prices-0",
+    "audit": "a.example",
+    "webhook": "w",
+}
+"""Values for the fields in the paths of operations."""
+
 
 class Answer(NamedTuple):
     """An answer of the server."""

@@ -11,9 +11,10 @@ import pytest
 
 from cli.command_line import gossamer
 from gossamer.operations.context import SCOPES
-from gossamer.operations.table import OPERATIONS, Operation
+from gossamer.operations.operation import Operation
+from gossamer.operations.table import OPERATIONS
 from gossamer.web.access import MAX_FAILURES
-from operations.service_process import Serving, served_folder
+from operations.service_process import IN_PATH, Serving, served_folder
 
 FOREIGN = "gsm_00000000_" + "0" * 48
 ROUTES = [(one.method, one.path, one.name) for one in OPERATIONS] + [
@@ -63,7 +64,7 @@ def token(folder: Path, *words: str) -> str:
 
 @pytest.mark.parametrize(("method", "path", "name"), ROUTES, ids=[name for *_, name in ROUTES])
 def test_no_route_answers_without_a_valid_token(tokens: Tokens, method: str, path: str, name: str) -> None:
-    real = path.format(crawl="red-1", host="a.example", worker="w", webhook="w")
+    real = path.format_map({**IN_PATH, "crawl": "red-1"})
     answer = tokens.server.ask(method, real)
     assert (answer.status, answer.json["type"]) == (401, "/problems/unauthorized")
     assert answer.headers["www-authenticate"].startswith("Bearer")
@@ -74,7 +75,7 @@ def test_no_route_answers_without_a_valid_token(tokens: Tokens, method: str, pat
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
 def test_a_weaker_scope_is_refused(tokens: Tokens, operation: Operation) -> None:
-    real = operation.path.format(crawl="unknown", host="a.example", worker="w", webhook="w")
+    real = operation.path.format_map({**IN_PATH, "crawl": "unknown"})
     for scope in SCOPES:
         status = tokens.status(scope, operation.method, real, None if operation.method == "GET" else {})
         enough = SCOPES.index(scope) >= SCOPES.index(operation.scope)
@@ -84,7 +85,7 @@ def test_a_weaker_scope_is_refused(tokens: Tokens, operation: Operation) -> None
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
 def test_a_prefix_holds_in_every_operation(tokens: Tokens, operation: Operation) -> None:
     """A crawl of another prefix looks like one that does not exist, also in messages."""
-    real = operation.path.format(crawl="blue-1", host="a.example", worker="w", webhook="w")
+    real = operation.path.format_map({**IN_PATH, "crawl": "blue-1"})
     given = {name: value for name, value in operation.example.items() if name not in operation.in_path}
     body = None if operation.method == "GET" else given
     answer = tokens.server.ask(operation.method, real, body, Authorization=f"Bearer {tokens.known['red']}")

@@ -70,17 +70,39 @@ def test_a_kill_while_a_crawl_is_started_starts_it_once(folder: Path, web: str, 
         assert len(rows) == len(set(rows)) == 13
 
 
-def broken_off(server: Serving, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("moment", [n / 40 for n in range(20)] if ALL else [0.05, 0.3])
+def test_a_kill_while_a_run_is_started_starts_it_once(folder: Path, web: str, moment: float) -> None:
+    """The run is alive or not started at all, and the repeated request finds or starts it."""
+    given, path = {"urls": [f"{web}/1"], "delay": 0.1}, "/v1/prices/runs"
+    with serving(folder) as one:
+        asking = threading.Thread(target=broken_off, args=(one, given, path))
+        asking.start()
+        time.sleep(moment)
+        one.kill()
+        asking.join()
+    with serving(folder) as two:
+        answer = repeated(two, given, path)
+        assert answer.status == 202, answer.body
+        client = Client(two.url)
+        done = client.wait_run(answer.json["run"], timeout=120)
+        assert (done.state, done.exit_code) == ("finished", 0), done
+        assert [found.run for found in client.runs()] == [done.run]
+        assert done.summary is not None
+        assert done.summary["run"] == 1  # the first run of the history, and no second one
+        assert [row["runs"] for row in client.price_failing()] == [1]
+
+
+def broken_off(server: Serving, given: dict[str, Any], path: str = "/v1/crawls") -> None:
     try:
-        server.ask("POST", "/v1/crawls", given, Idempotency_Key="once")
+        server.ask("POST", path, given, Idempotency_Key="once")
     except (OSError, http.client.HTTPException):
         return
 
 
-def repeated(server: Serving, given: dict[str, Any]) -> Any:
+def repeated(server: Serving, given: dict[str, Any], path: str = "/v1/crawls") -> Any:
     """Repeats the request until the key of the killed server is free."""
     while True:
-        answer = server.ask("POST", "/v1/crawls", given, Idempotency_Key="once")
+        answer = server.ask("POST", path, given, Idempotency_Key="once")
         if answer.status != 409 or answer.json["type"] != "/problems/same-request-running":
             return answer
         time.sleep(0.5)

@@ -6,18 +6,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fnmatch
 import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from gossamer.config.settings import Settings
-from gossamer.errors import DeliveryError, DiskFull, GossamerError, StoreFull
+from gossamer.config.value_parsers import nearest
+from gossamer.config.value_texts import format_time
+from gossamer.errors import DeliveryError, DiskFull, GossamerError, StoreFull, UnknownName
 from gossamer.observability.alert_delivery import Receiver, receivers_of
 from gossamer.observability.alert_rules import (
+    RULES,
     STORE_RULES,
     AlertSettings,
     SnapshotHistory,
@@ -256,6 +261,54 @@ UNWATCHED = "no process evaluates the alert rules at present: start gossamer sch
 async def is_watched(store: Store) -> bool:
     """Returns whether a process evaluates the alert rules of the store."""
     return bool(await store.guard(store.client.exists(f"{keys.LEAD}alerts")))
+
+
+class KnownAlerts(NamedTuple):
+    """The alerts of a store, firing ones first. `mutes`: the end of each mute in seconds since the epoch, by
+    pattern. `evaluated`: whether a process evaluates the rules."""
+
+    alerts: list[Alert]
+    mutes: dict[str, float]
+    evaluated: bool
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the values as `alerts list --json` prints them."""
+        return {
+            "alerts": [
+                {**msgspec.to_builtins(one), "muted": is_muted(one, self.mutes)} for one in self.alerts
+            ],
+            "mutes": {pattern: format_time(until) for pattern, until in self.mutes.items()},
+            "evaluated": self.evaluated,
+        }
+
+
+async def read_alerts(store: Store) -> KnownAlerts:
+    """Returns the alerts and mutes of a store."""
+    states = AlertStates(store)
+    alerts, mutes = await states.load(), await states.mutes(await states.now())
+    found = sorted(
+        alerts.values(), key=lambda one: (one.state != "firing", one.state != "pending", -one.since)
+    )
+    return KnownAlerts(found, mutes, await is_watched(store))
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises UnknownName if no rule matches a pattern such as `GossamerWorkerGone{worker=w1*}`."""
+    names = [one.name for one in RULES]
+    if not any(fnmatch.fnmatchcase(name, pattern.partition("{")[0]) for name in names):
+        raise UnknownName(
+            f"no rule is called {pattern}{nearest(pattern, names)}; see gossamer alerts list --rules"
+        )
+
+
+async def mute_alerts(store: Store, pattern: str, seconds: float | None) -> float | None:
+    """Mutes alerts for some seconds, or ends a mute if `seconds` is None. Returns the end of the mute in seconds since
+    the epoch. Raises UnknownName if there is no such mute to end."""
+    states = AlertStates(store)
+    until = None if seconds is None else await states.now() + seconds
+    if not await states.mute(pattern, until) and until is None:
+        raise UnknownName(f"{pattern} is not muted; see gossamer alerts list")
+    return until
 
 
 def _changed(alert: Alert) -> float:

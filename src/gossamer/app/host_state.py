@@ -10,8 +10,9 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.query.attempts_tail import last_blocks
 from gossamer.config.settings import Settings
+from gossamer.config.value_texts import format_bytes, format_duration
 from gossamer.errors import UnknownName
-from gossamer.frontier.stats import CrawlStatistics, HostView
+from gossamer.frontier.stats import CrawlStatistics, HostView, Queued
 from gossamer.model.site import Site
 from gossamer.politeness.breaker import Breaker
 from gossamer.politeness.ladder import RUNGS, Ladder
@@ -103,6 +104,13 @@ async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
     }
 
 
+async def fix_rung(store: Store, host: str, name: str) -> None:
+    """Fetches a host's pages only with the rung `name`. With '', forgets what was learned and learns again."""
+    await LearnedRungs(store).learn(
+        host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
+    )
+
+
 async def session_values(store: Store, host: str | None = None) -> list[Session]:
     """Returns the sessions of all accounts. If `host` is given, returns only the sessions at the sites to
     which the host belongs."""
@@ -123,3 +131,40 @@ async def count_cooling_proxies(store: Store, host: str) -> tuple[int, int]:
         if key.endswith(f"\t{urls.registered_domain(host)}")
     ]
     return sum(one.until > now for one in there), len(there)
+
+
+def format_spent(held: Queued) -> str:
+    """Formats the bytes and the time that a crawl spent on a host. Amounts that the crawl does not limit are
+    omitted."""
+    said = [f"{format_bytes(held.bytes)} received"] if held.bytes else []
+    said += [f"{format_duration(held.seconds)} since its first request"] if held.seconds is not None else []
+    return ", ".join(said)
+
+
+def format_breaker(view: HostView) -> str:
+    """Formats the state of a host's circuit breaker."""
+    now = round(view.now * 1000)
+    held = Breaker.of(view.trouble)
+    state = held.state(now)
+    since, left = format_duration((now - held.since) / 1000), format_duration((held.ends - now) / 1000)
+    row = f"{held.faults} faults in a row since {since} ago" if held.faults else ""
+    told = {
+        "closed": "closed",
+        "open": f"open, {left} left",
+        "half-open": "half-open: one request at a time until one succeeds",
+        "given up": f"open: given up ({held.why}), its URLs fail without a request; probed again in {left}",
+    }[state]
+    share = f"{held.share / 10:.0f} % of its visits fail" + (", a hard host" if held.hard else "")
+    return "; ".join(filter(None, (told, row, share if held.share else "")))
+
+
+def session_line(one: Session) -> str:
+    """Formats a session as a short line of text."""
+    since = f" {format_duration(one.since)} ago" if one.since is not None else ""
+    way = session_reason(one)
+    return f"{one.site} as {one.account}: {one.state}{since}{f' ({way})' if way else ''}"
+
+
+def session_reason(one: Session) -> str:
+    """Formats the wait and the reason of a session that is not logged in."""
+    return ": ".join(filter(None, (f"{format_duration(one.wait)} to wait" if one.wait else "", one.why)))

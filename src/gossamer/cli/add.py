@@ -142,7 +142,7 @@ async def _add(
 
 def said(result: Added) -> str:
     """Formats the result of adding URLs, for example `3 URLs added, 1 known already, 2 refused (scope 2)`."""
-    from gossamer.cli.printing import format_counts
+    from gossamer.config.value_texts import format_counts
 
     parts = [f"{result.added:,} URL{'' if result.added == 1 else 's'} added"]
     if result.duplicates:

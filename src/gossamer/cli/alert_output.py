@@ -27,7 +27,8 @@ def put_reported(told: ReportedChanges, as_json: bool) -> int:
     """Prints the reported changes, and returns the exit code."""
     import msgspec
 
-    from gossamer.cli.printing import format_number, put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_number
 
     if as_json:
         put_json(

@@ -125,34 +125,21 @@ def _list_rules(settings: Settings, as_json: bool) -> int:
 
 
 async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
-    import msgspec
-
-    from gossamer.app.alert_watch import UNWATCHED, is_watched
-    from gossamer.cli.dead import format_time
+    from gossamer.app.alert_watch import UNWATCHED, read_alerts
     from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.config.value_texts import format_time
     from gossamer.observability.alert_rules import read_alert_settings
-    from gossamer.observability.alert_states import AlertStates, is_muted
+    from gossamer.observability.alert_states import is_muted
 
     read_alert_settings(settings.alert_rules)  # raises if the file of rules is not valid
     if show_rules:
         return _list_rules(settings, as_json)
     async with open_existing_store(settings) as store:
-        states = AlertStates(store)
-        now = await states.now()
-        alerts, mutes = await states.load(), await states.mutes(now)
-        watched = await is_watched(store)
-    found = sorted(
-        alerts.values(), key=lambda one: (one.state != "firing", one.state != "pending", -one.since)
-    )
+        known = await read_alerts(store)
     if as_json:
-        put_json(
-            {
-                "alerts": [{**msgspec.to_builtins(one), "muted": is_muted(one, mutes)} for one in found],
-                "mutes": {pattern: format_time(until) for pattern, until in mutes.items()},
-                "evaluated": watched,
-            }
-        )
+        put_json(known.plain())
         return 0
+    found, mutes = known.alerts, known.mutes
     if found:
         table = [
             (
@@ -176,7 +163,7 @@ async def _list(settings: Settings, show_rules: bool, as_json: bool) -> int:
         remark(f"{pattern} is muted until {format_time(until)}")
     if not settings.alerts:
         remark("no receiver: the setting `alerts` names webhooks, mail or a command (docs/alerts.md)")
-    elif not watched:
+    elif not known.evaluated:
         remark(UNWATCHED)
     return 0
 
@@ -203,29 +190,17 @@ def _send_test(settings: Settings, rule: str, as_json: bool) -> int:
 
 
 async def _mute(settings: Settings, pattern: str, seconds: float | None, as_json: bool) -> int:
-    import fnmatch
-
-    from gossamer.cli.dead import format_time
+    from gossamer.app.alert_watch import check_pattern, mute_alerts
     from gossamer.cli.printing import print_action
-    from gossamer.config.value_parsers import nearest
-    from gossamer.observability.alert_rules import RULES
-    from gossamer.observability.alert_states import AlertStates
+    from gossamer.config.value_texts import format_time
 
-    names = [one.name for one in RULES]
-    if not any(fnmatch.fnmatchcase(name, pattern.partition("{")[0]) for name in names):
-        raise UsageError(
-            f"no rule is called {pattern}{nearest(pattern, names)}; see gossamer alerts list --rules"
-        )
+    check_pattern(pattern)
     async with open_existing_store(settings) as store:
-        states = AlertStates(store)
-        until = None if seconds is None else await states.now() + seconds
-        done = await states.mute(pattern, until)
+        until = await mute_alerts(store, pattern, seconds)
     if until is not None:
         print_action(
             f"{pattern} is muted until {format_time(until)}", as_json, rule=pattern, until=format_time(until)
         )
-    elif done:
-        print_action(f"{pattern} is no longer muted", as_json, rule=pattern, until=None)
     else:
-        raise UsageError(f"{pattern} is not muted; see gossamer alerts list")
+        print_action(f"{pattern} is no longer muted", as_json, rule=pattern, until=None)
     return 0

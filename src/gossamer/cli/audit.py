@@ -301,7 +301,8 @@ def failed(done: AuditSummary, fail_on: str | None) -> int:
 
 def print_summary(done: AuditSummary) -> None:
     """Prints an audit on stdout."""
-    from gossamer.cli.printing import format_duration, put_table
+    from gossamer.cli.printing import put_table
+    from gossamer.config.value_texts import format_duration
     from gossamer.uses.numbers import counted
 
     rank = {"error": 0, "warning": 1, "notice": 2, "info": 3}

@@ -36,9 +36,10 @@ def clean(
     import msgspec
 
     from gossamer.app.cleanup import check_parts
-    from gossamer.cli.printing import format_bytes, put_json, put_table, remark
+    from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.cli.scheduled_commands import end_of_checks
     from gossamer.config.value_parsers import seconds
+    from gossamer.config.value_texts import format_bytes
     from gossamer.fleet import broker_cleanup
 
     try:

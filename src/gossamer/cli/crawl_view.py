@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gossamer.app.outcome import RETRYABLE
-from gossamer.cli.printing import clean_line, format_bytes, format_counts, format_duration
+from gossamer.cli.printing import clean_line
 from gossamer.cli.responses import ORDER, Responses
 from gossamer.cli.summaries import format_share
 from gossamer.cli.terminal import cut_end, cut_middle, text_width
+from gossamer.config.value_texts import format_bytes, format_counts, format_duration
 
 if TYPE_CHECKING:
     from gossamer.app.runner import Live

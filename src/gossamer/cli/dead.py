@@ -20,6 +20,7 @@ from gossamer.cli.options import (
     open_existing_store,
     read_settings,
 )
+from gossamer.config.value_texts import format_time
 from gossamer.errors import UsageError
 from gossamer.model.verdict import ERRORS
 
@@ -216,10 +217,3 @@ async def _act(
     )
     print(f"{done} dead letters {'would be ' if dry_run else ''}{words}{after}")
     return 0
-
-
-def format_time(at: float) -> str:
-    """Formats a time (seconds since the epoch) in UTC, as in RFC 3339."""
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

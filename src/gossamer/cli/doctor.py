@@ -315,7 +315,7 @@ def versions() -> Iterator[Finding]:
 
 def folder(settings: Settings) -> Finding:
     """Checks whether the data folder is writable, and the free space on its disk."""
-    from gossamer.cli.printing import format_bytes
+    from gossamer.config.value_texts import format_bytes
 
     path = Path(settings.data)
     above = path
@@ -485,7 +485,7 @@ async def check_waste(settings: Settings, store: Store) -> list[Finding]:
     """Reports the data that `gossamer clean` would remove. If there are schedules, also reports whether a
     scheduler is running."""
     from gossamer.app.cleanup import clean
-    from gossamer.cli.printing import format_bytes
+    from gossamer.config.value_texts import format_bytes
     from gossamer.fleet import broker_cleanup
     from gossamer.state.schedules import Schedules
 
@@ -540,7 +540,7 @@ def of_server(
     """Yields findings about one server. `info`: the reply to INFO. `kind`: the kind of address that the store
     has. `where`: the address as text. `took`: the response time in milliseconds. `off`: the clock difference
     in seconds."""
-    from gossamer.cli.printing import format_bytes
+    from gossamer.config.value_texts import format_bytes
     from gossamer.store.store_check import server_findings, server_name
 
     followed = f", {replicas} replica{'s' * (replicas > 1)}" if replicas else ""

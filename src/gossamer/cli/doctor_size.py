@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from gossamer.cli.printing import format_duration as span
 from gossamer.config.resources import MAX_AUTO_VISITS, visits_at_once
+from gossamer.config.value_texts import format_duration as span
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
 
 def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
     """Returns the estimate as labeled rows of a table."""
-    from gossamer.cli.printing import format_bytes
+    from gossamer.config.value_texts import format_bytes
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
     cold = f", {format_bytes(found.cold)} of disk for the cold store" if found.cold else ""

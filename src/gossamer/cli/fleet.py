@@ -95,7 +95,8 @@ def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = Fals
 
 async def _listed(settings: Settings, as_json: bool) -> int:
     from gossamer.app.worker_list import worker_list
-    from gossamer.cli.printing import format_bytes, put_json, put_table, remark
+    from gossamer.cli.printing import put_json, put_table, remark
+    from gossamer.config.value_texts import format_bytes
     from gossamer.state.malformed_messages import malformed_text as of_malformed
 
     async with open_existing_store(settings) as store:
@@ -140,7 +141,7 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 def time_ago(moment: float, now: float) -> str:
     """Formats how long ago a time was. Returns '-' for the time 0, which means that the worker's record could
     not be read."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
 
     return format_duration(now - moment if moment else None)
 

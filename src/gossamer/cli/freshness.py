@@ -51,7 +51,7 @@ async def print_freshness(store: Store, name: str, as_json: bool) -> int:
 
 def rows_of(name: str, found: Freshness, now: float) -> list[tuple[str, str]]:
     """Returns the labels and values of a report."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
 
     rows = [
         ("crawl", f"{name}, as of {format_duration(max(0, round(now - found.at)))} ago"),
@@ -107,20 +107,8 @@ def changed(
 
 
 async def _report(settings: Settings, name: str, texts: list[str]) -> int:
-    from gossamer import url as urls
-    from gossamer.config.redaction import mask
-    from gossamer.frontier.crawls import Crawls
-    from gossamer.recrawl.freshness import read_freshness, report_changed
+    from gossamer.recrawl.freshness import report_pages, urls_of_pages
 
-    found = []
-    for text in texts:
-        if (url := urls.parse(text)) is None:
-            raise UsageError(f"{mask(text[:200])!r} is not an http(s) URL")
-        found.append(urls.split_credentials(url.partition("#")[0])[0])
+    found = urls_of_pages(texts)
     async with open_existing_store(settings) as store:
-        await Crawls(store).need(name)
-        if await read_freshness(store, name) is None:
-            raise UsageError(f"crawl {name} does not visit its pages again: see gossamer crawl --revisit")
-        if not await report_changed(store, name, found):
-            raise UsageError(f"too many pages of {name} are reported already: try again in a minute")
-    return len(found)
+        return await report_pages(store, name, found)

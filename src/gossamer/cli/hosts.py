@@ -23,7 +23,7 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.frontier.stats import HostView, Queued
+    from gossamer.frontier.stats import HostView
 
 For = Annotated[
     str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
@@ -111,9 +111,9 @@ def rate(
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
     from gossamer.app.host_state import host_state
+    from gossamer.app.host_state import session_line as session
     from gossamer.cli.printing import put_json, put_table
     from gossamer.cli.rungs import rung_row
-    from gossamer.cli.sessions import session_line as session
 
     async with open_existing_store(settings) as store:
         state = await host_state(store, settings, host)
@@ -137,7 +137,8 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 def state_rows(view: HostView) -> list[tuple[str, str]]:
     """Returns the state of a host as labeled rows of a table."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.app.host_state import format_breaker, format_spent
+    from gossamer.config.value_texts import format_duration
 
     fixed = f" (fixed by hand: {format_duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
     out = [
@@ -167,45 +168,15 @@ def state_rows(view: HostView) -> list[tuple[str, str]]:
 
 def format_pause(left: float) -> str:
     """Formats the pause of a host. `left` is in seconds."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
     from gossamer.frontier.operator import FOREVER_S
 
     return "paused until it is resumed" if left > FOREVER_S / 2 else f"paused, {format_duration(left)} left"
 
 
-def format_spent(held: Queued) -> str:
-    """Formats the bytes and the time that a crawl spent on a host. Amounts that the crawl does not limit are
-    omitted."""
-    from gossamer.cli.printing import format_bytes, format_duration
-
-    said = [f"{format_bytes(held.bytes)} received"] if held.bytes else []
-    said += [f"{format_duration(held.seconds)} since its first request"] if held.seconds is not None else []
-    return ", ".join(said)
-
-
-def format_breaker(view: HostView) -> str:
-    """Formats the state of a host's circuit breaker."""
-    from gossamer.cli.printing import format_duration
-    from gossamer.politeness.breaker import Breaker
-
-    now = round(view.now * 1000)
-    held = Breaker.of(view.trouble)
-    state = held.state(now)
-    since, left = format_duration((now - held.since) / 1000), format_duration((held.ends - now) / 1000)
-    row = f"{held.faults} faults in a row since {since} ago" if held.faults else ""
-    told = {
-        "closed": "closed",
-        "open": f"open, {left} left",
-        "half-open": "half-open: one request at a time until one succeeds",
-        "given up": f"open: given up ({held.why}), its URLs fail without a request; probed again in {left}",
-    }[state]
-    share = f"{held.share / 10:.0f} % of its visits fail" + (", a hard host" if held.hard else "")
-    return "; ".join(filter(None, (told, row, share if held.share else "")))
-
-
 def format_robots(known: dict[str, float]) -> str:
     """Formats the state of robots.txt for one origin."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
     from gossamer.politeness.robots_access import CLOSED, OPEN
 
     version = int(known["version"])

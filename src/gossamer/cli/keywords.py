@@ -223,7 +223,8 @@ def run_and_show(
 
 def read_list(sources: Sequence[str] | None, rejected: str | None) -> KeywordList:
     """Reads the lists, and reports rejected lines. Raises UsageError if lists have no keyword at all."""
-    from gossamer.cli.printing import format_number, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_number
     from gossamer.parsing.words import icu_hint
     from gossamer.uses.keywords.keyword_list import read_keywords, write_rejected
 

@@ -17,16 +17,12 @@ from gossamer.cli.options import (
     open_existing_store,
     read_settings,
 )
-from gossamer.errors import GossamerError, UsageError
+from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.store.store import Store
 
 PORT = 9464
-READ_TIMEOUT_S = 9.0
-"""Seconds within which the store must answer. This timeout is shorter than the ten seconds for which
-Prometheus waits for the metrics page."""
 
 
 def metrics(
@@ -58,6 +54,7 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
     from gossamer.cli.printing import remark
     from gossamer.observability.exporter import MetricsServer
     from gossamer.observability.logs import start_logs
+    from gossamer.observability.metrics_page import READ_TIMEOUT_S, MetricsPage
 
     async with open_existing_store(settings) as store:
         page = MetricsPage(store, settings.credits_daily)
@@ -82,33 +79,3 @@ async def _metrics(settings: Settings, bind: str, port: int, once: bool) -> int:
         await asyncio.gather(watching, return_exceptions=True)
         await asyncio.to_thread(server.close)
     return 0
-
-
-class MetricsPage:
-    """Produces the page of metrics. If several clients request the page at the same time, the store is read
-    for one client after the other."""
-
-    def __init__(self, store: Store, credits_daily: int | None) -> None:
-        from gossamer.observability.snapshot import Observer
-
-        self._observer, self._lock = Observer(store, credits_daily), asyncio.Lock()
-
-    async def read(self) -> str:
-        """Reads the metrics and returns the page. Raises StoreError."""
-        from gossamer.observability.metrics import text_of
-
-        async with self._lock:
-            return text_of(await self._observer.look())
-
-    async def or_down(self) -> str:
-        """Returns the page of metrics, or a page that reports that the store does not answer or refuses the
-        calls."""
-        from gossamer.observability.metrics import text_of
-        from gossamer.store.store_errors import store_trouble
-
-        try:
-            return await asyncio.wait_for(self.read(), READ_TIMEOUT_S)
-        except TimeoutError:
-            return text_of(None)
-        except GossamerError as error:
-            return text_of(None, refuses=store_trouble(error) == "refuses")

@@ -367,7 +367,7 @@ def print_changes(events: Sequence[Event]) -> None:
 
 def print_summary(done: PriceRunSummary) -> None:
     """Prints the summary of a run on stdout."""
-    from gossamer.cli.printing import format_duration, format_number
+    from gossamer.config.value_texts import format_duration, format_number
 
     parts = [f"{done.checked:,} of {format_number(done.pages, 'page')} checked"]
     if done.unchanged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.prices_rules import HISTORY, HistoryUrl, opened
@@ -18,10 +18,6 @@ from gossamer.cli.record_output import (
 )
 from gossamer.cli.table_output import put_table_rows
 from gossamer.errors import UsageError
-
-if TYPE_CHECKING:
-    from gossamer.uses.prices.history import History
-    from gossamer.uses.prices.target_filter import TargetFilter
 
 Days = Annotated[int, Option("--days", metavar="N", help="Only the last N days (default 30).")]
 Shop = Annotated[str | None, Option("--shop", metavar="SHOP", help="Only this shop.")]
@@ -71,14 +67,16 @@ def moves(
 ) -> int:
     """List the biggest changes of price, biggest first. A rise from 2 to 3 counts as much as a fall from 3 to
     2."""
-    from gossamer.cli.printing import format_number, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_number
+    from gossamer.uses.prices.report import choose_targets
     from gossamer.uses.prices.report_tables import moves_table
     from gossamer.uses.prices.series import biggest_moves
 
     now = time.time()
     _check(days, limit)
     with opened(history) as base:
-        chosen = _chosen(base, shop, tag, product)
+        chosen = choose_targets(base, shop, tag, product)
         found = biggest_moves(base.database, after=now - days * DAY_S, before=now, limit=limit, chosen=chosen)
     put_table_rows(
         *("moves", moves_table(found), output, as_csv, as_json),
@@ -141,7 +139,9 @@ def stale(
     as_json: Json = False,
 ) -> int:
     """List the targets that no visit has found for days, oldest first."""
-    from gossamer.cli.printing import format_number, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_number
+    from gossamer.uses.prices.report import choose_targets
     from gossamer.uses.prices.report_tables import stale_table
     from gossamer.uses.prices.series import stale_offers
 
@@ -151,7 +151,7 @@ def stale(
             base.database,
             before=time.time() - days * DAY_S,
             limit=1_000_000,
-            chosen=_chosen(base, shop, tag, product),
+            chosen=choose_targets(base, shop, tag, product),
         )
     put_table_rows("stale", stale_table(found), output, as_csv, as_json, least=("variant",))
     if not found:
@@ -182,11 +182,11 @@ def report(
     extension, only the tables are written: to one sheet per table in Excel, or to one file per table in CSV
     and Parquet.
     """
-    from gossamer.uses.prices.report import read_report
+    from gossamer.uses.prices.report import choose_targets, read_report
 
     _check(days, 1)
     with opened(history) as base:
-        found = read_report(base, now=time.time(), days=days, chosen=_chosen(base, shop, tag, product))
+        found = read_report(base, now=time.time(), days=days, chosen=choose_targets(base, shop, tag, product))
     files = [output]
     if Path(output).suffix.lower() in (".html", ".htm"):
         from gossamer.uses.prices.report_html import render_report
@@ -208,24 +208,6 @@ def report(
     else:
         print(f"{', '.join(files)}: {moves:,} moves, {products:,} products, {charts:,} charts")
     return 0
-
-
-def _chosen(base: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
-    """Returns the filter for the options --shop, --tag and --product. Raises UsageError if no target matches
-    one of the options."""
-    from gossamer.uses.prices.target_filter import ALL, TargetFilter
-
-    chosen = TargetFilter(shop or "", tag or "", product or "")
-    if chosen == ALL:
-        return chosen
-    if shop and shop not in {one.shop for one in base.shops()}:
-        raise UsageError(f"--shop {shop}: unknown shop; gossamer prices shops lists all shops")
-    if not chosen.any_target(base.database):
-        given = " ".join(
-            f"--{name} {value}" for name, value in zip(chosen._fields, chosen, strict=True) if value
-        )
-        raise UsageError(f"{given}: no target of the last list has this")
-    return chosen
 
 
 def _check(days: int, limit: int) -> None:

@@ -159,8 +159,9 @@ def shops(
     as_json: Json = False,
 ) -> int:
     """List the shops with their state: ok, redesigned, away or moved."""
-    from gossamer.cli.printing import format_number, put_json, put_table
-    from gossamer.uses.prices.shop_health import judge
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_number
+    from gossamer.uses.prices.report_tables import shops_table
 
     with opened(history) as base:
         if accept is not None:
@@ -168,23 +169,12 @@ def shops(
                 raise UsageError(f"--accept {accept}: unknown shop; gossamer prices shops lists all shops")
             print(f"{accept}: {format_number(base.accept(accept), 'held value')} taken over")
             return 0
-        rows = [
-            (
-                one.shop,
-                one.state,
-                _when(one.since),
-                one.health.known,
-                one.health.lost,
-                judge(one.health).detail,
-            )
-            for one in base.shops()
-        ]
-    heads = ("shop", "state", "since", "pages", "lost", "detail")
+        found = shops_table(base.shops())
     if as_json:
-        for row in rows:
-            put_json(dict(zip(heads, row, strict=True)))
+        for row in found.rows:
+            put_json(dict(zip(found.names, row, strict=True)))
     else:
-        put_table(heads, rows, right=("pages", "lost"), long=("detail",))
+        put_table(found.names, found.rows, right=("pages", "lost"), long=("detail",))
     return 0
 
 

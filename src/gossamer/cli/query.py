@@ -281,7 +281,8 @@ def print_rows(
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
     """Prints a summary of the attempts, grouped by the fields in `by`."""
     from gossamer.app.query.reports import report
-    from gossamer.cli.printing import format_bytes, format_counts, put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_bytes, format_counts
 
     lines = report(rows, by)
     if as_json:

@@ -253,7 +253,8 @@ def known_pages(url: str) -> dict[str, int]:
 
 def print_plan(made: RankPlan) -> None:
     """Prints a plan on stdout."""
-    from gossamer.cli.printing import format_duration, put_table
+    from gossamer.cli.printing import put_table
+    from gossamer.config.value_texts import format_duration
 
     rows = [
         (one.engine, f"{one.searches:,}", f"{one.expected:,.0f}", f"{one.most:,}") for one in made.engines
@@ -406,7 +407,8 @@ def print_changes(events: Sequence[RankEvent], names: dict[str, str]) -> None:
 
 def print_summary(done: RankRunSummary) -> None:
     """Prints the summary of a run on stdout."""
-    from gossamer.cli.printing import format_duration, remark
+    from gossamer.cli.printing import remark
+    from gossamer.config.value_texts import format_duration
 
     parts = [f"{done.done:,} of {done.searches:,} searches checked"]
     for count, what in (

@@ -3,9 +3,8 @@ print tables from the rank history."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option
 from gossamer.cli.printing import put_rows
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from gossamer.uses.ranks.history import RankHistory
 
 HISTORY = "ranks.db"
-DAY_S = 86_400.0
 
 HistoryUrl = Annotated[
     str | None,
@@ -77,39 +75,17 @@ def positions(
     The position >20 means that the domain is not in the first 20 results. If the last check of a search
     failed, the last known position is shown, together with the state of the check.
     """
-    from gossamer.uses.ranks import series
-    from gossamer.uses.ranks.domains import shown_domain
+    from gossamer.uses.ranks.tables import positions_table, unknown_positions
 
     with opened(history) as base:
-        found = series.standings(base, now=time.time(), days=days, domain=plain(domain))
-        if tag is not None:
-            tagged = {(one.search.id, one.domain) for one in base.keywords() if tag in one.tags}
-            found = [one for one in found if (one.search, one.domain) in tagged]
-        never = [one for one in series.failing(base) if one.state in ("never", "failed", "skipped")]
-    if moves:
-        found = series.moves(found)
-    rows = [
-        (
-            *(one.keyword, f"{one.engine} {one.place}", shown_domain(one.domain), one.shown, _change(one)),
-            *(one.best or "", one.worst or "", "" if one.state == "done" else one.state, one.url),
-        )
-        for one in found
-    ]
-    heads = ("keyword", "search", "domain", "position", "change", "best", "worst", "last check", "url")
-    put_rows(
-        heads, rows, as_csv, as_json, right=("position", "change", "best", "worst"), least=("url", "search")
-    )
+        found = positions_table(base, domain=plain(domain), days=days, only_moves=moves, tag=tag)
+        never = unknown_positions(base)
+    put_rows(*found, as_csv, as_json, right=found.names[3:7], least=("url", "search"))
     if never and not as_csv and not as_json:
         from gossamer.cli.printing import remark
 
-        remark(f"{len(never):,} searches have no new position: gossamer ranks failing shows why")
+        remark(f"{never:,} searches have no new position: gossamer ranks failing shows why")
     return 0
-
-
-def _change(one: Any) -> str:
-    if not one.known_before or not one.change:
-        return ""
-    return f"{one.change:+d}"
 
 
 def history_of(
@@ -121,35 +97,11 @@ def history_of(
     as_json: Json = False,
 ) -> int:
     """List the results of all checks of a keyword, including failed checks."""
-    from gossamer.uses.ranks import series
-    from gossamer.uses.ranks.domains import shown_domain
+    from gossamer.uses.ranks.tables import keyword_table
 
-    after = time.time() - days * DAY_S
-    rows: list[tuple[float, tuple[Any, ...]]] = []
     with opened(history) as base:
-        searches = {
-            name: one
-            for name, one in base.searches(listed=False).items()
-            if one.keyword == " ".join(keyword.split())
-        }
-        if not searches:
-            raise UsageError(f"{keyword!r}: unknown keyword; gossamer ranks positions lists all keywords")
-        followed = base.followed(searches)
-        for name, search in searches.items():
-            where = f"{search.engine} {search.place}"
-            names = [plain(domain)] if domain else list(followed.get(name, {}))
-            for one in names:
-                for point in series.read_series(base, name, one, after=after):
-                    place = point.position if point.position is not None else f">{point.depth}"
-                    cells = (when(point.time), where, shown_domain(one), place, point.url, point.note)
-                    rows.append((point.time, cells))
-            for at, why in series.failed_times(base, name, after=after):
-                rows.append((at, (when(at), where, "", "not checked", "", why)))
-    rows.sort(key=lambda row: row[0])
-    heads = ("time", "search", "domain", "position", "url", "note")
-    put_rows(
-        heads, [cells for _, cells in rows], as_csv, as_json, right=("position",), least=("url", "search")
-    )
+        found = keyword_table(base, keyword, domain=plain(domain), days=days)
+    put_rows(*found, as_csv, as_json, right=("position",), least=("url", "search"))
     return 0
 
 
@@ -169,33 +121,14 @@ def competitors(
 
     The table also shows domains that you do not follow. Clicks are estimated with a click curve (`--ctr`).
     """
-    from gossamer.uses.ranks import measures, series
-    from gossamer.uses.ranks.domains import shown_domain
-    from gossamer.uses.ranks.report import choose_domain
+    from gossamer.uses.ranks.tables import competitors_table, side_by_side_table
 
     with opened(history) as base:
-        own = choose_domain(base, domain or "")
-        found = series.standings(base, now=time.time(), own=False)
-        voice = series.share_of_voice(base, measures.read_curve(curve))
-    if side_by_side:
-        names = list(dict.fromkeys([own, *(one.domain for one in found)]))
-        places = {(one.search, one.domain): one for one in found}
-        searches = dict.fromkeys((one.search, one.keyword, f"{one.engine} {one.place}") for one in found)
-        rows: list[tuple[Any, ...]] = [
-            (words, where, *(places[name, one].shown if (name, one) in places else "" for one in names))
-            for name, words, where in searches
-        ]
-        heads: tuple[str, ...] = ("keyword", "search", *map(shown_domain, names))
-        put_rows(heads, rows, as_csv, as_json, right=heads[2:], least=("search",))
-        return 0
-    rows = []
-    for name, share in list(voice.items())[:limit]:
-        mine = [one.position for one in found if one.domain == name]
-        bands = measures.count_bands(mine)
-        counts = (bands["1-3"], bands["1-3"] + bands["4-10"], len(mine)) if mine else ("", "", "")
-        rows.append((shown_domain(name), "yes" if name == own else "", f"{100 * share:.1f}", *counts))
-    heads = ("domain", "own", "share of voice %", "first 3", "first 10", "known positions")
-    put_rows(heads, rows, as_csv, as_json, right=heads[2:])
+        if side_by_side:
+            found = side_by_side_table(base, domain=domain or "")
+        else:
+            found = competitors_table(base, domain=domain or "", curve=curve, limit=limit)
+    put_rows(*found, as_csv, as_json, right=found.names[2:], least=("search",) if side_by_side else ())
     return 0
 
 
@@ -204,13 +137,11 @@ def features(
 ) -> int:
     """List the features of first result pages (AI overview, people also ask, ...). For each feature, show the
     number of pages with the feature, and the number of pages on which the feature contains your domains."""
-    from gossamer.uses.ranks import series
+    from gossamer.uses.ranks.tables import features_table
 
     with opened(history) as base:
-        found = series.features(base, now=time.time(), days=days)
-    rows = [(one.type, one.pages, one.shown, one.shown_before, one.owned, one.owned_before) for one in found]
-    heads = ("feature", "pages", "shown", "shown before", "with your domains", "with them before")
-    put_rows(heads, rows, as_csv, as_json, right=heads[1:])
+        found = features_table(base, days=days)
+    put_rows(*found, as_csv, as_json, right=found.names[1:])
     return 0
 
 
@@ -223,14 +154,11 @@ def volatility(
     The column jaccard counts added and removed results. The column rbo (rank-biased overlap, p = 0.9) gives
     more weight to changes at the top.
     """
-    from gossamer.uses.ranks import series
+    from gossamer.uses.ranks.tables import volatility_table
 
     with opened(history) as base:
-        found = series.volatility(base, after=time.time() - days * DAY_S)
-    rows = [(when(one.time), one.searches, f"{one.jaccard:.3f}", f"{one.rbo:.3f}") for one in found]
-    put_rows(
-        ("time", "searches", "jaccard", "rbo"), rows, as_csv, as_json, right=("searches", "jaccard", "rbo")
-    )
+        found = volatility_table(base, days=days)
+    put_rows(*found, as_csv, as_json, right=found.names[1:])
     return 0
 
 
@@ -238,45 +166,20 @@ def competing(
     days: Month = 30, history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False
 ) -> int:
     """List the keywords for which several of your own pages compete (cannibalisation)."""
-    from gossamer.uses.ranks import series
-    from gossamer.uses.ranks.domains import shown_domain
+    from gossamer.uses.ranks.tables import competing_table
 
     with opened(history) as base:
-        found = series.competing(base, after=time.time() - days * DAY_S)
-    rows = [
-        (
-            one.keyword,
-            shown_domain(one.domain),
-            one.position or "",
-            one.switches,
-            " ".join(one.together or one.urls),
-        )
-        for one in found
-    ]
-    heads = ("keyword", "domain", "position", "switches", "pages")
-    put_rows(heads, rows, as_csv, as_json, right=("position", "switches"))
+        found = competing_table(base, days=days)
+    put_rows(*found, as_csv, as_json, right=("position", "switches"))
     return 0
 
 
 def failing(history: HistoryUrl = None, as_csv: AsCsv = False, as_json: Json = False) -> int:
     """List the searches that were never checked, and the searches whose last check failed or was skipped,
     with the reasons. A failed or skipped check records no position."""
-    from gossamer.uses.ranks import series
+    from gossamer.uses.ranks.tables import failing_table
 
     with opened(history) as base:
-        found = series.failing(base)
-    rows = [
-        (
-            *(one.search.keyword, f"{one.search.engine} {one.search.place}", one.state, one.error),
-            *(one.runs, when(one.since), when(one.known)),
-        )
-        for one in found
-    ]
-    heads = ("keyword", "search", "state", "why", "checks", "since", "last position")
-    put_rows(heads, rows, as_csv, as_json, right=("checks",), long=("why",))
+        found = failing_table(base)
+    put_rows(*found, as_csv, as_json, right=("checks",), long=("why",))
     return 0
-
-
-def when(seconds: float) -> str:
-    """Formats a time in ISO 8601 format (UTC). Returns '' for 0."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""

@@ -77,7 +77,8 @@ class RecordsToSend:
     def send(self, opened: Callable[[], History | RankHistory], *, again: bool = False) -> list[SentRecords]:
         """Sends the records that the outputs do not have yet, and prints a line for each output. Raises
         GossamerError."""
-        from gossamer.cli.printing import format_number, remark
+        from gossamer.cli.printing import remark
+        from gossamer.config.value_texts import format_number
         from gossamer.uses.record_stream import send_records
 
         if not self._outputs:

@@ -340,8 +340,8 @@ class ReparseProgress:
 
 def print_results(told: ReparseResult) -> None:
     """Prints the results of a reparse run as a table."""
-    from gossamer.cli.printing import format_counts as pairs
     from gossamer.cli.printing import put_table
+    from gossamer.config.value_texts import format_counts as pairs
 
     rows: list[tuple[str, Any]] = [
         ("read", told.read),

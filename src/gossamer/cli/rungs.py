@@ -52,15 +52,10 @@ def rung(
 
 
 async def _fix(settings: Settings, host: str, name: str) -> None:
-    import msgspec
-
-    from gossamer.politeness.ladder import Ladder
-    from gossamer.state.learned_rungs import LearnedRungs
+    from gossamer.app.host_state import fix_rung
 
     async with open_existing_store(settings) as store:
-        await LearnedRungs(store).learn(
-            host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
-        )
+        await fix_rung(store, host, name)
 
 
 def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:

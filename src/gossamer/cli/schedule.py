@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.schedule_store import schedule_store
-from gossamer.cli.schedule_views import Name, format_utc
+from gossamer.cli.schedule_views import Name
 from gossamer.cli.scheduled_commands import SCHEDULABLE, separate_command
 from gossamer.errors import UsageError
 
@@ -79,6 +79,7 @@ def add(**words: Any) -> int:
     from gossamer.cli.printing import print_action, remark
     from gossamer.cli.scheduled_commands import check_command, refuse_other_command
     from gossamer.scheduler.jobs import check
+    from gossamer.scheduler.schedule_rows import format_utc
 
     refuse_other_command(next(iter(words["targets"] or ()), ""))
     schedule = schedule_of(words)
@@ -314,21 +315,10 @@ async def _known(schedules: Schedules, name: str) -> StoredSchedule | None:
 
 
 async def _change(settings: Settings, name: str, verb: str) -> None:
-    import msgspec
-
-    from gossamer.state.schedules import Schedules
+    from gossamer.scheduler.schedule_rows import change_schedule
 
     async with schedule_store(settings) as store:
-        schedules = Schedules(store)
-        if verb == "drop":
-            if not await schedules.drop(name):
-                await schedules.need(name)
-            return
-        schedule = (await schedules.need(name)).schedule
-        await schedules.put(
-            msgspec.structs.replace(schedule, paused=verb == "pause"),
-            from_now=schedule.paused and verb == "resume",
-        )
+        await change_schedule(store, name, verb)
 
 
 def _moment(due: float | None, zone: str) -> str:

@@ -145,7 +145,7 @@ def stop_event(say: Callable[..., None]) -> asyncio.Event:
 
 def logged_events() -> Callable[..., None]:
     """Returns a function that writes an event of the scheduler to the log."""
-    from gossamer.cli.dead import format_time
+    from gossamer.config.value_texts import format_time
     from gossamer.observability.logs import log_event
 
     def say(event: str, **facts: Any) -> None:
@@ -162,9 +162,9 @@ def event_printer(as_json: bool, quiet: bool) -> Callable[..., None]:
     """Returns a function that prints an event as one line. The line is text on stderr or JSON on stdout."""
 
     def say(event: str, **facts: Any) -> None:
-        from gossamer.cli.dead import format_time
         from gossamer.cli.printing import clean_line
         from gossamer.config.redaction import mask
+        from gossamer.config.value_texts import format_time
 
         told = {
             name: format_time(value) if name in MOMENTS and value is not None else value

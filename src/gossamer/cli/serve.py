@@ -156,8 +156,8 @@ def add(
 
 def listed(token_file: TokenPath = "tokens.jsonl", as_json: Json = False) -> int:  # noqa: S107 - a file name
     """List the tokens of a file: what they permit, and when they end."""
-    from gossamer.cli.dead import format_time
     from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_time
     from gossamer.web.tokens import TokenFile
 
     found = TokenFile(Path(token_file)).load()

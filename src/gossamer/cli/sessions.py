@@ -21,7 +21,9 @@ Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its acc
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """List log-ins with site, account, time of the log-in, last use and problems."""
-    from gossamer.cli.printing import format_duration, put_json, put_table
+    from gossamer.app.host_state import session_reason
+    from gossamer.cli.printing import put_json, put_table
+    from gossamer.config.value_texts import format_duration
 
     found = asyncio.run(_all(read_settings(data, store, setting)))
     if as_json:
@@ -35,7 +37,7 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
             "-" if one.since is None else f"{format_duration(one.since)} ago",
             "-" if one.used is None else f"{format_duration(one.used)} ago",
             "yes" if one.sealed else "no",
-            _way(one),
+            session_reason(one),
         )
         for one in found
     ]
@@ -74,18 +76,9 @@ def forget(
     return 0
 
 
-def session_line(one: Session) -> str:
-    """Formats a session as a short line of text."""
-    from gossamer.cli.printing import format_duration
-
-    since = f" {format_duration(one.since)} ago" if one.since is not None else ""
-    way = _way(one)
-    return f"{one.site} as {one.account}: {one.state}{since}{f' ({way})' if way else ''}"
-
-
 async def session_findings(settings: Settings, store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about the session key and about the accounts of all sites."""
-    from gossamer.app.host_state import session_values
+    from gossamer.app.host_state import session_line, session_values
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.doctor_findings import Finding
     from gossamer.state.logins import Logins
@@ -123,12 +116,6 @@ async def session_findings(settings: Settings, store: Store) -> list[Finding]:
         )
         out.append(Finding("session", "warn" if refused else "ok", session_line(one), advice))
     return out
-
-
-def _way(one: Session) -> str:
-    from gossamer.cli.printing import format_duration
-
-    return ": ".join(filter(None, (f"{format_duration(one.wait)} to wait" if one.wait else "", one.why)))
 
 
 async def _all(settings: Settings) -> list[Session]:

@@ -111,7 +111,7 @@ def malformed_text(cut: dict[str, Any]) -> str:
 
 
 def _row(s: Summary, now: Current) -> tuple[object, ...]:
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
     from gossamer.frontier.crawls import UNDER_WAY
 
     skipped, going = sum(s.skipped.values()), s.state in UNDER_WAY
@@ -134,8 +134,9 @@ def _row(s: Summary, now: Current) -> tuple[object, ...]:
 
 async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.app.crawl_status import crawl_state, malformed_message
-    from gossamer.cli.printing import format_duration, put_json, put_table
+    from gossamer.cli.printing import put_json, put_table
     from gossamer.cli.summaries import advice, summary_rows
+    from gossamer.config.value_texts import format_duration
 
     state = await crawl_state(census, settings, name)
     summary, record, cut, now, hosts, levels, refused, lost, lanes = state
@@ -171,7 +172,8 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
 def _put_levels(levels: Sequence[ProcessLevel]) -> None:
     """Prints the number of pages that each process fetches concurrently, and the limit that prevents a higher
     number."""
-    from gossamer.cli.printing import format_duration, put_table
+    from gossamer.cli.printing import put_table
+    from gossamer.config.value_texts import format_duration
 
     if levels:
         print()
@@ -218,7 +220,7 @@ def _put_lanes(lanes: Sequence[HeapLine], now: Current) -> None:
 def current_rows(summary: Summary, now: Current) -> list[tuple[str, str]]:
     """Returns table rows that describe the current activity of a crawl. Each row consists of a label and a
     value."""
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
     from gossamer.frontier.crawls import UNDER_WAY
 
     rows = []

@@ -6,14 +6,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gossamer.cli.printing import (
-    format_bytes,
-    format_counts,
-    format_duration,
-    format_number,
-    is_plain_stderr,
-    put_table,
-)
+from gossamer.cli.printing import is_plain_stderr, put_table
+from gossamer.config.value_texts import format_bytes, format_counts, format_duration, format_number
 from gossamer.model.summary import OTHER_HOSTS
 
 if TYPE_CHECKING:

@@ -276,7 +276,7 @@ HOST_HEADS = ("host", "state", "waiting", "in flight", "delay", "next in", "why"
 
 
 def _crawl_row(s: Summary, now: Current) -> tuple[object, ...]:
-    from gossamer.cli.printing import format_counts, format_duration
+    from gossamer.config.value_texts import format_counts, format_duration
 
     counts = (f"{now.pages[0]:.1f}", f"{now.pages[1]:.1f}", s.pages, s.pending, s.failed, s.dead)
     why = now.idle.text if now.idle is not None else format_counts(s.errors)
@@ -284,14 +284,14 @@ def _crawl_row(s: Summary, now: Current) -> tuple[object, ...]:
 
 
 def _worker_row(worker: Any) -> tuple[object, ...]:
-    from gossamer.cli.printing import format_bytes
+    from gossamer.config.value_texts import format_bytes
 
     lanes, memory = ",".join(worker.lanes), format_bytes(worker.memory)
     return worker.name, worker.state, lanes, worker.processes, memory, worker.version
 
 
 def _host_row(host: HostLine) -> tuple[object, ...]:
-    from gossamer.cli.printing import format_duration
+    from gossamer.config.value_texts import format_duration
     from gossamer.politeness.pace import why_delay
 
     why = why_delay(host.delay, host.pace, host.fixed_delay, host.crawl_delay) if host.delay else None

@@ -156,7 +156,8 @@ def print_trial(trial: Trial) -> None:
     import msgspec
 
     from gossamer.app.dry_run import trial_values
-    from gossamer.cli.printing import format_counts, put_table
+    from gossamer.cli.printing import put_table
+    from gossamer.config.value_texts import format_counts
 
     plain = trial_values(trial)
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")

@@ -14,7 +14,7 @@ from gossamer.errors import ServiceAway
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.stats import Letter
 from gossamer.model.summary import Summary
-from gossamer.operations import results
+from gossamer.operations import results, results_of_uses
 from gossamer.operations.table import BY_NAME
 from gossamer.sinks import jsonl
 
@@ -381,16 +381,526 @@ class Client:
                     raise ServiceAway(f"{self._connection.url} sends no events: {error}") from error
             time.sleep(RECONNECT_S)
 
+    def explain(
+        self, url: str, crawl: str | None = None, *, depth: int | None = None
+    ) -> results_of_uses.Explanation:
+        """Explains why a URL was or was not fetched: the verdict of each check, and the rule that decided."""
+        return self._do(results_of_uses.Explanation, "explain", url=url, crawl=crawl, depth=depth)
+
+    def map(
+        self,
+        url: str,
+        *,
+        scope: str = "host",
+        search: str | None = None,
+        sitemaps: bool = True,
+        pages: int = 1,
+        limit: int = 5000,
+    ) -> results_of_uses.SiteMap:
+        """Returns the URLs of a site: those of its sitemaps, and the links of its first pages."""
+        return self._do(
+            results_of_uses.SiteMap,
+            "site_map",
+            url=url,
+            scope=scope,
+            search=search,
+            sitemaps=sitemaps,
+            pages=pages,
+            limit=limit,
+        )
+
+    def freshness(self, crawl: str) -> results_of_uses.CrawlFreshness:
+        """Returns how fresh the copies of a crawl with revisits are."""
+        return self._do(results_of_uses.CrawlFreshness, "crawl_freshness", crawl=crawl)
+
+    def changed(self, crawl: str, *urls: str) -> results_of_uses.ChangedPages:
+        """Reports pages as changed."""
+        return self._do(results_of_uses.ChangedPages, "crawl_changed", crawl=crawl, urls=list(urls))
+
+    def fix_rung(self, host: str, rung: str | None = None) -> results_of_uses.RungChange:
+        """Fetches the pages of a host only with one rung of the ladder, in all crawls whose ladder has it."""
+        return self._do(results_of_uses.RungChange, "host_rung", host=host, rung=rung)
+
+    def rates(self) -> dict[str, float]:
+        """Returns the caps on the requests per second of all crawls together."""
+        return self._do(results_of_uses.RateCaps, "rate_list").caps
+
+    def cap_rate(self, lane: str, rate: float | None) -> dict[str, float]:
+        """Caps the requests per second of a lane or of the whole fleet, while crawls run."""
+        return self._do(results_of_uses.RateCaps, "rate_cap", lane=lane, rate=rate).caps
+
+    def proxies(self) -> Iterator[results_of_uses.ProxyEntry]:
+        """Yields the proxies of the server's lists, and those that workers have used: whether they work, and where they cool down."""
+        yield from self._pages(results_of_uses.ProxyPage, "proxy_list", {})
+
+    def sessions(self) -> list[Row]:
+        """Returns log-ins at sites: account, state, time of the log-in and last use."""
+        return self._do(results_of_uses.SessionList, "session_list").items
+
+    def alerts(self, *, state: str | None = None) -> results_of_uses.AlertList:
+        """Returns firing, pending and resolved alerts, and muted rules."""
+        return self._do(results_of_uses.AlertList, "alert_list", state=state)
+
+    def mute_alerts(self, rule: str, seconds: float = 3600.0) -> results_of_uses.AlertMute:
+        """Sends no notifications of alerts for some time."""
+        return self._do(results_of_uses.AlertMute, "alert_mute", rule=rule, seconds=seconds)
+
+    def unmute_alerts(self, rule: str) -> results_of_uses.AlertMute:
+        """Ends a mute."""
+        return self._do(results_of_uses.AlertMute, "alert_unmute", rule=rule)
+
+    def metrics(self) -> str:
+        """Returns the metrics of all crawls and workers in the text format of Prometheus."""
+        return self._connection.call_tagged(BY_NAME["metrics"], {})[1].decode()
+
+    def schedules(self) -> results_of_uses.ScheduleList:
+        """Returns all schedules: the next due time, the last run and its result."""
+        return self._do(results_of_uses.ScheduleList, "schedule_list")
+
+    def add_schedule(
+        self,
+        schedule: str,
+        cron: str,
+        *,
+        targets: Sequence[str] = (),
+        sites: Sequence[str] = (),
+        tz: str | None = None,
+        jitter: float | None = None,
+        spread: float | None = None,
+        missed: str | None = None,
+        overlap: str | None = None,
+        scope: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        depth: int | None = None,
+        limit: int | None = None,
+        time_limit: float | None = None,
+        delay: float | None = None,
+        rate: float | None = None,
+        sitemaps: bool = False,
+        text: bool = False,
+        links: bool = False,
+        refresh: bool = False,
+    ) -> results_of_uses.ScheduleChange:
+        """Adds a crawl by the clock, or changes the schedule of this name."""
+        return self._do(
+            results_of_uses.ScheduleChange,
+            "schedule_add",
+            schedule=schedule,
+            cron=cron,
+            targets=list(targets),
+            sites=list(sites),
+            tz=tz,
+            jitter=jitter,
+            spread=spread,
+            missed=missed,
+            overlap=overlap,
+            scope=scope,
+            include=list(include),
+            exclude=list(exclude),
+            depth=depth,
+            limit=limit,
+            time_limit=time_limit,
+            delay=delay,
+            rate=rate,
+            sitemaps=sitemaps,
+            text=text,
+            links=links,
+            refresh=refresh,
+        )
+
+    def pause_schedule(self, schedule: str) -> results_of_uses.ScheduleChange:
+        """Pauses a schedule until it is resumed."""
+        return self._do(results_of_uses.ScheduleChange, "schedule_pause", schedule=schedule)
+
+    def resume_schedule(self, schedule: str) -> results_of_uses.ScheduleChange:
+        """Resumes a paused schedule."""
+        return self._do(results_of_uses.ScheduleChange, "schedule_resume", schedule=schedule)
+
+    def run_schedule(self, schedule: str, wait: float = 0.0) -> results_of_uses.CommandRun:
+        """Runs a schedule now, as a process of its own."""
+        return self._do(results_of_uses.CommandRun, "schedule_run", schedule=schedule, wait=wait)
+
+    def schedule_runs(self, schedule: str, limit: int = 20) -> list[Row]:
+        """Returns the last runs of a schedule, latest first: when, how they ended, and why."""
+        return self._do(results_of_uses.ScheduleRuns, "schedule_runs", schedule=schedule, limit=limit).items
+
+    def remove_schedule(self, schedule: str) -> results_of_uses.ScheduleChange:
+        """Removes a schedule."""
+        return self._do(results_of_uses.ScheduleChange, "schedule_remove", schedule=schedule)
+
+    def runs(self, *, use: str | None = None) -> Iterator[results_of_uses.CommandRun]:
+        """Yields the runs that were started by the API, by name: prices, ranks, keywords, audits and schedules."""
+        yield from self._pages(results_of_uses.RunPage, "run_list", {"use": use})
+
+    def run(self, run: str, wait: float = 0.0) -> results_of_uses.CommandRun:
+        """Returns a run: its state, exit code and summary."""
+        return self._do(results_of_uses.CommandRun, "run_show", run=run, wait=wait)
+
+    def stop_run(self, run: str) -> results_of_uses.CommandRun:
+        """Stops a run gracefully, like Ctrl-C."""
+        return self._do(results_of_uses.CommandRun, "run_stop", run=run)
+
+    def price_list(
+        self,
+        *,
+        history: str = "prices",
+        shop: str | None = None,
+        tag: str | None = None,
+        product: str | None = None,
+    ) -> Iterator[Row]:
+        """Yields the current prices, as the table `prices` of `gossamer prices report` does."""
+        return self._table("price_list", history=history, shop=shop, tag=tag, product=product)
+
+    def price_moves(
+        self,
+        *,
+        history: str = "prices",
+        shop: str | None = None,
+        tag: str | None = None,
+        product: str | None = None,
+        days: int = 30,
+    ) -> Iterator[Row]:
+        """Yields the biggest changes of price, biggest first."""
+        return self._table("price_moves", history=history, shop=shop, tag=tag, product=product, days=days)
+
+    def price_market(self, *, history: str = "prices", product: str | None = None) -> Iterator[Row]:
+        """Yields the comparison of the offers of a product, or of all products with several targets, cheapest first."""
+        return self._table("price_market", history=history, product=product)
+
+    def price_stale(
+        self,
+        *,
+        history: str = "prices",
+        shop: str | None = None,
+        tag: str | None = None,
+        product: str | None = None,
+        days: int = 2,
+    ) -> Iterator[Row]:
+        """Yields the targets that no visit has found for days, oldest first."""
+        return self._table("price_stale", history=history, shop=shop, tag=tag, product=product, days=days)
+
+    def price_failing(
+        self, *, history: str = "prices", state: str | None = None, shop: str | None = None, runs: int = 1
+    ) -> Iterator[Row]:
+        """Yields the targets that fail: since when, in how many runs, and the last response."""
+        return self._table("price_failing", history=history, state=state, shop=shop, runs=runs)
+
+    def price_shops(self, *, history: str = "prices") -> Iterator[Row]:
+        """Yields the shops with their state: ok, redesigned, away or moved."""
+        return self._table("price_shops", history=history)
+
+    def price_series(
+        self, target: str, *, history: str = "prices", variant: str = "", since: str | None = None
+    ) -> Iterator[Row]:
+        """Yields the prices of a target, oldest first."""
+        return self._table("price_series", target=target, history=history, variant=variant, since=since)
+
+    def price_events(
+        self,
+        *,
+        history: str = "prices",
+        target: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+    ) -> Iterator[Row]:
+        """Yields the changes of prices, availability, sellers, pages and shops, oldest first."""
+        return self._table("price_events", history=history, target=target, kind=kind, since=since)
+
+    def price_run(
+        self,
+        *,
+        lists: Sequence[str] = (),
+        urls: Sequence[str] = (),
+        history: str = "prices",
+        delay: float | None = None,
+        within: float | None = None,
+        spread: float | None = None,
+        partly: bool = False,
+        if_older: float | None = None,
+        wait: float = 0.0,
+    ) -> results_of_uses.CommandRun:
+        """Starts a price run: visits all product pages, and records every change."""
+        return self._do(
+            results_of_uses.CommandRun,
+            "price_run",
+            lists=list(lists),
+            urls=list(urls),
+            history=history,
+            delay=delay,
+            within=within,
+            spread=spread,
+            partly=partly,
+            if_older=if_older,
+            wait=wait,
+        )
+
+    def rank_positions(
+        self,
+        *,
+        history: str = "ranks",
+        domain: str | None = None,
+        days: int = 7,
+        moves: bool = False,
+        tag: str | None = None,
+    ) -> Iterator[Row]:
+        """Yields the current, best and worst positions of the own domains, and the change in some days."""
+        return self._table("rank_positions", history=history, domain=domain, days=days, moves=moves, tag=tag)
+
+    def rank_history(
+        self, keyword: str, *, history: str = "ranks", domain: str | None = None, days: int = 30
+    ) -> Iterator[Row]:
+        """Yields the results of all checks of a keyword, including failed checks, oldest first."""
+        return self._table("rank_history", keyword=keyword, history=history, domain=domain, days=days)
+
+    def rank_competitors(
+        self, *, history: str = "ranks", domain: str | None = None, side_by_side: bool = False
+    ) -> Iterator[Row]:
+        """Yields the comparison of domains by share of voice, or side by side for each keyword."""
+        return self._table("rank_competitors", history=history, domain=domain, side_by_side=side_by_side)
+
+    def rank_features(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
+        """Yields the features of first result pages, and how often they contain own domains."""
+        return self._table("rank_features", history=history, days=days)
+
+    def rank_volatility(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
+        """Yields how much the first ten results changed from run to run."""
+        return self._table("rank_volatility", history=history, days=days)
+
+    def rank_competing(self, *, history: str = "ranks", days: int = 30) -> Iterator[Row]:
+        """Yields the keywords for which several own pages compete."""
+        return self._table("rank_competing", history=history, days=days)
+
+    def rank_failing(self, *, history: str = "ranks") -> Iterator[Row]:
+        """Yields the searches that were never checked, and those whose last check failed or was skipped."""
+        return self._table("rank_failing", history=history)
+
+    def rank_events(
+        self, *, history: str = "ranks", kind: str | None = None, since: str | None = None
+    ) -> Iterator[Row]:
+        """Yields the changes that checks found, oldest first."""
+        return self._table("rank_events", history=history, kind=kind, since=since)
+
+    def rank_run(
+        self,
+        lists: Sequence[str],
+        *,
+        history: str = "ranks",
+        budget: int | None = None,
+        first: int | None = None,
+        strategy: str | None = None,
+        no_fallback: bool = False,
+        failed: bool = False,
+        domain: str | None = None,
+        engine: str | None = None,
+        country: str | None = None,
+        language: str | None = None,
+        device: str | None = None,
+        if_older: float | None = None,
+        wait: float = 0.0,
+    ) -> results_of_uses.CommandRun:
+        """Starts a rank run by the provider of the server's settings, and records positions."""
+        return self._do(
+            results_of_uses.CommandRun,
+            "rank_run",
+            lists=list(lists),
+            history=history,
+            budget=budget,
+            first=first,
+            strategy=strategy,
+            no_fallback=no_fallback,
+            failed=failed,
+            domain=domain,
+            engine=engine,
+            country=country,
+            language=language,
+            device=device,
+            if_older=if_older,
+            wait=wait,
+        )
+
+    def keyword_runs(self, *, folder: str = "keywords") -> Iterator[Row]:
+        """Yields the keyword counts of a folder, oldest first."""
+        return self._table("keyword_runs", folder=folder)
+
+    def keyword_totals(
+        self, *, folder: str = "keywords", run: str | None = None, site: str | None = None
+    ) -> Iterator[Row]:
+        """Yields the counted keywords, the most frequent first: counts, pages, density, places on the pages."""
+        return self._table("keyword_totals", folder=folder, run=run, site=site)
+
+    def keyword_terms(
+        self,
+        *,
+        folder: str = "keywords",
+        run: str | None = None,
+        site: str | None = None,
+        language: str | None = None,
+        words: int = 0,
+    ) -> Iterator[Row]:
+        """Yields the words and phrases that matter on the pages, with count, pages, density and TF-IDF."""
+        return self._table("keyword_terms", folder=folder, run=run, site=site, language=language, words=words)
+
+    def keyword_pages(
+        self, keyword: str, *, folder: str = "keywords", run: str | None = None, site: str | None = None
+    ) -> Iterator[Row]:
+        """Yields the pages with a keyword: count, density, where on the page, and the first contexts."""
+        return self._table("keyword_pages", keyword=keyword, folder=folder, run=run, site=site)
+
+    def keyword_gaps(
+        self, mine: str, theirs: str, *, folder: str = "keywords", run: str | None = None
+    ) -> Iterator[Row]:
+        """Yields the keywords and terms that a competitor's pages have and the own pages do not have."""
+        return self._table("keyword_gaps", mine=mine, theirs=theirs, folder=folder, run=run)
+
+    def keyword_overlap(self, *, folder: str = "keywords", run: str | None = None) -> Iterator[Row]:
+        """Yields the comparison of the sites of a run pair by pair: the keywords on both sites, and on only one."""
+        return self._table("keyword_overlap", folder=folder, run=run)
+
+    def keyword_cannibals(
+        self, *, folder: str = "keywords", run: str | None = None, site: str | None = None
+    ) -> Iterator[Row]:
+        """Yields keywords for which several pages of one site compete."""
+        return self._table("keyword_cannibals", folder=folder, run=run, site=site)
+
+    def keyword_trend(
+        self, keyword: str, *, folder: str = "keywords", site: str | None = None
+    ) -> Iterator[Row]:
+        """Yields how often a keyword was found in each run, oldest first."""
+        return self._table("keyword_trend", keyword=keyword, folder=folder, site=site)
+
+    def keyword_run(
+        self,
+        *,
+        urls: Sequence[str] = (),
+        keywords: Sequence[str] = (),
+        lists: Sequence[str] = (),
+        folder: str = "keywords",
+        stem: str | None = None,
+        context: int | None = None,
+        limit: int | None = None,
+        scope: str | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        delay: float | None = None,
+        if_older: float | None = None,
+        fresh: bool = False,
+        wait: float = 0.0,
+    ) -> results_of_uses.CommandRun:
+        """Starts a keyword count: crawls sites, counts keywords in their main texts, and discovers the terms that matter."""
+        return self._do(
+            results_of_uses.CommandRun,
+            "keyword_run",
+            urls=list(urls),
+            keywords=list(keywords),
+            lists=list(lists),
+            folder=folder,
+            stem=stem,
+            context=context,
+            limit=limit,
+            scope=scope,
+            include=list(include),
+            exclude=list(exclude),
+            delay=delay,
+            if_older=if_older,
+            fresh=fresh,
+            wait=wait,
+        )
+
+    def audits(self) -> Iterator[results_of_uses.AuditEntry]:
+        """Yields the audited sites by name, each with the counts of its last complete audit."""
+        yield from self._pages(results_of_uses.AuditPage, "audit_list", {})
+
+    def audit(self, audit: str) -> results_of_uses.AuditReport:
+        """Returns the last complete audit of a site: counts, and the result of each check."""
+        return self._do(results_of_uses.AuditReport, "audit_show", audit=audit)
+
+    def audit_findings(
+        self, audit: str, *, check: str | None = None, severity: str | None = None, new: bool = False
+    ) -> Iterator[Row]:
+        """Yields the findings of the last complete audit of a site."""
+        return self._table("audit_findings", audit=audit, check=check, severity=severity, new=new)
+
+    def audit_checks(self) -> list[Row]:
+        """Returns all checks of an audit: what they find, and how to mend it."""
+        return self._do(results.RowPage, "audit_checks").items
+
+    def audit_run(
+        self,
+        url: str,
+        *,
+        audit: str | None = None,
+        crawl: str | None = None,
+        limit: int | None = None,
+        depth: int | None = None,
+        external: int | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        delay: float | None = None,
+        as_host: str | None = None,
+        if_older: float | None = None,
+        fresh: bool = False,
+        wait: float = 0.0,
+    ) -> results_of_uses.CommandRun:
+        """Starts an audit: crawls a site, and reports what is broken in it."""
+        return self._do(
+            results_of_uses.CommandRun,
+            "audit_run",
+            url=url,
+            audit=audit,
+            crawl=crawl,
+            limit=limit,
+            depth=depth,
+            external=external,
+            include=list(include),
+            exclude=list(exclude),
+            delay=delay,
+            as_host=as_host,
+            if_older=if_older,
+            fresh=fresh,
+            wait=wait,
+        )
+
+    def find(
+        self, query: str, *, crawl: Sequence[str] = (), by_date: bool = False, limit: int = 10, page: int = 1
+    ) -> results_of_uses.FoundPages:
+        """Searches the texts of the pages that crawls kept, best first."""
+        return self._do(
+            results_of_uses.FoundPages,
+            "find",
+            query=query,
+            crawl=list(crawl),
+            by_date=by_date,
+            limit=limit,
+            page=page,
+        )
+
+    def wait_run(self, run: str, timeout: float | None = None) -> results_of_uses.CommandRun:
+        """Waits until a run has ended, and returns its state. `timeout`: the maximum number of seconds. Raises
+        ServiceAway after this time."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = WAIT_S if deadline is None else max(0.0, min(WAIT_S, deadline - time.monotonic()))
+            found = self.run(run, left)
+            if found.state != "running":
+                return found
+            if deadline is not None and time.monotonic() >= deadline:
+                raise ServiceAway(f"run {run} still runs after {timeout:g} s")
+
     def _do(self, kind: type[Kind], operation: str, **given: Any) -> Kind:
         return self._connection.call(kind, operation, given)
 
     def _pages(self, kind: type[Any], operation: str, given: dict[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            found = self._connection.call(kind, operation, {**given, "limit": 200, "cursor": cursor})
+            found = self._connection.call(kind, operation, {"limit": 200, **given, "cursor": cursor})
             yield from found.items
             if (cursor := found.next) is None:
                 return
+
+    def _table(self, operation: str, **given: Any) -> Iterator[Row]:
+        """Yields the rows of a table. The server reads a table anew for each page, so the pages are large."""
+        return self._pages(results.RowPage, operation, {"limit": 1000, **given})
 
     def _rows(self, operation: str, **given: Any) -> Iterator[Row]:
         for line in self._connection.lines(operation, given):

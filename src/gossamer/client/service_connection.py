@@ -18,8 +18,9 @@ import msgspec
 from gossamer import __version__
 from gossamer.config.redaction import register
 from gossamer.errors import ConfigError, GossamerError, InvalidField, ServiceAway, UsageError
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import BY_SLUG
-from gossamer.operations.table import BY_NAME, Operation
+from gossamer.operations.table import BY_NAME
 
 Kind = TypeVar("Kind")
 READ_BYTES = 1 << 16

@@ -6,6 +6,8 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gossamer.errors import UsageError
@@ -22,6 +24,21 @@ class TableRows(NamedTuple):
 
     names: Sequence[str]
     rows: Sequence[Sequence[Any]]
+
+
+def text_rows(table: TableRows) -> list[list[str]]:
+    """Returns the rows of a table as texts. Times are in UTC, and an amount has all its digits."""
+    return [[_text(name, value) for name, value in zip(table.names, row, strict=True)] for row in table.rows]
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, Decimal):
+        return f"{value:+f}" if name == "percent" else f"{value:f}"
+    return str(value)
 
 
 def write_tables(spec: str, tables: Mapping[str, TableRows]) -> list[str]:

@@ -8,9 +8,10 @@ import msgspec
 
 from gossamer import __version__
 from gossamer.operations.inputs import ListEvents
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import PROBLEMS
 from gossamer.operations.results import CrawlEvent
-from gossamer.operations.table import OPERATIONS, Operation
+from gossamer.operations.table import OPERATIONS
 
 TEMPLATE = "#/components/schemas/{name}"
 FORMATS: dict[str, dict[str, str]] = {
@@ -101,7 +102,7 @@ def _operation(one: Operation, given: dict[str, Any], named: dict[type, Any]) ->
         parameters.append(_parameter("If-Match", _TAG, "header", one.needs_tag))
     if parameters:
         found["parameters"] = [_with_example(one, parameter) for parameter in parameters]
-    content: dict[str, Any] = {"application/json": {"schema": named[one.result]}}
+    content: dict[str, Any] = {one.media.partition(";")[0]: {"schema": named[one.result]}}
     if one.streams:
         content |= {form: {"schema": schema} for form, schema in FORMATS.items()}
     answer: dict[str, Any] = {"description": "The result", "content": content}

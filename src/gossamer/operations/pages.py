@@ -17,6 +17,11 @@ PAGES_AT_ONCE = 4
 _turns: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
+def one_turn() -> asyncio.Semaphore:
+    """Returns the semaphore that limits how many requests of callers fetch pages at once."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PAGES_AT_ONCE))
+
+
 async def scrape(context: OperationContext, given: inputs.Scrape) -> results.ScrapedPage:
     """Fetches and reads one page, and stores nothing. robots.txt, limits and guards apply as in a crawl."""
     check_target(given.url, context.settings, "/url")
@@ -25,7 +30,7 @@ async def scrape(context: OperationContext, given: inputs.Scrape) -> results.Scr
     if given.screenshot is not None:
         settings = msgspec.structs.replace(settings, ladder=("browser",))
     job = Job(targets=targets, settings=settings, screenshot=given.screenshot or "")
-    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(PAGES_AT_ONCE)):
+    async with one_turn():
         trial = await try_one(job, given.url, given.use)
     plain = trial_values(trial)
     page = dict(plain["page"] or {})

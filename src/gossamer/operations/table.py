@@ -2,66 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal
-
-from msgspec import Struct
-
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
-
-
-class Operation(Struct, frozen=True, kw_only=True):
-    """One operation."""
-
-    name: str
-    method: Literal["GET", "POST", "PUT"]
-    path: str
-    """The path of the route. The other fields of the input are in the query (GET) or in the body."""
-    code: str
-    """The function, as `module:function` of this package. The client does not import it."""
-    input: type[inputs.Input]
-    result: type
-    scope: Literal["read", "run", "admin"] = "read"
-    reach: Literal["crawl", "crawls", "store", "none"] = "crawl"
-    """What the operation concerns: the crawl in its path, all crawls that the caller sees, the whole store (the
-    token then needs to have no prefix), or no crawl."""
-    command: str
-    """The command that does the same, or '' if there is none."""
-    method_of_client: str
-    example: dict[str, Any] = {}
-    status: int = 200
-    streams: bool = False
-    """Whether the rows are also available as NDJSON, CSV and Parquet."""
-    tagged: str = ""
-    """The name of the operation whose entity tag `If-Match` is compared with, or ''."""
-    needs_tag: bool = False
-
-    @property
-    def changes(self) -> bool:
-        """Whether the operation changes anything."""
-        return self.method != "GET"
-
-    @property
-    def call(self) -> Callable[..., Awaitable[Any]]:
-        """The function of the operation."""
-        module, _, name = self.code.partition(":")
-        found: Callable[..., Awaitable[Any]] = getattr(
-            importlib.import_module(f"gossamer.operations.{module}"), name
-        )
-        return found
-
-    @property
-    def about(self) -> str:
-        """The description of the operation, which is the docstring of its function."""
-        return " ".join((inspect.getdoc(self.call) or "").split())
-
-    @property
-    def in_path(self) -> tuple[str, ...]:
-        """The fields of the input that are in the path."""
-        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+from gossamer.operations.operation import Operation
+from gossamer.operations.table_of_state import STATE
+from gossamer.operations.table_of_uses import USES
 
 
 def _steering(verb: str, result: type = results.CrawlHandle) -> Operation:
@@ -405,35 +350,45 @@ OPERATIONS = (
         method_of_client="resend",
         example={"webhook": "4f2a91c07d5e"},
     ),
+    *STATE,
+    *USES,
 )
 """All operations. The order is the order of `docs/openapi.json`."""
 BY_NAME = {one.name: one for one in OPERATIONS}
 
 NOT_OFFERED = {
     "alerts files": "writes files of this machine",
-    "alerts list": "not yet",
-    "alerts mute": "not yet",
-    "alerts test": "not yet",
-    "alerts unmute": "not yet",
-    "audit": "not yet",
-    "changed": "not yet",
+    "alerts test": "sends messages to the receivers that the settings of this machine name",
     "check": "runs site files against saved pages, while a site is written",
     "clean": "removes files of this machine",
     "config schema": "describes the settings of this machine",
     "config show": "shows the settings of this machine",
     "dead show": "the list contains all fields of a letter",
     "doctor": "checks this machine",
-    "explain": "not yet",
-    "find": "not yet",
-    "host rung": "not yet",
-    "metrics": "a server of its own, for Prometheus",
+    "keywords export": "writes files; the tables are operations",
+    "keywords report": "writes a file; the tables are operations",
     "new": "writes a site file",
-    "rate": "not yet",
-    "reparse": "not yet",
+    "prices alert": "a run sends its alerts itself, if the settings name receivers",
+    "prices match": "decides with a person which offers are one product",
+    "prices plan": "computes the time of a run; a run that does not fit says so",
+    "prices report": "writes a file; the tables are operations",
+    "prices review": "a decision of a person, one pair after another",
+    "prices rules": "checks a file of this machine, while it is written",
+    "prices send": "sends records to outputs, which callers cannot choose",
+    "prices targets": "writes a list of targets",
+    "prices try": "shows how one page is read, while a list is written",
+    "ranks alert": "as prices alert",
+    "ranks export": "writes files; the tables are operations",
+    "ranks import": "reads files of this machine",
+    "ranks plan": "as prices plan",
+    "ranks report": "writes a file; the tables are operations",
+    "ranks reparse": "a run parses stored pages again if the rules have changed",
+    "ranks rules": "as prices rules",
+    "ranks send": "as prices send",
+    "reparse": "writes outputs, which callers cannot choose",
     "scheduler": "a process of the fleet",
     "serve": "the server itself",
-    "sessions forget": "not yet",
-    "sessions list": "not yet",
+    "sessions forget": "credentials are corrected on the machine of the site files",
     "shell": "interactive",
     "submit": "crawl_start submits the crawl if serve uses a shared store",
     "tokens add": "tokens are managed on the machine of the server, so that no token can make another",
@@ -443,5 +398,3 @@ NOT_OFFERED = {
     "worker": "a process of the fleet",
 }
 """Commands without an operation, each with the reason."""
-NOT_OFFERED_GROUPS = {"prices": "not yet", "keywords": "not yet", "ranks": "not yet", "schedule": "not yet"}
-"""Groups of commands without an operation, each with the reason."""

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from gossamer import url as urls
+from gossamer.config.redaction import mask
+from gossamer.errors import UsageError
+from gossamer.frontier.crawls import Crawls
 from gossamer.recrawl import revisit_policy as policy
 from gossamer.recrawl.page_schedule import SAMPLE_PAGES, PageSchedule
 from gossamer.recrawl.page_table import PageTable
@@ -131,13 +135,34 @@ _UNCERTAIN = "~"
 is unambiguous because no URL begins with `~`."""
 
 
-async def report_changed(store: Store, crawl: str, urls: Sequence[str], *, certain: bool = True) -> bool:
+async def report_changed(store: Store, crawl: str, pages: Sequence[str], *, certain: bool = True) -> bool:
     """Reports pages as changed. If too many reports are still unread, stores no report and returns False."""
     key = keys.changed_pages(crawl)
-    if await _do(store, store.client.llen(key)) + len(urls) > MAX_REPORTED:
+    if await _do(store, store.client.llen(key)) + len(pages) > MAX_REPORTED:
         return False
-    await _do(store, store.client.rpush(key, *(url if certain else _UNCERTAIN + url for url in urls)))
+    await _do(store, store.client.rpush(key, *(url if certain else _UNCERTAIN + url for url in pages)))
     return True
+
+
+def urls_of_pages(texts: Sequence[str]) -> list[str]:
+    """Returns the URLs of pages as a crawl knows them. Raises UsageError if a text is not an http(s) URL."""
+    found = []
+    for text in texts:
+        if (url := urls.parse(text)) is None:
+            raise UsageError(f"{mask(text[:200])!r} is not an http(s) URL")
+        found.append(urls.split_credentials(url.partition("#")[0])[0])
+    return found
+
+
+async def report_pages(store: Store, crawl: str, found: Sequence[str]) -> int:
+    """Reports pages as changed, and returns their number. Raises UsageError if the crawl does not visit its pages
+    again, or if it has not yet read earlier reports."""
+    await Crawls(store).need(crawl)
+    if await read_freshness(store, crawl) is None:
+        raise UsageError(f"crawl {crawl} does not visit its pages again: see gossamer crawl --revisit")
+    if not await report_changed(store, crawl, found):
+        raise UsageError(f"too many pages of {crawl} are reported already: try again in a minute")
+    return len(found)
 
 
 async def read_reported(store: Store, crawl: str, most: int) -> list[Reported]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from gossamer.config.value_parsers import nearest
-from gossamer.errors import ConfigError, UsageError
+from gossamer.errors import ConfigError, UnknownName, UsageError
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -167,7 +167,7 @@ class Schedules:
                 if names
                 else "; there is none yet: gossamer schedule add"
             )
-            raise UsageError(f"no schedule is named {name!r}{nearest(name, names)}{there}")
+            raise UnknownName(f"no schedule is named {name!r}{nearest(name, names)}{there}")
         if isinstance(found[0], Unread):
             raise ConfigError(f"schedule {name}: {found[0].why}")
         return found[0]

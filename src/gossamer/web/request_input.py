@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from gossamer.config.value_parsers import nearest
 from gossamer.operations.inputs import Input
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import RequestProblem
-from gossamer.operations.table import Operation
 
 MAX_BODY_BYTES = 1 << 20
 BODY_TIMEOUT_S = 10.0

@@ -24,10 +24,11 @@ from gossamer.errors import GossamerError
 from gossamer.operations.context import Caller, OperationContext
 from gossamer.operations.inputs import Input, ListEvents
 from gossamer.operations.openapi import document
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import BY_SLUG, RequestProblem, problem_of
 from gossamer.operations.results import AddedWebhook
 from gossamer.operations.rows import row_file, row_stream
-from gossamer.operations.table import BY_NAME, OPERATIONS, Operation
+from gossamer.operations.table import BY_NAME, OPERATIONS
 from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
 from gossamer.web import answers
@@ -198,6 +199,8 @@ class Service:
         if form:
             return await _stream(context, given, form)
         result = await operation.call(context, given)
+        if operation.media != "application/json":
+            return Response(mask(result), 200, answers.HEADERS, operation.media)
         body, headers = answers.encode(result), {}
         if operation.tagged == operation.name:
             tag = headers["ETag"] = answers.entity_tag(operation.name, result, body)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gossamer.errors import UsageError
 from gossamer.uses.prices.failing import Failing, list_failing
 from gossamer.uses.prices.history import History
 from gossamer.uses.prices.offer_rows import DAY_S
@@ -96,6 +97,21 @@ def _count_targets(history: History, chosen: TargetFilter) -> int:
     where, values = chosen.condition(history.database)
     ((targets,),) = history.query(f"SELECT count(*) FROM price_targets t WHERE t.listed = 1{where}", values)
     return int(targets)
+
+
+def choose_targets(history: History, shop: str | None, tag: str | None, product: str | None) -> TargetFilter:
+    """Returns the filter of a shop, a tag and a product. Raises UsageError if no target matches one of them."""
+    chosen = TargetFilter(shop or "", tag or "", product or "")
+    if chosen == ALL:
+        return chosen
+    if shop and shop not in {one.shop for one in history.shops()}:
+        raise UsageError(f"--shop {shop}: unknown shop; gossamer prices shops lists all shops")
+    if not chosen.any_target(history.database):
+        given = " ".join(
+            f"--{name} {value}" for name, value in zip(chosen._fields, chosen, strict=True) if value
+        )
+        raise UsageError(f"{given}: no target of the last list has this")
+    return chosen
 
 
 def list_products(history: History, *, chosen: TargetFilter = ALL, limit: int = MAX_ROWS) -> list[str]:

@@ -3,14 +3,17 @@ UTC."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from gossamer.client.table_files import TableRows
 from gossamer.uses.prices.failing import Failing
+from gossamer.uses.prices.recorder import ShopState
 from gossamer.uses.prices.report import PriceReport
-from gossamer.uses.prices.series import CurrentPrice, MarketOffer, Move, StaleOffer
+from gossamer.uses.prices.series import CurrentPrice, MarketOffer, Move, Point, StaleOffer
+from gossamer.uses.prices.shop_health import judge
 
 
 def moves_table(moves: Sequence[Move]) -> TableRows:
@@ -53,6 +56,12 @@ def current_table(offers: Sequence[CurrentPrice]) -> TableRows:
     return TableRows(names, rows)
 
 
+def series_table(points: Sequence[Point]) -> TableRows:
+    """Returns the table of the prices of one offer. Each price holds from its time on."""
+    rows = [(_time(one.time), *one[1:]) for one in points]
+    return TableRows(Point._fields, rows)
+
+
 def stale_table(offers: Sequence[StaleOffer]) -> TableRows:
     """Returns the table of offers that no visit has found for a long time."""
     rows = [
@@ -74,6 +83,18 @@ def failing_table(found: Sequence[tuple[Failing, str]]) -> TableRows:
     return TableRows(names, rows)
 
 
+def shops_table(shops: Sequence[ShopState]) -> TableRows:
+    """Returns the table of shops and their state: ok, redesigned, away or moved."""
+    rows = [
+        (
+            *(one.shop, one.state, text_of_time(one.since), one.health.known, one.health.lost),
+            judge(one.health).detail,
+        )
+        for one in shops
+    ]
+    return TableRows(("shop", "state", "since", "pages", "lost", "detail"), rows)
+
+
 def report_tables(report: PriceReport) -> dict[str, TableRows]:
     """Returns the tables of a report. The key is the name of the table."""
     return {
@@ -83,6 +104,11 @@ def report_tables(report: PriceReport) -> dict[str, TableRows]:
         "failing": failing_table(report.failing),
         "stale": stale_table(report.stale),
     }
+
+
+def text_of_time(seconds: float) -> str:
+    """Formats a time in ISO 8601 format (UTC). Returns '' for 0."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
 
 
 def _time(seconds: float) -> datetime | None:
