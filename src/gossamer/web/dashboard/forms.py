@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from gossamer.operations.inputs import Input
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import RequestProblem
-from gossamer.operations.table import Operation
 from gossamer.web.request_input import read_fields
 
-HIDDEN = frozenset({"cursor", "wait"})
+HIDDEN = frozenset({"confirm", "cursor", "dry_run", "wait"})
 MAX_FIELDS = 200
 
 

@@ -10,7 +10,8 @@ from starlette.routing import Match, Route
 
 from gossamer.app.run_comparison import is_unlike
 from gossamer.operations.context import Caller
-from gossamer.operations.table import OPERATIONS, Operation
+from gossamer.operations.operation import Operation
+from gossamer.operations.table import OPERATIONS
 
 API = "/v1"
 TEMPLATES = {
@@ -21,11 +22,40 @@ TEMPLATES = {
 }
 """Templates of operations whose result the general template does not show well."""
 CONFIRMED = frozenset(
-    {"crawl_cancel", "crawl_stop", "dead_requeue", "dead_drop", "worker_drain", "worker_stop"}
+    {
+        *("crawl_cancel", "crawl_stop", "crawl_priority", "dead_requeue", "dead_drop", "run_stop"),
+        *("schedule_remove", "webhook_remove", "worker_drain", "worker_stop"),
+    }
 )
 """Operations that are asked about before they run."""
+ANSWERS = {
+    "scrape": "scraped.html",
+    "site_map": "object.html",
+    "webhook_add": "object.html",
+    "webhook_resend": "object.html",
+}
+"""Templates that show what an operation answered. After the others, the page of what they changed is shown."""
 UNSHOWN = frozenset({"version"})
+FIRST = (
+    "crawls",
+    "explain",
+    "find",
+    "prices",
+    "ranks",
+    "keywords",
+    "audits",
+    "schedules",
+    "alerts",
+    "workers",
+)
+"""The sections whose links stand at the top of each page. The others are behind `More`."""
 TITLES = {
+    "find": "Search",
+    "start": "Start",
+    "site_map": "Map of a site",
+    "schedule_add": "Add a schedule",
+    "audit_run": "Audit a site",
+    "webhook_add": "Add a webhook",
     "crawl_start": "Start a crawl",
     "crawl_add": "Add URLs",
     "crawl_priority": "Change priority",
@@ -81,15 +111,19 @@ def title_of(operation: Operation) -> str:
     """Returns the title of an operation's page.
 
     >>> from gossamer.operations.table import BY_NAME
-    >>> title_of(BY_NAME["dead_list"]), title_of(BY_NAME["crawl_show"])
-    ('Dead letters', 'Crawl')
+    >>> title_of(BY_NAME["dead_list"]), title_of(BY_NAME["crawl_show"]), title_of(BY_NAME["price_moves"])
+    ('Dead letters', 'Crawl', 'Prices: moves')
     """
     if operation.name in TITLES:
         return TITLES[operation.name]
-    last = page_path(operation).rpartition("/")[2]
-    if last.startswith("{"):
-        last = last[1:-1]
-    return last.replace("-", " ").capitalize()
+    section, *parts = [part for part in page_path(operation).split("/") if part]
+    last = words(parts[-1].strip("{}") if parts else section)
+    return f"{words(section)}: {last.lower()}" if parts and "{" not in operation.path else last
+
+
+def words(name: str) -> str:
+    """Returns a part of a path as words."""
+    return name.replace("-", " ").capitalize()
 
 
 class Pages:
@@ -112,27 +146,49 @@ class Pages:
                 return FoundPage(shape, methods, found["path_params"])
         return None
 
-    def sections(self, caller: Caller, here: str) -> list[PageLink]:
-        """Returns the links to the pages that need no name."""
-        found = [(shape, methods["GET"]) for shape, (_, methods) in self._routes.items() if "GET" in methods]
-        return [
-            PageLink(shape, title_of(one), here == shape or here.startswith(f"{shape}/"))
-            for shape, one in found
-            if "{" not in shape and not (caller.prefix and one.reach == "store")
-        ] + [PageLink("/scrape", "Try a page", here == "/scrape")] * caller.may("run")
+    def sections(self, caller: Caller, here: str) -> tuple[list[PageLink], list[PageLink]]:
+        """Returns the links to the pages that need no name: the first ones, and the others."""
+        found: dict[str, PageLink] = {}
+        for shape, (_, methods) in self._routes.items():
+            section = shape.split("/")[1]
+            one = methods.get("GET") or methods["POST"]
+            alone = one.method == "GET" or (shape.count("/") == 1 and caller.may(one.scope))
+            if section in found or "{" in shape or not alone or (caller.prefix and one.reach == "store"):
+                continue
+            text = TITLES.get(one.name) or words(section)
+            found[section] = PageLink(shape, text, here.split("/")[1] == section)
+        first = [found.pop(section) for section in FIRST if section in found]
+        return first, list(found.values())
 
     def below(self, found: FoundPage, here: str) -> list[PageLink]:
-        """Returns the links to the pages of the same object, for example of a crawl, or []."""
-        top = "/".join(found.path.split("/")[:3])
-        if "{" not in top:
-            return []
-        shown = [
-            (shape, methods["GET"])
-            for shape, (_, methods) in self._routes.items()
-            if "GET" in methods and (shape == top or shape.startswith(f"{top}/")) and shape.count("{") == 1
-        ]
-        links = [(filled(shape, found.fields), one) for shape, one in shown]
-        return [PageLink(path, title_of(one), path == here) for path, one in links] if len(links) > 1 else []
+        """Returns the links to the pages of the same object, for example of a crawl, or of the same section."""
+        parts = found.path.split("/")
+        named = len(parts) > 2 and parts[2].startswith("{")
+        top = "/".join(parts[: 3 if named else 2])
+        links = []
+        for shape, (_, methods) in self._routes.items():
+            is_below = shape == top or shape.startswith(f"{top}/")
+            if is_below and shape.count("{") == named and ("GET" in methods or not named):
+                path = filled(shape, found.fields)
+                last = words(shape.rpartition("/")[2].strip("{}"))
+                links.append(PageLink(path, last if "GET" in methods else TITLES["start"], path == here))
+        return links if len(links) > 1 else []
+
+    def of_rows(self, found: FoundPage, caller: Caller) -> tuple[str, str, list[Operation]]:
+        """Returns what the rows of a list lead to: the field that names their object, the path of its page with `{}`
+        or '', and the operations on it that need no further fields."""
+        name, page, operations = "", "", list[Operation]()
+        for shape, (_, methods) in self._routes.items():
+            rest = shape.removeprefix(f"{found.path}/")
+            if rest == shape or not rest.startswith("{") or rest.count("{") != 1:
+                continue
+            name = rest[1:].partition("}")[0]
+            if "GET" in methods and not page:
+                page = filled(shape.replace(f"{{{name}}}", "{}"), found.fields)
+            one = methods.get("POST")
+            if one is not None and caller.may(one.scope) and len(one.input.__struct_fields__) == 1:
+                operations.append(one)
+        return name, page, operations
 
     def actions(self, found: FoundPage, caller: Caller, result: Any) -> list[Operation]:
         """Returns the operations that change what the page shows, and that the caller may run now. `result`: what

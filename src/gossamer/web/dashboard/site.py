@@ -18,11 +18,20 @@ from gossamer.config.redaction import conceal_values
 from gossamer.errors import GossamerError
 from gossamer.operations.context import Caller
 from gossamer.operations.inputs import Input
+from gossamer.operations.operation import Operation
 from gossamer.operations.problems import RequestProblem, problem_of
-from gossamer.operations.table import Operation
 from gossamer.web.access import CallerCheck
 from gossamer.web.dashboard import forms, values
-from gossamer.web.dashboard.pages import CONFIRMED, TEMPLATES, FoundPage, Pages, filled, title_of
+from gossamer.web.dashboard.pages import (
+    ANSWERS,
+    CONFIRMED,
+    TEMPLATES,
+    FoundPage,
+    Pages,
+    filled,
+    page_path,
+    title_of,
+)
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import read_body
 
@@ -66,6 +75,7 @@ class Dashboard:
             "web_link": values.web_link,
             "text_of": values.text_of,
             "columns": values.columns,
+            "path_of": lambda one, name: filled(page_path(one), {one.in_path[-1]: str(name)}),
             "part": lambda text: quote(str(text), safe=":"),
         }
         self._jinja.globals |= {
@@ -128,11 +138,15 @@ class Dashboard:
         query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=forms.MAX_FIELDS)
         if operation.method != "GET":
             return self._render("form.html", request, caller, found, operation, given={})
+        if not query and any(field.required for field in forms.form_fields(operation)):
+            return self._render("ask.html", request, caller, found, operation, given={})
         given = forms.read_operation(operation, found.fields, query)
         result = await self._run(operation, caller, given, "")
         shown: Any = conceal_values(msgspec.to_builtins(result, builtin_types=()))
         return self._render(
-            TEMPLATES.get(operation.name, "list.html" if "items" in shown else "object.html"),
+            TEMPLATES.get(
+                operation.name, "list.html" if isinstance(shown, dict) and "items" in shown else "object.html"
+            ),
             request,
             caller,
             found,
@@ -164,9 +178,9 @@ class Dashboard:
             )
         result = await self._run(operation, caller, given, tag)
         shown: Any = conceal_values(msgspec.to_builtins(result, builtin_types=()))
-        if operation.name == "scrape":
+        if template := ANSWERS.get(operation.name):
             return self._render(
-                "scraped.html", request, caller, found, operation, given=forms.plain(given), result=shown
+                template, request, caller, found, operation, given=forms.plain(given), result=shown
             )
         answer = RedirectResponse(_page_after(operation, found, shown), 303, HEADERS)
         said = shown.get("said") or f"{operation.command or operation.name}: done"
@@ -192,7 +206,8 @@ class Dashboard:
         return answer
 
     def _problem(self, problem: RequestProblem, caller: Caller | None, request: Request) -> Response:
-        answer = self._render("problem.html", request, caller, None, None, problem=problem)
+        found = None if caller is None else self._pages.find(request.url.path)
+        answer = self._render("problem.html", request, caller, found, None, problem=problem)
         answer.status_code = problem.kind.status
         answer.headers.update(problem.headers)
         return answer
@@ -216,7 +231,10 @@ class Dashboard:
             "crawl": "" if found is None else found.fields.get("crawl", ""),
             "operation": operation,
             "address": address,
-            "sections": [] if caller is None else self._pages.sections(caller, here),
+            "sections": ([], []) if caller is None else self._pages.sections(caller, here),
+            "of_rows": ("", "", [])
+            if found is None or caller is None
+            else self._pages.of_rows(found, caller),
             "below": [] if found is None else self._pages.below(found, here),
             "actions": []
             if found is None or caller is None

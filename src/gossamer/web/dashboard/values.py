@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from gossamer.operations.table import Operation
+import msgspec
+
+from gossamer.operations.operation import Operation
 
 MAX_CELL_CHARS = 200
 MAX_COLUMNS = 14
@@ -111,11 +113,17 @@ def command_line(operation: Operation, path: Mapping[str, str], given: Mapping[s
     >>> from gossamer.operations.table import BY_NAME
     >>> command_line(BY_NAME["dead_list"], {"crawl": "books"}, {"reason": "timeout", "dry_run": True})
     'gossamer dead list books --reason timeout --dry-run'
+    >>> command_line(BY_NAME["explain"], {}, {"url": "https://example.com/"})
+    'gossamer explain https://example.com/'
     """
     if not operation.command:
         return ""
     words = ["gossamer", *operation.command.split(), *path.values()]
+    required = {field.name for field in msgspec.structs.fields(operation.input) if field.required}
     for name, value in given.items():
+        if name in required:
+            words += map(str, value) if isinstance(value, list) else [str(value)]
+            continue
         option = f"--{name.replace('_', '-')}"
         for one in value if isinstance(value, list) else [value]:
             words += [option] if one is True else [option, str(one)]
