@@ -16,6 +16,7 @@ import asyncio
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -81,6 +82,7 @@ def _try(
         except (AssertionError, GossamerError, TimeoutError) as error:
             failed += 1
             print(f"{where}, {output}, seed {seed}: {error!r}", flush=True)
+            traceback.print_exc()
         else:
             made.update({(where, output, event): count for event, count in events.items()})
     return failed

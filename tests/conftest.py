@@ -3,6 +3,7 @@ each test."""
 
 from __future__ import annotations
 
+import functools
 import gc
 import re
 import shutil
@@ -109,6 +110,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for _, tests in sorted(placed, key=lambda one: one[0]) for item in tests]
 
 
+@functools.cache
+def shares(path: str) -> bool:
+    """Return whether the tests of a file share what takes long to make: a crawl, a server or a browser."""
+    return 'scope="module"' in (ROOT / "tests" / path).read_text()
+
+
 def group(nodeid: str) -> str:
     """Return the group of a test. One pytest process runs all tests of a group: the tests of a server, of a
     file, or a single test."""
@@ -119,7 +126,7 @@ def group(nodeid: str) -> str:
     path = nodeid.partition("::")[0].removeprefix("tests/")
     if path.startswith(("collectors/browser/", "collectors/archive/")):
         return path  # the tests of a file of the first folder share a browser
-    if path.startswith(APART):
+    if path.startswith(APART) and not shares(path):
         return nodeid
     # the tests of `house` share the parsed source files
     return "house" if path.startswith("house/") else path

@@ -58,7 +58,7 @@ def begin(
 
 def gossamer(room: Path, *words: str, text: str = "") -> tuple[int, str, str]:
     process = begin(room, *words)
-    out, err = process.communicate(text, timeout=60)
+    out, err = process.communicate(text, timeout=180)
     return process.returncode, out, err
 
 

@@ -100,7 +100,7 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
     ids=("store", "output", "folder", "usage", "setting", "proxies"),
 )
 def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], code: int) -> None:
-    found, out, err = gossamer(room, "crawl", *_with(room, web, way), *fault, "--json", "--time-limit", "20s")
+    found, out, err = gossamer(room, "crawl", *_with(room, web, way), *fault, "--json", "--time-limit", "3s")
     assert found in (code, 2, 4, 8, 20), err
     if fault[0] not in ("--depth", "-s"):  # an invalid argument is not registered as a secret
         _nowhere(room, out, err, apart=SEEDS if way == "parameter" else HELD)

@@ -192,7 +192,8 @@ GONE: list[tuple[Callable[[Path], object], str]] = [
 def test_a_folder_that_goes_away_in_mid_run(
     work: Path, change: Callable[[Path], object], said: str, processes: int
 ) -> None:
-    with serve(preset("tiny", hosts=HOSTS, pages=400, latency=0.02, spread=0.03)) as web:
+    # slow pages, so that the crawl lasts some seconds
+    with serve(preset("tiny", hosts=HOSTS, pages=150, latency=0.1, spread=0.1)) as web:
         one = job(web.plan.seeds(), work, per_host=2, processes=processes)
         door = begin(command(one))
         under_way(door, one)

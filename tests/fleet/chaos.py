@@ -167,7 +167,8 @@ class Chaos:
             if time.monotonic() - looked > 2:
                 looked, summary = time.monotonic(), self._status(name) or summary
             time.sleep(0.05)
-        return summary | {"unstruck": len(waiting)} | self._outcome(name)
+        outcome = self._outcome(name)
+        return self.fleet.json("status", name) | {"unstruck": len(waiting)} | outcome
 
     def _struck(self, strike: Hit, whom: float) -> str:
         """Strike the chosen worker, or the next live worker after it. Returns the name of that worker, or an
@@ -178,10 +179,9 @@ class Chaos:
 
     def _status(self, name: str) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = self.fleet.json("status", name)
+            return self.fleet.status(name)
         except AssertionError:  # the store is unreachable at the moment
             return None
-        return found
 
     def _outcome(self, name: str) -> dict[str, Any]:
         """Returns the states of the schedule's runs, once the schedulers have stored them, and the number of

@@ -42,7 +42,7 @@ def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> No
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    with serve(preset("tiny", hosts=4, pages=300, latency=0.01)) as web:
+    with serve(preset("tiny", hosts=4, pages=100, latency=0.01)) as web:
         yield web
 
 
@@ -65,7 +65,7 @@ def rabbit(tmp_path: Path) -> Iterator[Rabbit]:
 def test_rabbitmq_that_dies_and_comes_back(rabbit: Rabbit, server: Server, tmp_path: Path, web: Web) -> None:
     with Fleet(tmp_path, server.url(0), [rabbit.url], "3s") as fleet:
         fleet.worker(processes=2)
-        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
+        name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.1")
         until("pages", lambda: fleet.status(name)["pages"] > 20)
         rabbit.kill()
         rabbit.start()

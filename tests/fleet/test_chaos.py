@@ -17,9 +17,9 @@ KILLS = ("child", "main", "all", "broker", "master", "scheduler", "clock")
 
 
 def test_kills_and_wrong_clocks_lose_nothing(tmp_path: Path) -> None:
-    plan = preset("tiny", hosts=20, pages=60, latency=0.01)
+    plan = preset("tiny", hosts=20, pages=30, latency=0.01)
     with field(tmp_path, Together(), plan, 3) as (chaos, web):
-        summary = chaos.crawl(web, KINDS, planned(KILLS, len(KILLS), 1200, seed=3), DELAY)
+        summary = chaos.crawl(web, KINDS, planned(KILLS, len(KILLS), 600, seed=3), DELAY)
         assert wrong(chaos, web, summary, DELAY) == [], chaos.told
 
 

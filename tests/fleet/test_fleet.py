@@ -32,15 +32,23 @@ def thing(page):
 
 @pytest.fixture
 def web() -> Iterator[Web]:
+    """3,200 pages, for crawls that a test stops."""
     with serve(preset("tiny", hosts=8, pages=400, latency=0.01)) as web:
         yield web
 
 
-def test_a_crawl_on_two_workers(fleet: Fleet, web: Web) -> None:
+@pytest.fixture
+def small_web() -> Iterator[Web]:
+    """400 pages, for crawls that run to their end."""
+    with serve(preset("tiny", hosts=8, pages=50, latency=0.01)) as web:
+        yield web
+
+
+def test_a_crawl_on_two_workers(fleet: Fleet, small_web: Web) -> None:
     fleet.worker("w1", processes=2)
     fleet.celery("w2")
     fleet.ready(2)
-    name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.01")
+    name = fleet.submit(*small_web.plan.seeds(), output="out/", delay="0.1")
     summary = fleet.ended(name)
     rows = fleet.rows()
     assert summary["state"] == "finished"
@@ -96,9 +104,9 @@ def test_a_stop_leaves_nothing_under_lease(fleet: Fleet, server: Server, web: We
 
 
 @pytest.mark.parametrize("victim", ["child", "all", "store"])
-def test_kills_lose_nothing(fleet: Fleet, server: Server, web: Web, victim: str) -> None:
+def test_kills_lose_nothing(fleet: Fleet, server: Server, small_web: Web, victim: str) -> None:
     worker = fleet.worker(processes=2)
-    name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.02")
+    name = fleet.submit(*small_web.plan.seeds(), output="out/", delay="0.2")
     until("pages", lambda: fleet.status(name)["pages"] > 30)
     if victim == "child":
         os.kill(worker.children()[0], signal.SIGKILL)

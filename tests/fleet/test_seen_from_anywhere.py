@@ -44,8 +44,8 @@ def assert_rates_and_levels(fleet: Fleet) -> None:
 
 
 def test_a_killed_worker_takes_no_settled_attempt_with_it(fleet: Fleet, tmp_path: Path) -> None:
-    with serve(preset("tiny", hosts=12, pages=20, latency=0.01)) as web:
-        # a low concurrency, so that both workers have work
+    with serve(preset("tiny", hosts=12, pages=20, latency=0.3)) as web:
+        # four slow requests at a time are fewer than the hosts allow, so both workers have work
         few = ("-s", "concurrency=4", "--log-format", "json")
         first = fleet.worker("w", "--data", "one", *few)
         second = fleet.worker("v", "--data", "two", "--region", "eu", *few)

@@ -93,8 +93,10 @@ def test_a_crawl_ends_when_all_who_worked_on_it_died(
         worker = fleet.worker(processes=2)
         name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.1")
         until("pages", lambda: fleet.status(name)["pages"] > 10)
-        worker.kill()
         with redis.Redis(port=server.port) as client:
+            # there are none between two slices
+            until("claims", lambda: list(client.scan_iter(f"{{b:*}}{name}:l", count=1000)))
+            worker.kill()
             client.hset(keys.record(name), "state", "stopping" if verb == "stop" else "cancelling")
             leases = list(client.scan_iter(f"{{b:*}}{name}:l", count=1000))
             assert leases

@@ -58,6 +58,8 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return name
 '''
 
+FOLDERS = "/usr/local/bin:/usr/bin:/bin"
+"""The folders on PATH, without those of other Pythons, because the launcher tries each Python three times."""
 TINY = """
 import os, sys
 def main():
@@ -87,14 +89,13 @@ def system_python() -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Returns an environment whose PATH begins with the system's Python, without the variables of this test
-    run."""
+    """Returns an environment without the variables of this test run, and with a short PATH."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
     }
-    return {**kept, "PATH": f"{system_python()}:{os.environ['PATH']}", **more}
+    return {**kept, "PATH": f"{system_python()}:{FOLDERS}", **more}
 
 
 def launch(checkout: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -119,7 +120,7 @@ def test_a_quicker_python_is_taken_where_it_works(whole: bool, checkout: Path, t
         f"#!/bin/sh\n[ $1 = -c ] && echo 0.000001 && exit\necho $@ >>{tmp_path}/asked\n{makes}\n"
     )
     quick.chmod(0o755)
-    done = launch(checkout, "x", PATH=f"{system_python()}:{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = launch(checkout, "x", PATH=f"{system_python()}:{tmp_path / 'bin'}:{FOLDERS}")
     assert (done.stdout, done.returncode) == (f"{tmp_path}|x\n", 7)
     assert (tmp_path / "asked").read_text().startswith("-m venv")
 
@@ -172,11 +173,19 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
 def test_parquet_is_installed_when_a_word_names_it(checkout: Path) -> None:
     launch(checkout, "crawl", "https://a.example/parquet.html", "-o", "a.jsonl")
     assert (checkout / "extras").read_text() == "."
+    launch(checkout, "crawl", "-o", "a.parquet")
+    assert (checkout / "extras").read_text() == ".[parquet]"
+    # from here on, the installer only notes the extras
+    (checkout / "deploy" / "environment.py").write_text(
+        "import pathlib, sys; pathlib.Path('asked').write_text(sys.argv[1])"
+    )
     for word in ("a.parquet", "s3://b/a.parquet?region=x", "out:parquet"):
+        (checkout / ".venv" / "extras").write_text("\n")
         done = launch(checkout, "crawl", "-o", word)
         assert done.stdout.partition("|")[2] == f"crawl|-o|{word}\n"
-        assert (checkout / "extras").read_text() == ".[parquet]"
-        (checkout / ".venv" / "extras").write_text("\n")
+        asked = checkout.parent / "asked"
+        assert asked.read_text() == "parquet"
+        asked.unlink()
 
 
 def test_the_message_names_the_command_that_works_here(

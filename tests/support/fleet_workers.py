@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import redis
@@ -22,11 +23,13 @@ from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary
+from gossamer.state.workers import WorkerRecords
 from support import fork_server
 from support.processes import free_port
 
 SRC = Path(__file__).parents[2] / "src"
 WAIT = 60.0
+Result = TypeVar("Result")
 
 
 def until(what: str, call: Any, seconds: float = WAIT) -> Any:
@@ -42,10 +45,25 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
         time.sleep(min(1.0, max(0.05, 4 * (now - began))))
 
 
+def run_apart(work: Coroutine[Any, Any, Result]) -> Result:
+    """Runs a coroutine in an event loop of its own, because the test may be in one. The loop's thread is on the
+    machine (`machines_apart`) of the caller."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
 async def _summary(store_url: str, name: str) -> Summary:
     store = await open_url(store_url, embedded=False)
     try:
         return await summary(store, name)
+    finally:
+        await store.close()
+
+
+async def _states(store_url: str) -> list[str]:
+    store = await open_url(store_url, embedded=False)
+    try:
+        return [worker.state for worker in await WorkerRecords(store).all()]
     finally:
         await store.close()
 
@@ -195,7 +213,7 @@ class Fleet:
     def status(self, name: str) -> dict[str, Any]:
         """Returns the summary of a crawl, without the command that prints it, which would take longer."""
         try:
-            found: dict[str, Any] = msgspec.to_builtins(asyncio.run(_summary(self.store, name)))
+            found: dict[str, Any] = msgspec.to_builtins(run_apart(_summary(self.store, name)))
         except GossamerError as error:  # as where the command fails
             raise AssertionError(str(error)) from error
         return found
@@ -214,10 +232,13 @@ class Fleet:
 
     def ready(self, count: int) -> None:
         """Wait until `count` workers are running."""
-        until(
-            f"{count} workers",
-            lambda: len([w for w in self.json("workers", "list") if w["state"] == "running"]) >= count,
-        )
+
+        def states() -> list[str]:
+            if self.src != SRC:  # only that version knows its records
+                return [worker["state"] for worker in self.json("workers", "list")]
+            return run_apart(_states(self.store))
+
+        until(f"{count} workers", lambda: states().count("running") >= count)
 
     def submit(self, *targets: str, **options: str) -> str:
         """Submit a crawl of the test web. Returns the crawl's name."""

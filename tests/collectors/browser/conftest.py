@@ -96,6 +96,10 @@ def stage() -> Iterator[Stage]:
     server.server_close()
 
 
+TOTAL_S = 60.0
+"""The time for a page. A person's gestures get a third of what is left of it after the page has loaded."""
+
+
 async def here(host: str, _port: int) -> list[str]:
     """Resolve every host name to this machine. Return an IP address unchanged."""
     return [host if host.replace(".", "").isdecimal() else "127.0.0.1"]
@@ -144,7 +148,7 @@ async def borrow() -> AsyncIterator[Borrow]:
     lenders: dict[tuple[str | None, str | None], BrowserCollector] = {}
 
     def borrow(resolver: Resolver | None = None, **more: Any) -> Borrower:
-        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": 20.0} | more
+        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": TOTAL_S} | more
         options = {"resolver": resolver or Resolver(["127.0.0.0/8"], lookup=here)} | options
         key = options.get("program"), options["agent"]
         if key not in lenders:

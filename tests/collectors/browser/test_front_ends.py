@@ -20,13 +20,16 @@ from gossamer.cli.commands import run
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
 BUILT = next(iter(sorted(CACHE.glob("front-ends-*"), reverse=True)), CACHE)
 FRAMEWORKS, ROUTINGS = ("react", "vue", "angular", "svelte"), ("history", "hash")
-CATEGORIES, PRODUCTS, PER_PAGE = 2, 3, 2
+PRODUCTS, PER_PAGE = (3, 1), 2
+"""The number of products of each category: the first one has two pages."""
 
 
 def shop_data() -> dict[str, dict[str, Any]]:
     """Returns the data of a shop, keyed by the name that a page asks for."""
-    slugs = [f"kind-{n}" for n in range(CATEGORIES)]
-    skus = {slug: [f"{slug}-{n}" for n in range(PRODUCTS)] for slug in slugs}
+    skus = {
+        f"kind-{kind}": [f"kind-{kind}-{n}" for n in range(number)] for kind, number in enumerate(PRODUCTS)
+    }
+    slugs = list(skus)
     every = [sku for slug in slugs for sku in skus[slug]]
     found: dict[str, dict[str, Any]] = {
         "home": {
@@ -35,12 +38,12 @@ def shop_data() -> dict[str, dict[str, Any]]:
         }
     }
     for slug in slugs:
-        for page, first in enumerate(range(0, PRODUCTS, PER_PAGE), 1):
+        for page, first in enumerate(range(0, len(skus[slug]), PER_PAGE), 1):
             some = skus[slug][first : first + PER_PAGE]
             found[f"c-{slug}-{page}"] = {
                 "name": f"Category {slug}, page {page}",
                 "products": [{"sku": sku, "name": f"Product {sku}"} for sku in some],
-                "next": page + 1 if first + PER_PAGE < PRODUCTS else None,
+                "next": page + 1 if first + PER_PAGE < len(skus[slug]) else None,
             }
         for n, sku in enumerate(skus[slug]):
             found[f"p-{sku}"] = {
@@ -104,7 +107,7 @@ for name, seed, fragments in {seeds!r}:
 """
 WORDS = [
     *("--name", "shops", "--delay", "0.01", "--per-host", "2", "--retries", "none"),
-    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-O", "items.jsonl"),
+    *("--allow-private", "127.0.0.0/8", "-s", "browser_pages=2", "-s", "timeout=90", "-O", "items.jsonl"),
 ]
 
 

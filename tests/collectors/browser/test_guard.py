@@ -14,6 +14,7 @@ from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render, Scroll, read_actions
 from gossamer.model.request import Request
+from support.repetitions import ALL
 
 pytestmark = IN_MODULE
 
@@ -127,22 +128,27 @@ async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make)
 
 
 @BOTH
-async def test_steps_reach_nothing_that_the_guard_refuses(stage: Stage, browser: Make) -> None:
-    """A click opens a window, a form, a redirect or a download at a refused address."""
+async def test_steps_reach_nothing_that_the_guard_refuses(
+    stage: Stage, browser: Make, program: str | None
+) -> None:
+    """A click opens a window, a form, a redirect or a download at a refused address. `./test` tries each way with
+    one of the addresses in Chromium and with another one in Firefox, and `./test --all` with all of them."""
     async with Trap() as trap:
         guard = Resolver(["127.0.0.1/32"], lookup=names)
         steps = read_actions([{"click": "#go"}, {"pause": 0.2}])
         collector = browser(guard, lambda _: Render(steps=steps))
         trap_elsewhere = await asyncio.start_server(trap._came, "127.0.0.2", trap.port)
-        for host in ("127.0.0.2", "[::1]", "inner.test"):
-            to = f"http://{host}:{trap.port}/"
-            stage.pages[f"/hop?{to}"] = (302, {"location": to}, "")
-            paths = {f"/{n}": way for n, way in enumerate(WAYS)}
-            stage.pages |= {path: WAYS[way].format(to=to) for path, way in paths.items()}
+        hosts = ("127.0.0.2", "[::1]", "inner.test")
+        paths = {f"/{n}": way for n, way in enumerate(WAYS)}
+        for turn in range(len(hosts)) if ALL else (0 if program is None else 1,):
+            for n, (path, way) in enumerate(paths.items()):
+                to = f"http://{hosts[(n + turn) % len(hosts)]}:{trap.port}/"
+                stage.pages[f"/hop?{to}"] = (302, {"location": to}, "")
+                stage.pages[path] = WAYS[way].format(to=to)
             visits = [collector.collect(Request(stage.url(path, "site.test")), {}) for path in paths]
             for way, got in zip(WAYS, await asyncio.gather(*visits), strict=True):
                 assert isinstance(got, Page), (way, got)
-            assert trap.all() == [], to
+            assert trap.all() == []
         trap_elsewhere.close()
     assert {path.partition("?")[0] for path in stage.paths()} == {*paths, "/hop"}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from collectors.browser.conftest import BOTH, Make, Stage, failure, here, page
+from collectors.browser.conftest import BOTH, TOTAL_S, Make, Stage, failure, here, page
 from gossamer.collectors.browser import chromium, tab
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.collectors.browser.orphan_browsers import find_orphan_browsers
@@ -30,7 +30,7 @@ async def browser(program: str | None) -> AsyncIterator[Make]:
     made: list[BrowserCollector] = []
 
     def make(**more: Any) -> BrowserCollector:
-        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": 20.0}
+        options: dict[str, Any] = {"agent": "test/1", "domain": lambda host: host, "total": TOTAL_S}
         options |= {"program": program, "render": lambda _: Render()} | more
         made.append(BrowserCollector(Resolver(["127.0.0.0/8"], lookup=here), **options))
         return made[-1]
@@ -112,9 +112,17 @@ async def test_a_browser_names_its_process(stage: Stage, browser: Make) -> None:
 
 async def test_a_page_that_hangs_is_ended(stage: Stage, browser: Make) -> None:
     stage.pages |= {"/hangs": "<script>while (true) {}</script>", "/": "<p>well</p>"}
-    collector = browser(total=5.0, pages=2)
-    hangs, well = await asyncio.gather(failure(collector, stage.url("/hangs")), page(collector, stage.url()))
-    assert (hangs.reason, hangs.final, b"<p>well</p>" in well.body) == ("timeout", False, True)
+    collector = browser(pages=2)
+    await page(collector, stage.url())  # the start of the browser is over
+    collector._total = 5.0
+    hanging = asyncio.create_task(failure(collector, stage.url("/hangs")))
+    async with asyncio.timeout(TOTAL_S):
+        while "/hangs" not in stage.paths():  # noqa: ASYNC110 - the server's thread tells no event
+            await asyncio.sleep(0.01)
+    collector._total = TOTAL_S
+    assert b"<p>well</p>" in (await page(collector, stage.url())).body
+    hangs = await hanging
+    assert (hangs.reason, hangs.final) == ("timeout", False)
     assert b"<p>well</p>" in (await page(collector, stage.url())).body
 
 
@@ -124,13 +132,13 @@ async def test_a_browser_that_stands_still_is_replaced(
     monkeypatch.setattr(chromium, "CLOSE_TIMEOUT_S", 1.0)
     monkeypatch.setattr(tab, "CLOSE_TIMEOUT_S", 1.0)
     stage.pages["/"] = "<p>well</p>"
-    collector = browser(total=10.0)
+    collector = browser()
     await page(collector, stage.url())
     first = browsers()
     collector._total = 1.0
     os.kill(next(iter(first)), signal.SIGSTOP)
     assert (await failure(collector, stage.url())).reason == "timeout"
-    collector._total = 20.0
+    collector._total = TOTAL_S
     assert b"<p>well</p>" in (await page(collector, stage.url())).body
     await gone(first)
     assert len(browsers()) == 1

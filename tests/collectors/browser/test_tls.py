@@ -16,7 +16,7 @@ import h2.connection
 import pytest
 import pytest_asyncio
 
-from collectors.browser.conftest import IN_MODULE, here
+from collectors.browser.conftest import IN_MODULE, TOTAL_S, here
 from collectors.http.http2_server import Multiplexed, made, multiplexed
 from gossamer.collectors.browser import chromium
 from gossamer.collectors.browser.bidi_connection import BidiConnection
@@ -53,7 +53,7 @@ async def trusting(request: pytest.FixtureRequest) -> AsyncIterator[BrowserColle
             Resolver(["127.0.0.0/8"], lookup=here),
             agent="test/1",
             domain=lambda host: host,
-            total=20.0,
+            total=TOTAL_S,
             program=request.param,
             render=lambda _: Render(),
         )
