@@ -237,9 +237,15 @@ class Site:
                 if (kind, key) in stored:
                     found["unchanged" if stored[kind, key] == title else "changed"] += 1
                 stored[kind, key] = title
-        assert {name: title for name, (title, gone) in after.items() if not gone} == {
+        there = {name: title for name, (title, gone) in after.items() if not gone}
+        right = {
             name: title
             for name, title in stored.items()
             if title is not None and not after.get(name, ("", False))[1]
+        }
+        assert there == right, {
+            name: (there.get(name), right.get(name))
+            for name in there.keys() | right.keys()
+            if there.get(name) != right.get(name)
         }
         return found

@@ -409,7 +409,10 @@ async def try_runs(
         assert told["state"] == "finished" or (event, told["pending"]) == ("stopped", 0), told
         if place:
             after = place.stored()
-            expected, before = web.site.expected(before, after, refusing), after
+            try:
+                expected, before = web.site.expected(before, after, refusing), after
+            except AssertionError as error:
+                raise AssertionError(f"run {number} ({event}): {error}") from error
             refusing = place.refuse()
         else:
             assert files is not None

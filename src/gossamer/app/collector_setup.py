@@ -399,7 +399,7 @@ def sessions(
     return Sessions(wanted, seed, settings.session, domain, given=given)
 
 
-def _needs(sites: Sequence[LoadedSite], screenshot: str, host: str) -> host_rules.HostNeeds:
+def _needs(sites: Sequence[Any], screenshot: str, host: str) -> host_rules.HostNeeds:
     """Returns the rules for a host. `screenshot`: see `Job.screenshot`."""
     found = host_rules.host_needs(sites, host)
     return found._replace(render=found.render._replace(screenshot=screenshot)) if screenshot else found

@@ -269,7 +269,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer webhooks add https://ops.example/hook --secret '${env:HOOK_SECRET}'",
     ),
     "webhooks list": ("gossamer webhooks list", "gossamer webhooks list --json"),
-    "webhooks remove": ("gossamer webhooks remove 4f2a91c07d5e", "gossamer webhooks list"),
+    "webhooks remove": (
+        "gossamer webhooks remove 4f2a91c07d5e",
+        "gossamer webhooks remove 4f2a91c07d5e --store valkey://store:6379/0",
+    ),
     "webhooks dead": ("gossamer webhooks dead 4f2a91c07d5e", "gossamer webhooks dead 4f2a91c07d5e --json"),
     "webhooks resend": (
         "gossamer webhooks resend 4f2a91c07d5e",
