@@ -47,6 +47,7 @@ ASKED = {
     "curl-cffi": "import gossamer.collectors.http.curl_cffi_adapter",
     "duckdb": "from gossamer.uses.keywords.merging import check_libraries; check_libraries()",
     "icu4py": "from gossamer.cli.keywords import read_list; read_list(['東京'], None)",
+    "jinja2": "from gossamer.cli.serve import serve; serve()",
     "numpy": "from gossamer.uses.keywords.merging import check_libraries; check_libraries()",
     "opendal": "from gossamer.sinks.object_store import ObjectFolder; ObjectFolder('s3://bucket/')",
     "openpyxl": "from gossamer.app.list_files import _of_excel; list(_of_excel(Path('list.xlsx'), None))",

@@ -50,7 +50,7 @@ def serve(
     store: StoreUrl = None,
     setting: Setting = None,
 ) -> int:
-    """Serve the API for programs at http://127.0.0.1:8321, until stopped. Crawls that it starts are processes of
+    """Serve the API for programs and the dashboard at http://127.0.0.1:8321, until stopped. Crawls that it starts are processes of
     their own and continue when it ends. Several may serve one store."""
     from gossamer.cli.printing import remark
 
@@ -66,7 +66,9 @@ def serve(
     except ImportError as missing:
         from gossamer.config.optional_deps import install_command
 
-        raise ConfigError(f"serve needs starlette and uvicorn: {install_command('serve')}") from missing
+        raise ConfigError(
+            f"serve needs jinja2, starlette and uvicorn: {install_command('serve')}"
+        ) from missing
     tokens = None if token_file is None else TokenFile(Path(token_file))
     if tokens is None and not server.is_loopback(host):
         raise ConfigError(
@@ -107,12 +109,16 @@ async def _serve(
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        await run(service, listening, lambda: remark(f"the API is at http://{shown}:{number}"))
+        await run(service, listening, lambda: remark(_addresses(f"http://{shown}:{number}")))
     finally:
         await store.close()
         if embedded is not None:
             await asyncio.to_thread(embedded.leave)
     return 0
+
+
+def _addresses(url: str) -> str:
+    return f"the API is at {url}, the dashboard at {url}/"
 
 
 def add(

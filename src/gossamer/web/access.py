@@ -26,13 +26,22 @@ class CallerCheck:
         self._tokens, self._names = tokens, {*LOCAL_NAMES, *names}
         self._failures: dict[str, deque[float]] = {}
 
+    @property
+    def has_tokens(self) -> bool:
+        """Whether callers need a token."""
+        return self._tokens is not None
+
     def caller(self, request: Request) -> Caller:
-        """Returns the caller. Raises RequestProblem."""
+        """Returns the caller of the API. Raises RequestProblem."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return self.caller_of(request, token if scheme.lower() == "bearer" else "")
+
+    def caller_of(self, request: Request, token: str) -> Caller:
+        """Returns the caller who sent a token. Raises RequestProblem."""
         if self._tokens is None:
             self._refuse_web_pages(request)
             return Caller()
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        caller = self._tokens.caller(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+        caller = self._tokens.caller(token.strip()) if token.strip() else None
         if caller is None:
             if token:
                 self._refuse_guessing(request.client.host if request.client is not None else "")

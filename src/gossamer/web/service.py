@@ -33,11 +33,14 @@ from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
 from gossamer.web import answers
 from gossamer.web.access import CallerCheck
+from gossamer.web.dashboard.site import Dashboard
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import check_headers, digest, read_body, read_fields, read_input
 from gossamer.web.webhook_sender import WebhookSender
 
 EVENTS, OPENAPI, HEALTH, PROBLEM = "/v1/events", "/openapi.json", "/healthz", "/problems/{slug}"
+_OF_PROGRAMS = ("/v1/", OPENAPI, "/problems/")
+"""The beginnings of the addresses that programs call. All other addresses belong to the dashboard."""
 _EVENT_NUMBER = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 MAX_KEPT_BYTES = 1 << 20
 """Longer answers are not kept in the store. Only `scrape` has them, and it changes nothing."""
@@ -71,6 +74,7 @@ class Service:
         self._sites, self._words, self._crawls_at_once = sites, words, crawls_at_once
         self._kept = KeptAnswers(store)
         self.hub = EventHub(store, settings)
+        self._dashboard = Dashboard(self._run_shown, access, self.hub)
         self.sender = WebhookSender(store, settings, self.hub)
         self._routes: dict[str, tuple[Route, dict[str, Any]]] = {}
         for path in dict.fromkeys([*(one.path for one in OPERATIONS), EVENTS, OPENAPI, PROBLEM]):
@@ -105,6 +109,8 @@ class Service:
         if request.url.path == HEALTH and request.method == "GET":
             return PlainTextResponse("ok\n", headers=answers.HEADERS)
         check_headers(request)
+        if not request.url.path.startswith(_OF_PROGRAMS):
+            return await self._dashboard.answer(request)
         caller = self._access.caller(request)
         path, found = self._found(request)
         if isinstance(found, Operation):
@@ -133,7 +139,8 @@ class Service:
             return path, methods[request.method]
         raise RequestProblem("not-found", "there is nothing at this address: see /openapi.json")
 
-    async def _operation(self, operation: Operation, request: Request, caller: Caller) -> Response:
+    def _check_scope(self, operation: Operation, caller: Caller) -> None:
+        """Raises RequestProblem if the caller may not run an operation."""
         if not caller.may(operation.scope):
             raise RequestProblem(
                 "forbidden",
@@ -144,6 +151,17 @@ class Service:
                 "forbidden",
                 f"{operation.name} concerns all crawls, the token only those of {caller.prefix!r}",
             )
+
+    async def _run_shown(self, operation: Operation, caller: Caller, given: Input, tag: str) -> Any:
+        """Runs an operation for the dashboard. `tag`: the entity tag of the shown object, or ''."""
+        self._check_scope(operation, caller)
+        context = self._context(caller, "")
+        if operation.tagged and tag:
+            await self._check_tag(operation, tag, context, given)
+        return await operation.call(context, given)
+
+    async def _operation(self, operation: Operation, request: Request, caller: Caller) -> Response:
+        self._check_scope(operation, caller)
         body = await read_body(request)
         given = read_input(operation, request, body)
         given_key = request.headers.get("idempotency-key")
@@ -176,7 +194,7 @@ class Service:
         self, operation: Operation, request: Request, context: OperationContext, given: Input
     ) -> Response:
         if operation.changes and operation.tagged:
-            await self._check_tag(operation, request, context, given)
+            await self._check_tag(operation, request.headers.get("if-match"), context, given)
         form = answers.format_of(request.headers.get("accept", "")) if operation.streams else ""
         if form:
             return await _stream(context, given, form)
@@ -197,10 +215,9 @@ class Service:
         return answers.json_answer(body, operation.status, headers)
 
     async def _check_tag(
-        self, operation: Operation, request: Request, context: OperationContext, given: Input
+        self, operation: Operation, tag: str | None, context: OperationContext, given: Input
     ) -> None:
-        """Raises RequestProblem if the caller has seen another version of the object."""
-        tag = request.headers.get("if-match")
+        """Raises RequestProblem if the caller has seen another version of the object. `tag`: the header If-Match."""
         if tag is None:
             if operation.needs_tag:
                 raise RequestProblem(

@@ -159,7 +159,8 @@ class AuditDatabase:
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yields the rows of a query, without holding all of them in memory."""
         try:
-            yield from self._base.execute(query, values)
+            for row in self._base.execute(query, values):  # noqa: UP028 - the database may be closed before this generator
+                yield row
         except sqlite3.Error as error:
             raise self._error(error) from error
 

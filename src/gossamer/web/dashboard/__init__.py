@@ -1,0 +1,1 @@
+"""The dashboard: pages for a browser, which show and run the operations."""
