@@ -40,10 +40,6 @@ LARGER: dict[str, tuple[int, str]] = {
         29,
         "one server's life: found, started, adopted, ended, under one lock",
     ),
-    "src/gossamer/sinks/mongodb.py::Mongo": (
-        22,
-        "the verbs of a Driver and of a Historian, and which fields are ours",
-    ),
     "src/gossamer/worker/reader.py::Reader": (25, "the kinds of pages, each with the method that reads it"),
     "src/gossamer/frontier/frontier_client.py::Frontier": (
         37,
