@@ -43,15 +43,13 @@ def serve(
         str | None,
         Option("--token-file", metavar="FILE", help="Who may call: see gossamer tokens add."),
     ] = None,
-    crawls: Annotated[
-        int, Option("--crawls", metavar="N", help="Crawls that may run at once (default 8).", least=1)
-    ] = 8,
+    crawls: Annotated[int, Option("--crawls", metavar="N", help="Crawls at once (default 8).", least=1)] = 8,
     data: Data = None,
     store: StoreUrl = None,
     setting: Setting = None,
 ) -> int:
-    """Serve the API for programs and the dashboard at http://127.0.0.1:8321, until stopped. Crawls that it starts are processes of
-    their own and continue when it ends. Several may serve one store."""
+    """Serve the API for programs and the dashboard at http://127.0.0.1:8321, until stopped. Crawls that it starts
+    are processes of their own and continue when it ends. Several may serve one store."""
     from gossamer.cli.printing import remark
 
     settings = read_settings(data, store, setting)

@@ -76,7 +76,7 @@ STATES = {
 """The states of a crawl in which an operation has an effect. All other operations always have one."""
 
 
-class PageLink(NamedTuple):
+class NavLink(NamedTuple):
     """A link to another page."""
 
     path: str
@@ -146,9 +146,9 @@ class Pages:
                 return FoundPage(shape, methods, found["path_params"])
         return None
 
-    def sections(self, caller: Caller, here: str) -> tuple[list[PageLink], list[PageLink]]:
+    def sections(self, caller: Caller, here: str) -> tuple[list[NavLink], list[NavLink]]:
         """Returns the links to the pages that need no name: the first ones, and the others."""
-        found: dict[str, PageLink] = {}
+        found: dict[str, NavLink] = {}
         for shape, (_, methods) in self._routes.items():
             section = shape.split("/")[1]
             one = methods.get("GET") or methods["POST"]
@@ -156,11 +156,11 @@ class Pages:
             if section in found or "{" in shape or not alone or (caller.prefix and one.reach == "store"):
                 continue
             text = TITLES.get(one.name) or words(section)
-            found[section] = PageLink(shape, text, here.split("/")[1] == section)
+            found[section] = NavLink(shape, text, here.split("/")[1] == section)
         first = [found.pop(section) for section in FIRST if section in found]
         return first, list(found.values())
 
-    def below(self, found: FoundPage, here: str) -> list[PageLink]:
+    def below(self, found: FoundPage, here: str) -> list[NavLink]:
         """Returns the links to the pages of the same object, for example of a crawl, or of the same section."""
         parts = found.path.split("/")
         named = len(parts) > 2 and parts[2].startswith("{")
@@ -171,7 +171,7 @@ class Pages:
             if is_below and shape.count("{") == named and ("GET" in methods or not named):
                 path = filled(shape, found.fields)
                 last = words(shape.rpartition("/")[2].strip("{}"))
-                links.append(PageLink(path, last if "GET" in methods else TITLES["start"], path == here))
+                links.append(NavLink(path, last if "GET" in methods else TITLES["start"], path == here))
         return links if len(links) > 1 else []
 
     def of_rows(self, found: FoundPage, caller: Caller) -> tuple[str, str, list[Operation]]:
