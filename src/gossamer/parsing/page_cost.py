@@ -144,8 +144,6 @@ MAX_CLONES: Final = 500_000
 takes 120 bytes and 0.2 us."""
 MAX_REOPENED: Final = 512
 """Maximum number of formatting elements that the parser reopens in a block."""
-MIN_TAG_BYTES: Final = 3
-"""Minimum size in bytes of a tag."""
 MAX_WITHOUT_ATTRIBUTES: Final = 39
 """Maximum number of formatting elements without attributes that can be open. There are 13 kinds of formatting
 elements, the parser reopens at most 3 equal elements, and only one `a` element can be open."""
@@ -223,11 +221,10 @@ def cost_of(body: bytes) -> Cost:
     """
     if len(body) > MAX_BYTES:
         return Cost(True)
+    if (tags := tags_of(body)) < FEW_TAGS:
+        return Cost(False, tags)  # as for most pages
     narrow = _narrow(body)
     found = _TAGS.findall(narrow)
-    if len(body) <= SMALL_BYTES and not _may_clone(len(found), len(body) // MIN_TAG_BYTES):
-        return Cost(False, len(found))
-    tags = tags_of(body)
     return Cost(
         (tags > MAX_LINKS and len(body) > SMALL_BYTES and _has_many_links(narrow, tags))
         or _has_many_clones(body, found, tags),
