@@ -264,6 +264,7 @@ def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
 
     class PipedConsole(prompt.InteractiveConsole):
         def raw_input(self, prompt: str = "") -> str:
+            sys.stdout.flush()  # a program may read the answer before it writes the next line
             line = next(waiting, None)
             if line is None:
                 raise EOFError
