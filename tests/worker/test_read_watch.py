@@ -17,6 +17,7 @@ from gossamer.model.visit import Claim
 from gossamer.sites import load
 from gossamer.worker import read_watch
 from gossamer.worker.read_watch import ReadWatch, hurry
+from gossamer.worker.reader import PageReceivers
 from worker.test_page_process import URL, reader
 
 SITE = """
@@ -53,7 +54,11 @@ class Watched:
         self.reader = reader()
         self.reader.sites = load(path)
         self.reader.__init__(  # type: ignore[misc] # the same reader, with the site
-            self.reader.sites, self.reader.taker, self.reader.key, self.reader.settings, keep=self.reader.keep
+            self.reader.sites,
+            self.reader.taker,
+            self.reader.key,
+            self.reader.settings,
+            PageReceivers(self.reader.keep),
         )
         self.read("quick")  # imports what the first page needs, without a limit of time
         self.reader.open("c", folder, None, {}, ReadWatch(seconds, [path], self.stop))

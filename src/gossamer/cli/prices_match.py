@@ -217,7 +217,12 @@ def _keys() -> Iterator[Callable[[], str]]:
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     tty.setcbreak(fd, termios.TCSADRAIN)  # keys that are already pressed count
+
+    def key() -> str:
+        sys.stdout.flush()  # the question may go into a pipe
+        return os.read(fd, 1).decode(errors="replace")
+
     try:
-        yield lambda: os.read(fd, 1).decode(errors="replace")
+        yield key
     finally:
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
