@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -218,7 +219,7 @@ async def _rebuild(
 ) -> None:
     crawls, frontier = Crawls(store), _frontier(settings, store, known)
     record, lengths = await crawls.get(known.name), await frontier.all_lengths()
-    tables = _tables(known)
+    tables = [path for path in _tables(known) if not _is_replaced(path, say, dry=dry)]
     kept = Path(settings.data) / known.name / KEPT
     sizes = _sizes(tables) | ({TARGET: whole_length(kept)} if TARGET in lengths and kept.exists() else {})
     if record is not None and not asked and sizes.items() <= lengths.items():
@@ -344,6 +345,28 @@ def _tables(known: CrawlFile) -> list[str]:
     ]
 
 
+def _is_replaced(path: str, say: Say, *, dry: bool) -> bool:
+    """Whether an output contains bytes of another program and nothing else. Renames such a file, so that the crawl
+    fills a new one."""
+    with open(path, "rb") as file:
+        lines = [line for line in islice(file, 1000) if line.strip()]
+    ours = b"url" in lines[0] if lines and parse(path).format == "csv" else any(map(_is_object, lines))
+    if ours or not lines:
+        return False
+    aside = f"{path}.replaced-{_now()}"
+    say(f"{path} contains nothing of the crawl, so another program replaced it: it is kept in {aside}")
+    if not dry:
+        os.rename(path, aside)
+    return True
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+
+
 def _upserts(spec: str) -> bool:
     return parse(spec).format in ("sqlite", "postgresql", "mongodb", "cassandra", "stdout")
 
@@ -357,10 +380,12 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
     done: dict[str, DonePage] = {}
     for path, found in rows.items():
         last = max((j for j, (name, _, _) in enumerate(found) if name in common), default=-1)
-        whole = found[last][2] if last >= 0 else None
         ends = [end for _, _, end in found]
         size = os.path.getsize(path)
-        keep = whole if whole is not None and last + 1 < len(found) else (ends[-1] if ends else size)
+        if last + 1 < len(found):
+            keep = ends[last] if last >= 0 else _starts(path, {ends[0]})[ends[0]]
+        else:
+            keep = ends[-1] if ends else size
         if keep < size and not _whole_tail(path, keep):
             say(f"{path}: {size - keep} bytes after the last row that all outputs have are cut off")
             if not dry:
