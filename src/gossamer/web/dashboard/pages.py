@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from starlette.routing import Match, Route
+from starlette.routing import compile_path
 
 from gossamer.app.run_comparison import is_unlike
 from gossamer.operations.context import Caller
@@ -130,20 +131,18 @@ class Pages:
     """The addresses of all pages."""
 
     def __init__(self, operations: Iterable[Operation] = OPERATIONS) -> None:
-        self._routes: dict[str, tuple[Route, dict[str, Operation]]] = {}
+        self._routes: dict[str, tuple[re.Pattern[str], dict[str, Operation]]] = {}
         for one in operations:
             if one.name not in UNSHOWN:
                 path = page_path(one)
-                methods = self._routes.setdefault(path, (Route(path, _no_endpoint), {}))[1]
+                methods = self._routes.setdefault(path, (compile_path(path)[0], {}))[1]
                 methods["GET" if one.method == "GET" else "POST"] = one
 
     def find(self, path: str) -> FoundPage | None:
         """Returns what is at an address, or None."""
-        scope = {"type": "http", "path": path, "root_path": "", "method": "GET"}
-        for shape, (route, methods) in self._routes.items():
-            match, found = route.matches(scope)
-            if match == Match.FULL:
-                return FoundPage(shape, methods, found["path_params"])
+        for shape, (pattern, methods) in self._routes.items():
+            if found := pattern.match(path):
+                return FoundPage(shape, methods, found.groupdict())
         return None
 
     def sections(self, caller: Caller, here: str) -> tuple[list[NavLink], list[NavLink]]:
@@ -224,7 +223,3 @@ def filled(shape: str, fields: dict[str, str]) -> str:
     for name, value in fields.items():
         shape = shape.replace(f"{{{name}}}", quote(value, safe=":"))
     return shape
-
-
-async def _no_endpoint(_: object) -> None:
-    """Stands in a Route of which only the pattern is used."""
