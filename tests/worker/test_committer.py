@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,32 @@ async def test_committed_rows_are_sent_while_the_crawl_goes_on(
     assert not running.done()
     table.committer.close()
     await running
+    table.outputs.release()
+
+
+async def test_a_row_that_a_file_refuses_is_counted_with_its_visit(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that dies after the settle has counted the row, although no later visit counts it."""
+    table = road(Net())
+    await table.outputs.open()
+    sink: Any = table.outputs._all()[0]
+    sink.refused, append = [], sink.append
+
+    def refusing(committed: int, some: Any) -> Any:
+        sink.refused.append(some[0])
+        return append(committed, some)
+
+    async def die() -> None:
+        raise RuntimeError("the process dies")
+
+    monkeypatch.setattr(sink, "append", refusing)
+    monkeypatch.setattr(table.outputs, "ship", die)
+    table.committer.put((await claimed(table, URLS[0]))[0])
+    table.committer.close()
+    with pytest.raises(RuntimeError):
+        await table.committer.run()
+    assert (await table.counts())["fate|page|r"] == 1
     table.outputs.release()
 
 

@@ -216,7 +216,9 @@ class Committer:
             if not buckets:
                 return
             commits = [_commit(bucket, some, adds[bucket], self._totals) for bucket, some in buckets.items()]
-            commits[0] = commits[0]._replace(files=moves)
+            counts = Counter(commits[0].counts)
+            counts.update(self._outputs.refused_at_once() if append else {})
+            commits[0] = commits[0]._replace(files=moves, counts=counts)
             left: dict[int, list[Visit]] = {}
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
                 # if another store has replaced the original store, this check raises an error, because

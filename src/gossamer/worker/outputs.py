@@ -336,6 +336,11 @@ class Outputs:
         if counts := refused_by_files(self._all()):
             await self._frontier.count(counts)
 
+    def refused_at_once(self) -> dict[str, int]:
+        """Returns how many rows files have refused since the last call, by the name of their count. The caller
+        settles these counts with the visits of the rows."""
+        return refused_by_files([sink for sink in self._all() if not isinstance(sink, Ships)])
+
     def moved(self, moves: Moves) -> None:
         """Records that the new lengths in `moves` are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
