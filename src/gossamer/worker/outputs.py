@@ -321,15 +321,17 @@ class Outputs:
         """Sends committed rows to append-only stores. If an append-only store is unavailable, waits for the
         store only if too many rows are queued. Also counts the rows that files and these stores refused."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
-        early = self._shipping.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
+        early = self._shipping.is_early and not any(
+            sink.full(_length(self._lengths, sink)) for sink in shipped
+        )
         if shipped and not early:
             async with self._held():
                 for sink in shipped:
-                    if sink.full(self._length(sink)):
-                        await self._ship_patiently(sink.ship, self._length(sink))
+                    if sink.full(_length(self._lengths, sink)):
+                        await self._ship_patiently(sink.ship, _length(self._lengths, sink))
                         continue
                     try:
-                        await self._in_thread(sink.ship, self._length(sink))
+                        await self._in_thread(sink.ship, _length(self._lengths, sink))
                         await self._shipping.back()
                     except SinkAway as error:
                         await self._shipping.away(error)
@@ -366,8 +368,10 @@ class Outputs:
             for sink in self._all():
                 try:
                     if wait and isinstance(sink, Ships):
-                        await self._ship_patiently(sink.ship, self._length(sink))
-                    await (self._patiently if wait else self._in_thread)(sink.close, self._length(sink))
+                        await self._ship_patiently(sink.ship, _length(self._lengths, sink))
+                    await (self._patiently if wait else self._in_thread)(
+                        sink.close, _length(self._lengths, sink)
+                    )
                 except SinkAway as error:
                     away = error
             for table in self._tables:
@@ -393,9 +397,6 @@ class Outputs:
 
     def _all(self) -> list[FileSink]:
         return [sink for output in self._files for sink in output.sinks()]
-
-    def _length(self, sink: FileSink) -> int:
-        return self._lengths.get(sink.target(), 0)
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
@@ -473,6 +474,10 @@ class Outputs:
 
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def _length(lengths: Mapping[str, int], sink: FileSink) -> int:
+    return lengths.get(sink.target(), 0)
 
 
 async def _reopen(files: Sequence[FileOutput], frontier: FrontierVerbs) -> None:
