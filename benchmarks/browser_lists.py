@@ -5,9 +5,9 @@ takes.
 
 Serves the thirty lists of `tests/support/scrolled_lists.py`: a list in the window, in an inner box, of recycled
 rows, with a button, and with an observer, each with delays of 0 to 2 s, and once endless. Each page is visited
-twice without and once with `scroll`. The ideal time is a visit without scrolling, plus the delay of each batch
-that loads later. The delay of a list that waits for the end of scroll events includes this wait. An endless list
-is scrolled by `--steps` steps. The exit code is 1 if a row is missing, double or at the wrong place.
+once with `scroll`, and three times while it scrolls itself: by one view in each frame of the browser, until the last
+row is there. The ideal time is the median of these three visits. An endless list is scrolled by `--steps` steps. The
+exit code is 1 if a row is missing, double or at the wrong place.
 """
 
 from __future__ import annotations
@@ -62,20 +62,18 @@ class Visitor:
             total=120.0,
         )
 
-    async def visit(self, one: ScrolledList) -> tuple[Page, float]:
+    async def visit(self, one: ScrolledList, query: str = "") -> tuple[Page, float]:
         """Visits a list, and returns the page and the time."""
         self._server.forget()
         began = time.perf_counter()
-        url = f"http://{one.name}.test:{self._server.url.rpartition(':')[2]}/{one.name}/"
+        url = f"http://{one.name}.test:{self._server.url.rpartition(':')[2]}/{one.name}/{query}"
         got = await self.collector.collect(Request(url), {})
         assert isinstance(got, Page), got
         return got, time.perf_counter() - began
 
     async def measure(self, one: ScrolledList) -> Measured:
-        """Visits a list without and with scrolling."""
+        """Visits a list with scrolling, and while it scrolls itself."""
         host = f"{one.name}.test"
-        self._looks.pop(host, None)
-        load = statistics.median([(await self.visit(one))[1] for _ in range(2)])
         options = {"steps": self._steps if one.rows is None else 1000}
         press = {"press": ".more"} if one.kind == "button" else {}
         self._looks[host] = read_rendering({"scroll": {**options, **press}})
@@ -84,14 +82,14 @@ class Visitor:
         sent = len(self._server.sent(one.name)) + one.first
         # the rows of an endless virtual list that it received but did not show are not in the page
         expected = one.rows or (len(found) if one.kind == "virtual" else sent)
-        later = one.number_of_batches(expected)
-        waits = one.delay + (one.debounce / 1000 if one.kind in ("window", "box", "virtual") else 0)
+        self._looks[host] = read_rendering("[data-driven]")
+        ideal = statistics.median([(await self.visit(one, f"?driven={expected}"))[1] for _ in range(3)])
         return Measured(
             len(found),
             expected,
             found == list(range(expected)) and len(found) > one.first + one.batch,
             took,
-            load + later * waits,
+            ideal,
             " ".join((*got.console, got.late)).strip(),
         )
 

@@ -1,4 +1,5 @@
-// A list that loads its rows while it is scrolled, as LIST describes it (see scrolled_lists.py).
+// A list that loads its rows while it is scrolled, as LIST describes it (see scrolled_lists.py). With `?driven=N`, the
+// page scrolls itself as fast as a browser can show every row: by one view in each frame, until it has shown N rows.
 (() => {
   const list = LIST
   const place = document.getElementById("list")
@@ -190,6 +191,25 @@
     render()
   }
 
+  const drive = wanted => {
+    const seen = new Set()
+    let shown = false
+    const move = () => {
+      const rows = [...place.children]
+      for (const row of rows) if (row.dataset.row) seen.add(row.dataset.row)
+      if (seen.size >= wanted) { document.documentElement.dataset.driven = ""; return }
+      requestAnimationFrame(move)
+      const button = list.kind === "button" && document.querySelector(".more")
+      if (button && !button.disabled && !state.busy) button.click()
+      const drawn = rows.every(row => row.dataset.row || row.style.display === "none")
+      if (drawn && shown) view.scrollBy({ [list.sideways ? "left" : "top"]: list.sideways ? view.clientWidth : view.clientHeight, behavior: "instant" })
+      shown = drawn
+    }
+    requestAnimationFrame(move)
+  }
+
   if (list.kind !== "virtual") append(Array.from({ length: list.first }, (_, n) => numbered(n)))
   ;({ window: onScroll, box: onScroll, button: onButton, observer: onObserver, virtual: onVirtual })[list.kind]()
+  const driven = new URLSearchParams(location.search).get("driven")
+  if (driven) drive(Number(driven))
 })()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import random
 import re
 import threading
@@ -63,10 +62,6 @@ class ScrolledList:
     grows: bool
     recycles: bool
     overscan: int
-
-    def number_of_batches(self, rows: int) -> int:
-        """How many batches load after the first rows, if the list gives this many rows."""
-        return math.ceil((rows - self.first) / self.batch)
 
     def row(self, number: int) -> dict[str, object]:
         """A row as the server sends it."""

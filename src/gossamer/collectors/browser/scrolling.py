@@ -32,8 +32,8 @@ PLACE = 'globalThis[Symbol.for("gossamer.scrolling")]'
 
 
 class Patience:
-    """How long to wait for rows, by how long earlier rows took: twice the longest time. As long as fewer than
-    three batches of rows have come, the wait is a part of FIRST_WAIT_S at least.
+    """How long to wait for rows, by how long earlier rows took: twice the longest time, and between .05 and .15 s
+    more. As long as fewer than three batches of rows have come, the wait is a part of FIRST_WAIT_S at least.
 
     >>> patience = Patience()
     >>> first = patience.seconds
@@ -49,7 +49,7 @@ class Patience:
     @property
     def seconds(self) -> float:
         """Returns the current wait in seconds."""
-        learned = 2 * self._longest + 0.15 if self._batches else 0.0
+        learned = 2 * self._longest + min(0.15, max(0.05, self._longest)) if self._batches else 0.0
         return max(learned, FIRST_WAIT_S * (1 - self._batches / 3))
 
     def learn(self, seconds: float) -> None:
