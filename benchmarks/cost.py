@@ -113,7 +113,7 @@ def against(revision: str, scratch: Path) -> Contender:
     """Unpacks the sources of a revision."""
     name = checked("git", "rev-parse", "--short", f"{revision}^{{commit}}", cwd=ROOT)
     checked("git", "archive", "-o", f"{scratch}/against.tar", name, "src", cwd=ROOT)
-    shutil.unpack_archive(scratch / "against.tar", scratch / "against", filter="data")
+    shutil.unpack_archive(scratch / "against.tar", scratch / "against")
     return Contender(f"gossamer {name}", CRAWL, scratch / "against" / "src")
 
 
