@@ -74,8 +74,9 @@ def _try(
 ) -> int:
     """Runs one sequence into each output. Returns how many failed."""
     where, failed = ("a fleet" if isinstance(runner, OnFleet) else "one machine"), 0
+    short = where.rpartition(" ")[2]  # part of the name, because both write to the same servers
     for output in (name for name in runner.outputs if name in outputs):
-        crawl = folder / f"{output}-{seed}"
+        crawl = folder / f"{output}-{seed}-{short}"
         crawl.mkdir(parents=True)
         try:
             events = asyncio.run(try_runs(seed, output, crawl, web, runner, places, runs))

@@ -354,7 +354,8 @@ class Files:
         if self.output == "s3":
             assert good <= self._archived(), "a page is not in the bucket"
         else:
-            assert Counter([(row.kind, row.key, row.title) for row in more.elements()]) == shown
+            rows = Counter([(row.kind, row.key, row.title) for row in more.elements()])
+            assert rows == shown, f"too many: {rows - shown}; missing: {shown - rows}"
         self.items, self.pages = items, pages
         return numbers
 
