@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 
 import msgspec
 
@@ -18,6 +19,8 @@ from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.frontier_client import Frontier
 from gossamer.frontier.policy import Policy
 from gossamer.model.request import Request
+from gossamer.observability.skipped_log import NAME as SKIPPED
+from gossamer.observability.skipped_log import SkippedLog
 from gossamer.sites import host_rules
 from gossamer.sites.remote_sites import stand_ins
 from gossamer.store.keys import bucket_of
@@ -70,7 +73,15 @@ class Enqueuer:
             depths=self.frontier.policy.depths,
             is_open=setup.open,
             keeps_links=settings.revisit is not None and INLINKS in settings.importance,
+            lists_skipped=settings.keep_skipped is not None,
         )
+        self._folder = Path(settings.data) / setup.crawl
+        self.skipped = (
+            None
+            if settings.keep_skipped is None
+            else SkippedLog(self._folder / SKIPPED, settings.keep_skipped, self.intake.end_list)
+        )
+        """The list of skipped URLs, or None if the crawl has none."""
         self.scope = CrawlScope(
             setup.crawl,
             rules,
@@ -101,6 +112,8 @@ class Enqueuer:
         if counted and taken.skips:
             skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}
             await self.frontier.count(skips | {"found": taken.found})
+        if self.skipped is not None and taken.refused and self._folder.is_dir():
+            self.skipped.write(taken.refused)
         return added
 
 

@@ -32,7 +32,7 @@ from gossamer.sites.page_functions import PageResult, gather_follow, run
 from gossamer.url.patterns import PatternTimeout
 from gossamer.url.scope import Scope
 from gossamer.url.traps import growing
-from gossamer.worker.reader import MAX_LINKS
+from gossamer.worker.reader import GROWING, MAX_LINKS, NOFOLLOW
 from gossamer.worker.route_links import RouteFollower
 
 NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
@@ -250,7 +250,7 @@ def _unfollowed(
         if parsed.error:
             return _skipped(link.url, "parse", "the page could not be read, so none of its links is followed")
         if link.nofollow and not callable(follow):
-            return _skipped(link.url, "nofollow", "the link or its page has nofollow")
+            return _skipped(link.url, "nofollow", NOFOLLOW)
         if follow is False or (follow is None and parsed.function):
             who = f"{parsed.function}() does not yield it" if parsed.function else "the site has follow=False"
             return _skipped(link.url, NOT_YIELDED, who)
@@ -260,11 +260,7 @@ def _unfollowed(
         if follow not in (None, True) and not _matches(follow, link.url):
             return _skipped(link.url, NOT_SELECTED, "no pattern of follow= matches it")
         if link.url in grown:
-            return _skipped(
-                link.url,
-                "trap",
-                "the page links to segments of its own path, so paths would grow without end",
-            )
+            return _skipped(link.url, "trap", GROWING)
         return None
 
     return decide

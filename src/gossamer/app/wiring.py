@@ -364,6 +364,7 @@ class CrawlWorker:
                 _known_log(setup),
                 self._attempts_table(),
                 _visit_outcomes(setup, self.store),
+                self.enqueuer.skipped,
             ),
             writer=WriterRights(setup.alone, ours),
             outages=OutageRules(say, stop, setup.deadline),

@@ -42,6 +42,10 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         "URLs that were given up: list, show, requeue, drop.",
         {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
     ),
+    "skipped": (
+        "URLs that were found and not fetched: list (without a word: this), requeue.",
+        {"list": "skipped:listed", "requeue": "skipped:requeue"},
+    ),
     "host": (
         "One host: show, pause, resume, rate, rung.",
         {
@@ -201,6 +205,7 @@ GROUPS = {
         "rate",
         "host",
         "dead",
+        "skipped",
     ),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "accept", "attempts", "export", "clean"),
@@ -213,7 +218,7 @@ GROUPS = {
 """The groups of the commands in `gossamer --help`."""
 
 
-DEFAULTS = {"keywords": "count"}
+DEFAULTS = {"keywords": "count", "skipped": "list"}
 """Maps the name of a command group to the group's default command. The default command runs if the first word
 after the group's name is not a command of the group."""
 

@@ -167,6 +167,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer dead requeue shop --reason http-5xx",
         "gossamer dead requeue shop --host example.com --dry-run",
     ),
+    "skipped list": (
+        "gossamer skipped shop --reason robots",
+        "gossamer skipped list shop --host example.com",
+    ),
+    "skipped requeue": (
+        "gossamer skipped requeue shop --reason depth --as-seeds",
+        "gossamer skipped requeue shop --reason robots --dry-run",
+    ),
     "dead drop": ("gossamer dead drop shop --reason dns", "gossamer dead drop shop --dry-run"),
     "host show": ("gossamer host show example.com", "gossamer host show example.com:8080 --json"),
     "host pause": ("gossamer host pause example.com", "gossamer host pause example.com --for 2h"),

@@ -54,7 +54,7 @@ By = Annotated[
         help="Summed up by provider, hour, host, reason, rung or worker; several with commas.",
     ),
 ]
-What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
+What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts, pages or skipped.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 File = Annotated[str, Argument(metavar="FILE", help="An output, as after crawl's -o; it is replaced.")]
 ConfirmGone = Annotated[
@@ -221,8 +221,8 @@ def export(
     from gossamer.frontier.crawl_lock import refuse_if_written
     from gossamer.sinks.output_spec import parse
 
-    if what not in ("items", "attempts", "pages"):
-        raise UsageError(f"--what {what}: items, attempts or pages")
+    if what not in ("items", "attempts", "pages", "skipped"):
+        raise UsageError(f"--what {what}: items, attempts, pages or skipped")
     settings = read_settings(data, store, setting)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     with opened_crawl(settings, crawl, remark) as stored:

@@ -146,6 +146,7 @@ class CrawlOptions(PageOptions, total=False):
     recycle_memory: Size
     metric_domains: Texts
     keep_attempts: Size
+    keep_skipped: Size
     alerts: Texts
     alert_rules: str
     message_fields: Texts

@@ -206,11 +206,41 @@ class Client:
         given = {name: value for name, value in locals().items() if name != "self"}
         return self._rows("attempt_list", **{**given, "where": list(where)})
 
+    def skipped(
+        self,
+        crawl: str,
+        *,
+        reason: str | None = None,
+        host: str | None = None,
+        since: str | None = None,
+        where: Sequence[str] = (),
+    ) -> Iterator[Row]:
+        """Yields the URLs that a crawl found and did not fetch. Few rows are in memory at once."""
+        given = {name: value for name, value in locals().items() if name != "self"}
+        return self._rows("skipped_list", **{**given, "where": list(where)})
+
+    def requeue_skipped(
+        self,
+        crawl: str,
+        *,
+        reason: str | None = None,
+        host: str | None = None,
+        since: str | None = None,
+        where: Sequence[str] = (),
+        as_seeds: bool = False,
+        dry_run: bool = False,
+        confirm: str | None = None,
+    ) -> results.RequeuedUrls:
+        """Requeues skipped URLs. The filters decide again, unless `as_seeds` is true. `dry_run`, `confirm`: see
+        `requeue`."""
+        given = {name: value for name, value in locals().items() if name != "self"}
+        return self._do(results.RequeuedUrls, "skipped_requeue", **{**given, "where": list(where)})
+
     def export(
         self,
         crawl: str,
         file: str | os.PathLike[str],
-        what: Literal["items", "pages", "attempts"] = "items",
+        what: Literal["items", "pages", "attempts", "skipped"] = "items",
         *,
         kind: str | None = None,
         host: str | None = None,
@@ -220,7 +250,7 @@ class Client:
         """Writes the rows of a crawl to a file, and returns its size in bytes. The ending of the name chooses the format:
         `.jsonl`, `.csv` or `.parquet`. The rows never are in memory together. A Parquet file has one `kind` of items."""
         given = {"crawl": crawl, "kind": kind, "host": host, "since": since, "where": list(where)}
-        return self._connection.save(f"{what[:-1]}_list", given, file)
+        return self._connection.save(f"{what.removesuffix('s')}_list", given, file)
 
     def dead_letters(
         self, crawl: str, *, host: str | None = None, reason: str | None = None, since: str | None = None

@@ -45,6 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_attempts: int | None = 64 << 20
     """The maximum compressed size of the attempts log of each crawl in a shared store. None means that a
     shared store contains no attempts logs."""
+    keep_skipped: int | None = 16 << 20
+    """The maximum size of the list of skipped URLs of each crawl on each machine. None means that no list is
+    written."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -193,6 +196,12 @@ ABOUT: dict[str, SettingSpec] = {
         "maximum size of each crawl's attempts in a shared store after compression, in bytes or "
         "as 500M. The oldest attempts are dropped first. off: the store keeps no attempts. With "
         "revisit, also the maximum size of attempts.jsonl (at least 1M)",
+    ),
+    "keep_skipped": SettingSpec(
+        value_parsers.kept_size,
+        "integer string",
+        "maximum size of each crawl's list of skipped URLs (skipped.jsonl), in bytes or as 16M. A "
+        "full list says so. off: no list is written",
     ),
     "cold": SettingSpec(
         value_parsers.cold,

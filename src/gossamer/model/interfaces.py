@@ -22,6 +22,7 @@ from gossamer.model.visit import (
     KnownLine,
     Row,
     Settle,
+    SkippedUrl,
 )
 
 
@@ -213,10 +214,9 @@ class FileOutput(Protocol):
 
 
 class Log(Protocol):
-    """A log with a row per visit: the attempts log, or the log of known pages. Rows are written at least
-    once."""
+    """A log: the attempts, the known pages, or the skipped URLs. Rows are written at least once."""
 
-    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None: ...
+    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine] | Sequence[SkippedUrl]) -> None: ...
 
     def close(self) -> None: ...
 

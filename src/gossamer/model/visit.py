@@ -178,6 +178,22 @@ RAW = "@raw"
 rows."""
 
 
+class SkippedUrl(msgspec.Struct):
+    """A URL that a crawl found and did not fetch, written as a line of skipped.jsonl (docs/records.md).
+
+    - `reason`: a word of `verdict.SKIPS`. `rule`: the option, pattern or line of robots.txt that decided.
+    - `depth`: the number of links from a seed. `found_on`: the page that contains the link, or None.
+    - `ts`: the time at which the line is written (RFC 3339).
+    """
+
+    url: str
+    reason: str
+    rule: str
+    depth: int = 0
+    found_on: str | None = None
+    ts: str = ""
+
+
 class Attempt(msgspec.Struct, omit_defaults=True):
     """One request, written as a line of attempts.jsonl (docs/records.md). Secrets are masked before the line
     is made."""
@@ -333,6 +349,8 @@ class Visit(msgspec.Struct):
     """The monotonic time at which the visit was passed to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
+    skipped: list[SkippedUrl] = []
+    """The URLs that the visit found and that the crawl does not fetch."""
     seen: KnownLine | None = None
     counts: dict[str, int] = {}
     """The numbers that are added to the crawl's counts."""

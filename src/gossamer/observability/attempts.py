@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import DiskFull, SinkAway, SinkError, own_limit
-from gossamer.model.visit import Attempt, KnownLine
+from gossamer.model.visit import Attempt, KnownLine, SkippedUrl
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEP_BYTES = 64 * 1024
@@ -38,7 +38,7 @@ class AttemptsLog:
         self._fd = -1
         self._lines = msgspec.json.Encoder().encode_lines
 
-    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
+    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine] | Sequence[SkippedUrl]) -> None:
         """Appends a batch of lines. Raises SinkError, DiskFull or SinkAway. After DiskFull or SinkAway, the
         file contains no line of the batch."""
         if not lines:
@@ -103,7 +103,7 @@ class AttemptsLog:
             raise
 
     def _append(self, fd: int, data: bytes) -> None:
-        size = _whole(fd, os.fstat(fd).st_size)
+        size = whole_size(fd, os.fstat(fd).st_size)
         rest = memoryview(data)
         try:
             while rest:
@@ -121,7 +121,7 @@ def _is_file_at(fd: int, path: Path) -> bool:
         return False
 
 
-def _whole(fd: int, size: int) -> int:
+def whole_size(fd: int, size: int) -> int:
     """Removes an incomplete last line that a killed process may have left. Returns the remaining length in
     bytes."""
     if not size or os.pread(fd, 1, size - 1) == b"\n":

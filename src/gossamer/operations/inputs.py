@@ -79,6 +79,10 @@ Reason = Literal[
     "expired",
 ]
 """The words of `model.verdict.ERRORS`."""
+SkipReason = Literal[
+    "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter"
+]
+"""The words of `model.verdict.SKIPS` whose URLs are listed."""
 Target = Annotated[
     str,
     Meta(
@@ -264,6 +268,27 @@ class ListAttempts(ListRows):
 
     status: Annotated[str, Meta(pattern=r"^[1-5]([0-9][0-9]|xx)$", examples=["404", "5xx"])] | None = None
     outcome: Annotated[str, Meta(max_length=50)] | None = None
+
+
+class ListSkipped(ListRows):
+    """Which skipped URLs of a crawl to list."""
+
+    reason: SkipReason | None = None
+
+
+class RequeueSkipped(Input):
+    """Which skipped URLs of a crawl to requeue."""
+
+    crawl: CrawlName
+    host: HostName | None = None
+    since: Since = None
+    where: Annotated[list[Comparison], Meta(max_length=20)] = []
+    reason: SkipReason | None = None
+    as_seeds: bool = False
+    """Whether the scope, the patterns and the limits do not apply. The hosts join the scope."""
+    dry_run: bool = False
+    """Whether only to count the URLs."""
+    confirm: Confirmation = None
 
 
 class ListDeadLetters(Input):

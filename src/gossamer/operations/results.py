@@ -108,10 +108,27 @@ class CrawlHostList(Struct, kw_only=True):
 
 
 class RowPage(Struct, kw_only=True):
-    """A page of rows."""
+    """A page of rows. `note`: what is missing in it and why, or None."""
 
     items: list[dict[str, Any]]
     next: str | None
+    note: str | None = None
+
+
+class RequeuedUrls(Struct, kw_only=True):
+    """The number of skipped URLs that were selected, and that were requeued."""
+
+    crawl: str
+    urls: int
+    dry_run: bool
+    added: int = 0
+    refused: dict[str, int] = {}
+    """Those that the crawl refuses again, by reason."""
+    masked: int = 0
+    """Those that cannot be requeued, because the list does not contain their secrets."""
+    sample: list[str] = []
+    confirm: str | None = None
+    """After a dry run: what confirms the change for 60 s."""
 
 
 class LetterPage(Struct, kw_only=True):

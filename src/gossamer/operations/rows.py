@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from gossamer.app.dead_letters import decide
 from gossamer.app.query.filters import Test, all_of
-from gossamer.app.query.opened_crawl import filtered_rows, opened_crawl
+from gossamer.app.query.opened_crawl import NO_LIST, filtered_rows, opened_crawl
 from gossamer.app.query.writing import infer_columns, parquet_stream
 from gossamer.config.redaction import conceal_values
 from gossamer.config.settings import Settings
@@ -35,6 +35,8 @@ from gossamer.operations.cursors import cursor_after, position_of
 from gossamer.sinks.columns import Columns
 
 BATCH_ROWS = 500
+WHAT = {inputs.ListItems: "items", inputs.ListAttempts: "attempts", inputs.ListSkipped: "skipped"}
+LISTED = get_args(inputs.SkipReason)
 Found = TypeVar("Found")
 
 
@@ -52,6 +54,8 @@ class _Selection(NamedTuple):
     after: int
     may_lack_rows: bool
     """Whether the crawl has just begun, so that no output exists yet."""
+    notes: list[str]
+    """Messages about rows that are missing."""
 
 
 async def item_list(context: OperationContext, given: inputs.ListItems) -> results.RowPage:
@@ -69,6 +73,17 @@ async def attempt_list(context: OperationContext, given: inputs.ListAttempts) ->
     return await _page(context, given)
 
 
+async def skipped_list(context: OperationContext, given: inputs.ListSkipped) -> results.RowPage:
+    """Lists the URLs that a crawl found and did not fetch, each with the reason and the rule that decided. Another media
+    type streams all of them: NDJSON, CSV or Parquet."""
+    found = await _page(context, given)
+    if not found.items and given.cursor is None and not found.note:
+        counted = (await context.census.summary(given.crawl)).skipped
+        if missing := sum(n for word, n in counted.items() if word in LISTED):
+            found.note = f"the crawl counts {missing:,} such URLs or links, but {NO_LIST}"
+    return found
+
+
 async def _page(context: OperationContext, given: inputs.ListRows) -> results.RowPage:
     selected = await _selection(context, given)
     found: list[tuple[int, dict[str, Any]]] = []
@@ -78,7 +93,8 @@ async def _page(context: OperationContext, given: inputs.ListRows) -> results.Ro
     more = found[given.limit :]
     rows = found[: given.limit]
     after = cursor_after(given, rows[-1][0]) if more else None
-    return results.RowPage(items=[row for _, row in rows], next=after)
+    note = "; ".join(dict.fromkeys(selected.notes)) or None
+    return results.RowPage(items=[row for _, row in rows], next=after, note=note)
 
 
 async def row_stream(
@@ -113,19 +129,8 @@ def _parquet(one: _Selection) -> Generator[bytes, None, None]:
 
 async def _selection(context: OperationContext, given: inputs.ListRows) -> _Selection:
     record = await context.need(given.crawl)
-    what = {inputs.ListItems: "items", inputs.ListAttempts: "attempts"}.get(type(given), "pages")
-    try:
-        test = all_of(
-            host=None if given.host is None else authority(given.host),
-            since=given.since,
-            wheres=given.where,
-            status=getattr(given, "status", None),
-            outcome=getattr(given, "outcome", None),
-        )
-    except InvalidField:
-        raise
-    except UsageError as error:
-        raise InvalidField(_without_option(error), "/where" if given.where else "/since") from None
+    what = WHAT.get(type(given), "pages")
+    test = test_of(given)
     kind = getattr(given, "kind", None)
     kind_test: Test = lambda row: True  # noqa: E731
     if kind is not None:
@@ -134,13 +139,30 @@ async def _selection(context: OperationContext, given: inputs.ListRows) -> _Sele
         kind_test = lambda row: not told_of(row)  # noqa: E731
     after = position_of(given, int, 0)
     return _Selection(
-        context.settings, record.name, what, test, kind_test, given.where, after, not record.outputs
+        context.settings, record.name, what, test, kind_test, given.where, after, not record.outputs, []
     )
+
+
+def test_of(given: inputs.ListRows | inputs.RequeueSkipped) -> Test:
+    """Returns the filters of a request as one test. Raises InvalidField."""
+    try:
+        return all_of(
+            host=None if given.host is None else authority(given.host),
+            since=given.since,
+            wheres=given.where,
+            status=getattr(given, "status", None),
+            outcome=getattr(given, "outcome", None),
+            reason=getattr(given, "reason", None),
+        )
+    except InvalidField:
+        raise
+    except UsageError as error:
+        raise InvalidField(_without_option(error), "/where" if given.where else "/since") from None
 
 
 def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, None]:
     """Yields the selected rows, each with the number of stored rows up to and including the row."""
-    with opened_crawl(one.settings, one.crawl) as stored:
+    with opened_crawl(one.settings, one.crawl, one.notes.append) as stored:
         seen = [0]
 
         def rows() -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ def _steering(verb: str, result: type = results.CrawlHandle) -> Operation:
 
 def _rows(what: str, command: str, code: str, given: type[inputs.Input]) -> Operation:
     return Operation(
-        name=f"{what.rstrip('s')}_list",
+        name=f"{what.removesuffix('s')}_list",
         method="GET",
         path=f"/v1/crawls/{{crawl}}/{what}",
         code=code,
@@ -147,6 +147,19 @@ OPERATIONS = (
     _rows("items", "items", "rows:item_list", inputs.ListItems),
     _rows("pages", "export", "rows:page_list", inputs.ListRows),
     _rows("attempts", "attempts", "rows:attempt_list", inputs.ListAttempts),
+    _rows("skipped", "skipped list", "rows:skipped_list", inputs.ListSkipped),
+    Operation(
+        name="skipped_requeue",
+        method="POST",
+        path="/v1/crawls/{crawl}/skipped/requeue",
+        code="skipped:skipped_requeue",
+        input=inputs.RequeueSkipped,
+        result=results.RequeuedUrls,
+        scope="run",
+        command="skipped requeue",
+        method_of_client="requeue_skipped",
+        example={"crawl": "books", "reason": "depth", "dry_run": True},
+    ),
     Operation(
         name="dead_list",
         method="GET",

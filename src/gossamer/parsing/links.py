@@ -82,19 +82,19 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
 
 
 class Hrefs(NamedTuple):
-    """The raw hrefs of a page. `follow`: the hrefs that may be followed. `shut`: the number of hrefs with
-    nofollow. `routes`: the hrefs that may be followed and have a route in their fragment (`url.routes`), as
+    """The raw hrefs of a page. `follow`: the hrefs that may be followed. `shut`: the hrefs with nofollow that are not
+    in `follow`. `routes`: the hrefs that may be followed and have a route in their fragment (`url.routes`), as
     written in the page."""
 
     follow: list[str]
-    shut: int
+    shut: list[str]
     routes: list[str]
 
 
 def hrefs(document: Document) -> tuple[list[str], int]:
-    """Returns the values `follow` and `shut` from the result of `find_hrefs`."""
+    """Returns the hrefs that may be followed, and the number of hrefs with nofollow."""
     found = find_hrefs(document)
-    return found.follow, found.shut
+    return found.follow, len(found.shut)
 
 
 def find_hrefs(document: Document) -> Hrefs:
@@ -124,10 +124,11 @@ def find_hrefs(document: Document) -> Hrefs:
     if "nofollow" in document.robots:
         followed, routes, closed = [], [], _distinct(found | shut)
     elif not shut:
-        return Hrefs(followed, 0, routes)
+        return Hrefs(followed, [], routes)
     else:
         closed = _distinct(shut)
-    return Hrefs(followed, len(set(closed).difference(followed)) if closed else 0, routes)
+    open_ = set(followed)
+    return Hrefs(followed, [href for href in dict.fromkeys(closed) if href not in open_], routes)
 
 
 def _anchors(

@@ -102,6 +102,28 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "scope"
         return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
+    def rule(self, url: str, host: str, reason: str) -> str:
+        """Returns the option, pattern or limit because of which `refuse`, `lone` or `unfit` returned a reason.
+
+        >>> Scope.of(["https://example.com/"], exclude=["/tag/"]).rule("https://example.com/tag/x", "example.com", "filter")
+        'matches --exclude /tag/'
+        """
+        if reason == "scope":
+            return f"outside of --scope {self.mode}"
+        if reason == "depth":
+            return f"deeper than --depth {self.depth}"
+        if reason == "trap":
+            name = trap(url, self.today)
+            return RULES[name] if name else f"longer than {self.longest} characters"
+        if url[:4] != "http":
+            return "only http and https"
+        if "@" in url and urls.split_credentials(url)[1] is not None:
+            return "has a user name or password in it"
+        if not self.allows_port(host):
+            return f"no --allow-port {_port(host)}"
+        out = self._excluding(url)
+        return f"matches --exclude {out.pattern}" if out else "matches no --include"
+
     def lone(self, url: str, host: str) -> str | None:
         """Returns the reason for refusing a file that an item refers to, or None. The file may be on any
         host. The method refuses only URLs that are not http(s), that contain credentials, that have a

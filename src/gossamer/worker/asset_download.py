@@ -171,6 +171,7 @@ def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Vi
     the visit, and adds the referenced files to the frontier."""
     taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
+    visit.skipped = [*visit.skipped, *taken.refused]
     for group, flat in taken.adds.items():
         visit.adds[group] = [*visit.adds.get(group, ()), *flat]
     more = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}

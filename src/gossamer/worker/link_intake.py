@@ -20,7 +20,7 @@ from gossamer import url as urls
 from gossamer.items import assets
 from gossamer.items.assets import Named
 from gossamer.model.request import FILE, Request, make_entry, pack, split
-from gossamer.model.visit import Adds, Claim, Row, Visit
+from gossamer.model.visit import Adds, Claim, Row, SkippedUrl, Visit
 from gossamer.url.routes import RouteResolver
 
 MAX_CACHED_LINKS = 50_000
@@ -43,7 +43,8 @@ depth is -1 if the crawl does not track exact depths."""
 class Filter(Protocol):
     """The URL filters, which are pure functions (`url.scope.Scope`). `refuse`, `lone` and `unfit` return the
     reason why a URL is refused, or None. `refuse` is for pages, `lone` for the files of items, and `unfit`
-    for sitemaps. `near` returns whether a redirect of a seed could bring a refused URL into scope."""
+    for sitemaps. `rule` returns the option or pattern that decided. `near` returns whether a redirect of a
+    seed could bring a refused URL into scope."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -53,6 +54,8 @@ class Filter(Protocol):
 
     def unfit(self, url: str, host: str) -> str | None: ...
 
+    def rule(self, url: str, host: str, reason: str) -> str: ...
+
 
 class TakenLinks(msgspec.Struct):
     """The links of a page after filtering. `adds`: the URLs to add to the frontier, by group. `skips`: the
@@ -61,6 +64,9 @@ class TakenLinks(msgspec.Struct):
     adds: Adds = {}
     skips: dict[str, int] = {}
     distinct: int = 0
+    refused: list[SkippedUrl] = []
+    """The refused URLs that this worker meets for the first time. Empty unless `LinkIntake.lists_skipped` is
+    true."""
     links: set[int] = set()
     """The fingerprints of all accepted links, including links that the crawl already knows. `links` is empty
     unless `LinkIntake.keeps_links` is true."""
@@ -145,6 +151,7 @@ class LinkIntake:
     - `is_open`: whether the scope depends on the page. In an open scope, a link that is refused on one page
       may be accepted on another page.
     - `keeps_links`: whether `TakenLinks.links` contains the fingerprints of all accepted links.
+    - `lists_skipped`: whether `TakenLinks.refused` contains the refused URLs.
     """
 
     def __init__(
@@ -158,6 +165,7 @@ class LinkIntake:
         depths: bool = False,
         is_open: bool = False,
         keeps_links: bool = False,
+        lists_skipped: bool = False,
     ) -> None:
         self.scope = scope
         self._seed, self._remainder, self._bucket, self._key, self._lane = places
@@ -169,7 +177,10 @@ class LinkIntake:
         self.holds = True
         """Whether a seed of the crawl may still be redirected. If a seed may be redirected to the host of a
         refused link, the link intake sends the link to the frontier, which keeps it."""
+        self.lists_skipped = lists_skipped
+        """Whether refused URLs are listed. False as soon as the list is full."""
         self._recent, self._taken = HrefCache(room), _slots()
+        self._listed, self._closed = _slots(), HrefCache(room)
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
     def take(
@@ -258,6 +269,11 @@ class LinkIntake:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
+            if self.lists_skipped:
+                rule = (
+                    f"a page may have {self._cap} links" if reason == "trap" and len(met) >= self._cap else ""
+                )
+                self.list_skipped(taken, url, reason, rule, depth, f"{scheme}://{host}{path}", mark)
             # refusals for depth or as a trap are not cached, because they depend on the page that contains
             # the link
             if reason not in ("depth", "trap") and (to_host == host or not self.is_open):
@@ -303,6 +319,8 @@ class LinkIntake:
             )
         if reason is not None:
             taken.skip(reason)
+            if self.lists_skipped:
+                self.list_skipped(taken, request.url, reason, "", request.depth, request.referrer)
             if not self._held(reason, request.url, host, request.depth):
                 return reason
             flags = "h"
@@ -324,6 +342,53 @@ class LinkIntake:
                 asks=request.region is not None,
             )
         return reason
+
+    def list_skipped(
+        self,
+        taken: TakenLinks,
+        url: str,
+        reason: str,
+        rule: str = "",
+        depth: int = 0,
+        page: str | None = None,
+        mark: int | None = None,
+    ) -> None:
+        """Adds a URL to `taken.refused`, unless this worker has listed it before. `rule`: what decided. If it is
+        empty, the filters tell it. `mark`: the URL's fingerprint, if it is known."""
+        if mark is None:
+            mark = urls.fingerprint(self._key(url), self._seed)
+        if self._listed[mark % FINGERPRINT_SLOTS] != mark:
+            self._listed[mark % FINGERPRINT_SLOTS] = mark
+            rule = rule or self.scope.rule(url, split(url)[1], reason)
+            taken.refused.append(SkippedUrl(url, reason, rule, depth, page))
+
+    def list_closed(
+        self,
+        hrefs: Iterable[str],
+        base: str,
+        page: str,
+        depth: int,
+        reason: str,
+        rule: str,
+        taken: TakenLinks,
+    ) -> None:
+        """Lists links that are not followed wherever they lead, for example links with nofollow. `depth`: the depth
+        of the links."""
+        if not self.lists_skipped:
+            return
+        resolver, folder, root = None, base[: base.rfind("/") + 1], base[: base.find("/", 8) + 1]
+        for href in hrefs:
+            if href.startswith(("http://", "https://")):
+                key = href
+            else:
+                first = href[:1]
+                key = (root if first == "/" else base if first in "?#" else folder) + href
+            if key in self._closed.new or key in self._closed.old:
+                continue
+            self._closed.put(key, (0, reason, 0))
+            resolver = resolver or urls.HrefResolver(base)
+            if (url := resolver.resolve(href)) is not None:
+                self.list_skipped(taken, url, reason, rule, depth, page)
 
     def skip_recent(self, request: Request, end: str, taken: TakenLinks) -> None:
         """Adds a URL to the seen set, without a visit, because its last visit is recent. The frontier counts the
@@ -391,10 +456,15 @@ class LinkIntake:
         """Returns whether two URLs are the same URL in the seen set."""
         return self._key(one) == self._key(other)
 
+    def end_list(self) -> None:
+        """Lists no more skipped URLs, because the list is full."""
+        self.lists_skipped = False
+
     def forget(self) -> None:
         """Clears the caches. Must be called if a page was read but will not be committed, because the page's
         links must be taken again later."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
+        self._listed, self._closed = _slots(), HrefCache(self._recent.room)
 
     def hold(self) -> None:
         """Keeps refused links again, because the store may have lost redirects of seeds."""

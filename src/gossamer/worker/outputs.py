@@ -140,13 +140,14 @@ when `model.absence.judge` decides which of the rows are stored."""
 
 class VisitRecords(NamedTuple):
     """Where visits are recorded. `log`: the log of attempts. `known`: the log of known pages. `attempts`: the
-    table of attempts in a shared store. `outcomes`: a list in the store, to which the workers of a fleet add
-    their visits in a recrawl."""
+    table of attempts in a shared store. `skipped`: the list of skipped URLs.
+    `outcomes`: a list in the store, to which the workers of a fleet add their visits in a recrawl."""
 
     log: Log | None = None
     known: Log | None = None
     attempts: AttemptsTable | None = None
     outcomes: VisitOutcomes | None = None
+    skipped: Log | None = None
 
 
 class WriterRights(NamedTuple):
@@ -203,7 +204,7 @@ class Outputs:
     ) -> None:
         self._frontier, self._files, self._tables = frontier, files, tables
         self._alone, self._ours = writer
-        self._log, self._known, self._attempts, self._outcomes = records
+        self._log, self._known, self._attempts, self._outcomes, self._skipped = records
         self._hold, kept, only_pass = past
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self.waiting = SinkRetry(*outages)
@@ -255,6 +256,8 @@ class Outputs:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
         if self._known is not None:
             notes.append((self._known, [visit.seen for visit in batch if visit.seen is not None]))
+        if self._skipped is not None and (found := [one for visit in batch for one in visit.skipped]):
+            notes.append((self._skipped, found))
         if notes:
             await self._patiently(_note, notes)
         if self._attempts is not None and (lines := [one for visit in batch for one in visit.attempts]):
@@ -390,7 +393,7 @@ class Outputs:
             if isinstance(sink, Drops):
                 self._thread.submit(sink.drop)
         self._thread.shutdown(wait=True)
-        for log in (self._log, self._known):
+        for log in (self._log, self._known, self._skipped):
             if log is not None:
                 log.close()
         os.close(self._lock)

@@ -93,6 +93,24 @@ class LinkNotes:
             self.noted.append(RecordedTake(page=page_url, base=base, hrefs=part, routes=routes))
         return TakenLinks()
 
+    def list_closed(
+        self,
+        hrefs: Iterable[str],
+        base: str,
+        page: str,
+        depth: int,
+        reason: str,
+        rule: str,
+        taken: TakenLinks,
+    ) -> None:
+        """Records links to list as skipped, at most CHUNK_REQUESTS per `RecordedTake`."""
+        every = list(hrefs)
+        for at in range(0, len(every), CHUNK_REQUESTS):
+            part = every[at : at + CHUNK_REQUESTS]
+            self.noted.append(
+                RecordedTake(page=page, base=base, hrefs=part, reason=reason, rule=rule, depth=depth)
+            )
+
 
 class PageProcess:
     """Answers tasks in the page process. Decodes a task, reads its page, and encodes the answer."""

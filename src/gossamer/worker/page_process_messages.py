@@ -89,8 +89,8 @@ class PageTask(msgspec.Struct, array_like=True):
 
 class RecordedTake(msgspec.Struct, array_like=True):
     """A call to `LinkIntake`. The page process records the call, and the worker makes the call. The call
-    takes either one `request` or the plain links `hrefs` of a page. `vouched`: whether a voucher was passed
-    with the request."""
+    takes either one `request` or the plain links `hrefs` of a page, or lists the `hrefs` as skipped if `reason` is
+    set (see `LinkIntake.list_closed`). `vouched`: whether a voucher was passed with the request."""
 
     request: Request | None = None
     vouched: bool = False
@@ -100,6 +100,9 @@ class RecordedTake(msgspec.Struct, array_like=True):
     base: str = ""
     hrefs: list[str] = []
     routes: str = ""
+    reason: str = ""
+    rule: str = ""
+    depth: int = 0
 
 
 class End(msgspec.Struct, array_like=True):

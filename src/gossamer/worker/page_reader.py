@@ -293,7 +293,9 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
 def _take(
     reader: Reader, claim: Claim, taken: TakenLinks, one: RecordedTake, voucher: str, met: set[int]
 ) -> None:
-    if one.request is None:
+    if one.reason:
+        reader.taker.list_closed(one.hrefs, one.base, one.page, one.depth, one.reason, one.rule, taken)
+    elif one.request is None:
         reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met, one.routes)
     else:
         reader.taker.request(one.request, taken, voucher if one.vouched else "", one.flags, one.beside)

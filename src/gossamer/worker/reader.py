@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -53,6 +53,9 @@ MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 """Maximum number of links in the list of a page record, and maximum total length of these links in
 characters. The field `links` of a page record contains the number of all links, including links that are
 missing in the list."""
+NOFOLLOW = "the link or its page has nofollow"
+GROWING = "the page links to segments of its own path, so paths would grow without end"
+"""Rules for which links are not followed, as users see them."""
 MAX_PARSED = 16
 """Maximum number of cached pages that have been parsed and have not been read yet."""
 
@@ -340,11 +343,15 @@ class Reader:
             )
             taken = self.taker.take(page.url, document.base.url, wanted, claim, routes=document.base.routes)
             if shut:
-                taken.skip("nofollow", shut)
-            if grown or beyond:
-                taken.skip("trap", len(grown) + beyond)
+                self._close(taken, claim, page, document, shut, "nofollow", NOFOLLOW)
+            if grown:
+                self._close(taken, claim, page, document, grown, "trap", GROWING)
+            if beyond:
+                self._close(
+                    taken, claim, page, document, beyond, "trap", f"a page may have {MAX_HREFS} links"
+                )
         rows = (
-            [self._row(claim.request, page, document, found, taken.distinct + shut, error)]
+            [self._row(claim.request, page, document, found, taken.distinct + len(shut), error)]
             if self.pages
             else []
         )
@@ -364,7 +371,23 @@ class Reader:
         if site is None or not site.site.functions:
             return None
         with LoggedPage(site.name, page.url):
-            return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
+            return self._site(site, claim, page, self._document(page), ([], []), marks=False)
+
+    def _close(
+        self,
+        taken: TakenLinks,
+        claim: Claim,
+        page: Page,
+        document: html.Document,
+        hrefs: Collection[str],
+        reason: str,
+        rule: str,
+    ) -> None:
+        """Counts and lists links of a page that are not followed, wherever they lead."""
+        taken.skip(reason, len(hrefs))
+        self.taker.list_closed(
+            hrefs, document.base.url, page.url, claim.request.depth + 1, reason, rule, taken
+        )
 
     def _site(
         self,
@@ -372,7 +395,7 @@ class Reader:
         claim: Claim,
         page: Page,
         document: html.Document,
-        links: tuple[list[str], int],
+        links: tuple[list[str], list[str]],
         marks: bool = True,
         error: str | None = None,
     ) -> ReadResult:
@@ -390,7 +413,7 @@ class Reader:
         if parsed.missing:
             page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
         if parsed.error is None and error is None:
-            self._follow(site, view, parsed, links, taken)
+            self._follow(site, view, parsed, links, claim, taken)
         if parsed.error is None:
             made = self.builders.of(site).make(parsed, view)
             stored = [one for one in made if not one.dropped]
@@ -402,7 +425,7 @@ class Reader:
             parsed.requests, taken = [], TakenLinks()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
-            taken.skip("nofollow", len(view.shut))
+            self._close(taken, claim, page, document, view.shut, "nofollow", NOFOLLOW)
         if parsed.error is None and view.too_long:
             taken.skip("trap", len(view.too_long))
         if error is None and (parsed.function or parsed.error):
@@ -422,7 +445,12 @@ class Reader:
         if self.pages:
             read.rows.append(
                 self._row(
-                    claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error or error
+                    claim.request,
+                    page,
+                    document,
+                    links[0],
+                    len(links[0]) + len(links[1]),
+                    parsed.error or error,
                 )
             )
         return read
@@ -457,14 +485,18 @@ class Reader:
         for request in list(wanted.values())[:MAX_LINKS]:
             self.taker.request(request, taken, voucher, beside=claim.host)
         if len(wanted) > MAX_LINKS:
-            taken.skip("trap", len(wanted) - MAX_LINKS)
+            beyond = [one.url for one in list(wanted.values())[MAX_LINKS:]]
+            rule, page = f"a page may yield {MAX_LINKS} requests", claim.request
+            taken.skip("trap", len(beyond))
+            self.taker.list_closed(beyond, page.url, page.url, page.depth + 1, "trap", rule, taken)
 
     def _follow(
         self,
         site: LoadedSite,
         view: PageView,
         parsed: PageResult,
-        links: tuple[list[str], int],
+        links: tuple[list[str], list[str]],
+        claim: Claim,
         taken: TakenLinks,
     ) -> None:
         """Adds the links that the site's setting `follow=` selects to the page's requests. If the site does
@@ -488,9 +520,9 @@ class Reader:
         grown = growing(base.url, found)
         parsed.requests += view.follow([href for href in found if href not in grown])
         if shut and follow in (None, True):
-            taken.skip("nofollow", shut)
+            self._close(taken, claim, view.page, view.document, shut, "nofollow", NOFOLLOW)
         if grown:
-            taken.skip("trap", len(grown))
+            self._close(taken, claim, view.page, view.document, grown, "trap", GROWING)
 
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
@@ -699,13 +731,16 @@ def _too_deep(claim: Claim, page: Page) -> bool:
     return is_deep(page.body, page.read_as)
 
 
-def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """Returns the hrefs to resolve, and the number of hrefs that are left out. If the base URL is too long,
+def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], list[str]]:
+    """Returns the hrefs to resolve, and the hrefs that are left out. If the base URL is too long,
     hrefs that are relative to the path of the base URL are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
-    return wanted[:MAX_HREFS], len(hrefs) - min(len(wanted), MAX_HREFS)
+    if len(wanted) == len(hrefs) <= MAX_HREFS:
+        return wanted, []
+    kept = set(wanted[:MAX_HREFS])
+    return wanted[:MAX_HREFS], [href for href in hrefs if href not in kept]
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:

@@ -193,8 +193,10 @@ class Visitor:
                     taken.skip("filter")
                 else:
                     self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
-            if len(found.sitemaps) > MAX_SITEMAPS:
-                taken.skip("trap", len(found.sitemaps) - MAX_SITEMAPS)
+            if beyond := found.sitemaps[MAX_SITEMAPS:]:
+                taken.skip("trap", len(beyond))
+                rule = f"a robots.txt may name {MAX_SITEMAPS} sitemaps"
+                self.taker.list_closed(beyond, claim.request.url, claim.request.url, 0, "trap", rule, taken)
         shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
         end = ClaimEnd.RETRY if not found.holds else ClaimEnd.DEAD if shut else ClaimEnd.DONE
         error = result.reason if isinstance(result, Failure) else None
@@ -204,6 +206,7 @@ class Visitor:
             claim.token, None, health=said, reason=why, final=isinstance(result, Failure) and result.final
         )
         visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
+        visit.skipped = taken.refused
         if taken.skips:
             visit.counts = {
                 **{f"skip:{reason}": n for reason, n in taken.skips.items()},
@@ -330,6 +333,7 @@ class Visitor:
             links=read.taken.links,
             size=size,
             attempts=self._attempt(claim, page, verdict.end.word, error),
+            skipped=read.taken.refused,
             gone=records.gone_at(page),
             later=read.later,
             stop=read.stop,
@@ -369,6 +373,7 @@ class Visitor:
             is_read=True,
             adds=taken.adds,
             attempts=self._attempt(claim, result, REDIRECTED, None),
+            skipped=taken.refused,
         )
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
@@ -413,11 +418,12 @@ class Visitor:
         infra = is_infrastructure(claim.request)
         if verdict.error:
             read = self.reader.failed(claim, result, verdict.error, verdict.detail)
-            visit.rows, visit.adds, visit.stop, visit.later = (
+            visit.rows, visit.adds, visit.stop, visit.later, visit.skipped = (
                 read.rows,
                 read.taken.adds,
                 read.stop,
                 read.later,
+                read.taken.refused,
             )
             if read.counts or read.taken.found or read.items:
                 visit.counts = {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
@@ -428,6 +434,11 @@ class Visitor:
             visit.counts = {"infra": -1}
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
+        if verdict.skip and self.taker.lists_skipped:
+            taken, request = TakenLinks(), claim.request
+            rule = verdict.detail or "the content type of its response"
+            self.taker.list_skipped(taken, request.url, verdict.skip, rule, request.depth, request.referrer)
+            visit.skipped = taken.refused
         if not infra:
             visit.counts |= seed_count_change(claim.request)
         if claim.request.use == FILE and self.keeping is not None:

@@ -117,15 +117,18 @@ def all_of(
     status: str | None = None,
     outcome: str | None = None,
     since: str | None = None,
+    reason: str | None = None,
     wheres: Sequence[str] = (),
 ) -> Test:
-    """Returns all filters combined. `status`: a number, or `4xx`. `since`: an age (`2h`) or a time. Raises
+    """Returns all filters combined. `reason`: why a URL was skipped. `status`: a number, or `4xx`. `since`: an age (`2h`) or a time. Raises
     UsageError."""
     tests = [parse_where(text) for text in wheres]
     if host is not None:
         tests.append(lambda row: _host(row) == host.lower())
     if outcome is not None:
         tests.append(lambda row: row.get("outcome") == outcome)
+    if reason is not None:
+        tests.append(lambda row: row.get("reason") == reason)
     if status is not None:
         if not re.fullmatch(r"[1-5](\d\d|xx)", status):
             raise UsageError(f"--status {status}: a number such as 404, or 4xx")

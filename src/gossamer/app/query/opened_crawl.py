@@ -15,12 +15,18 @@ from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_j
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import ConfigError, UsageError
+from gossamer.observability.skipped_log import NAME as SKIPPED
+from gossamer.observability.skipped_log import skipped_urls
 from gossamer.sinks.output_spec import parse
 from gossamer.sinks.rows_in_data_folder import NAME as KEPT
 from gossamer.sinks.rows_in_data_folder import why_incomplete
 from gossamer.sites.manifest import NAME, read_manifest
 
 Say = Callable[[str], None]
+NO_LIST = (
+    "this machine has no list of skipped URLs: nothing was skipped here yet, keep_skipped is off, or the workers run on "
+    "other machines"
+)
 
 
 @contextlib.contextmanager
@@ -61,12 +67,14 @@ class LocalRows:
         return read_manifest(self._folder).archives if (self._folder / NAME).exists() else []
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
-        """Yields the stored rows of one kind (`items`, `attempts` or `pages`)."""
+        """Yields the stored rows of one kind (`items`, `attempts`, `pages` or `skipped`)."""
         return stored_rows(self._folder, what, natural, self._say)
 
     def why_empty(self, what: str) -> str:
         """Returns a message that explains why no rows are shown."""
         n = sum(1 for _ in self.rows(what))
+        if what == "skipped" and not (self._folder / SKIPPED).exists():
+            return f"{self.name}: {NO_LIST}"
         return f"none of {n} {what} matches" if n else f"{self.name} has no {what} in {self._folder} yet"
 
 
@@ -90,6 +98,11 @@ class SharedRows:
 
     def rows(self, what: str, *, natural: bool = False) -> Iterator[dict[str, Any]]:
         """Yields the stored rows that this machine can read."""
+        if what == "skipped":
+            self._say(
+                "each worker's machine lists the URLs that its workers skipped; this is the list of this machine"
+            )
+            return skipped_urls(Path(self.folder), self._say)
         if what != "attempts":
             return self._shared.rows("_kind" if what == "items" else "requested_url", natural=natural)
         size = self._shared.attempts_size()
@@ -104,6 +117,8 @@ class SharedRows:
         """Returns a message that explains why no rows are shown."""
         if n := sum(1 for _ in self.rows(what)):
             return f"none of {n} {what} matches"
+        if what == "skipped":
+            return f"{self.name}: {NO_LIST}"
         if what == "attempts" and self._settings.keep_attempts is None:
             return f"{self.name}: keep_attempts is off here, so workers may keep no attempts in the store"
         return f"{self.name} has no {what} yet; see gossamer status {self.name}"
@@ -144,6 +159,9 @@ def stored_rows(
     crawl did not keep its rows, the first readable output is read. If `natural` is true, values keep their
     types. Otherwise, values are converted to JSON types. `say` receives a message if rows are missing.
     Raises UsageError or ConfigError if no rows can be read."""
+    if what == "skipped":
+        yield from skipped_urls(folder, say)
+        return
     if what == "attempts":
         path = folder / "attempts.jsonl"
         yield from rows_of(f"{path}:jsonl") if path.exists() else ()
